@@ -3,15 +3,15 @@
 `batch_size` and `samples` are n; α = n/d and the length γ/(pd) of a step are all that depends on d, apart from the
 start, which is that of the replica. A sample obeys an effective process (`effective_process`), which is simulated. The
 samples are `BATCHES` independent sets of randomised Sobol' points, each with the feedback of its own overlaps. The mean
-over the batches is recorded, and its standard error.
+over the batches is recorded, and its standard error. A run with a mean that they do not determine is inaccurate.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Diagnostic, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Bound, Diagnostic, NumericalOptions
 from sweeplib.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
@@ -26,6 +26,12 @@ SAMPLES_A_DIRECTION = 32
 """The fewest samples of a batch per direction of the weights; the mean over batches has a bias of order 1/samples."""
 MOST_BYTES = 2**30
 """Of the samples of a batch."""
+
+LARGEST_TAIL_INDEX, LARGEST_SHARE = 0.7, 0.5
+"""Of the squares of which the steps and the training risk are means: the index, and the share of one sample in a batch.
+
+Above this index samples do not determine their mean (Vehtari et al., J. Machine Learning Research 25, 72 (2024)).
+"""
 
 TWO_TIMES = ("instant", "student", "student_2")
 ERRORS = {
@@ -72,6 +78,7 @@ class Dmft(StepDynamics):
         self._batches: list[list[History]] = [[] for _ in range(len(replicas))]
         self._found_exits = np.full_like(self.exits, -1)
         self._done = np.zeros(len(replicas))
+        self._training_bounds: tuple[Bound, ...] = ()
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Compute each replica's whole trajectory at the first call, and go to recording time number `to`."""
@@ -136,7 +143,7 @@ class Dmft(StepDynamics):
         if self._batches[i]:
             last = self._last(i)
             return np.array([getattr(history, name)[: last + 1] for history in self._batches[i]])
-        shapes = {"Q": (p, p), "M": (p, k), "a": (p,), "training_risk": ()}
+        shapes = {"Q": (p, p), "M": (p, k), "a": (p,), "training_risk": (), "tails": (p, 2), "training_tails": (1, 2)}
         return np.full((BATCHES, 1, *shapes[name]), np.nan)
 
     def _risks(self, i: int, steps: slice) -> Array:
@@ -211,7 +218,7 @@ class Dmft(StepDynamics):
                 "overlap_Q": lambda: self._now("Q"),
                 "overlap_M": lambda: self._now("M"),
                 "second_layer": lambda: self._now("a"),
-                "training_risk": lambda: self._now("training_risk"),
+                "training_risk": self._training_risks,
                 "correlation": lambda: self._two_times("C"),
                 "response": lambda: self._two_times("R"),
             },
@@ -224,6 +231,15 @@ class Dmft(StepDynamics):
         A risk below its standard error is a result.
         """
         return self._judged(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
+
+    def _training_risks(self) -> Array:
+        """The training risks of all batches after the present steps (n, batches); they have `bounds`."""
+        self._training_bounds = _bounds_of_tails(self._now("training_tails"))
+        return self._now("training_risk")
+
+    def bounds(self) -> Sequence[Bound]:
+        """The bounds of the risk, of the tails of the steps so far, and of the training risk where it is recorded."""
+        return *super().bounds(), *_bounds_of_tails(self._now("tails")), *self._training_bounds
 
     def _risks_now(self) -> Array:
         """The population risks of all batches after the present steps (n, batches)."""
@@ -274,6 +290,13 @@ class _Errors(Mapping[str, Array]):
 
     def __len__(self) -> int:
         return len(self._errors)
+
+
+def _bounds_of_tails(tails: Array) -> tuple[Bound, Bound]:
+    """The bounds of `tails` (n, batches, m, 2), the largest of m: index, a mean over batches, and share."""
+    index, share = tails[..., 0].mean(axis=1).max(axis=1), tails[..., 1].max(axis=(1, 2))
+    largest = np.full((2, len(tails)), [[LARGEST_TAIL_INDEX], [LARGEST_SHARE]])
+    return Bound("tail_index", index, largest[0]), Bound("largest_share", share, largest[1])
 
 
 def _standard_error(values: Array) -> Array:

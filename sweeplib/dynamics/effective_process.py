@@ -14,6 +14,10 @@ because the step along e_q is the one that h_q made. Hence λ^t = U_t V for w^t 
 
 Means over samples are all it needs. The response of λ^t to g^s is R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
 
+Where σ or f* grows faster than a line, g has heavy tails, those of polynomials in ζ*, ζ_0 of higher degree every step:
+half of the samples of ζ*, ζ_0 are then wider than N(0, 1), and means are weighted. The `tails` of the terms of a mean
+tell whether the samples determine it.
+
 The means are those over the samples at hand, and ζ_q is made orthogonal to h_1, ..., h_q. As a data matrix keeps these
 relations exactly, the process of N samples is gradient descent in N/α dimensions but for the fluctuations of norms: it
 is stable wherever that is, however many steps it takes.
@@ -31,7 +35,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.kernels.paths import combinations, means
 from sweeplib.maths.activations import activation
 from sweeplib.numerics.compiled import called, over_arrays
-from sweeplib.numerics.low_discrepancy import low_discrepancy_normals
+from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, widened
 
 Array = NDArray[np.float64]
 
@@ -62,6 +66,10 @@ class Setting:
     a_star: Array
     L: Array
 
+    def labels(self, lam_star: Array) -> Array:
+        """The labels (n,) without noise at fields (k, n) of the teacher."""
+        return labels(self.target, self.teacher_activation, lam_star, self.a_star)
+
 
 class History(NamedTuple):
     """What a process went through: steps 0 to S, S the last one before a divergence or the last one.
@@ -69,6 +77,7 @@ class History(NamedTuple):
     Q (S+1, p, p), M (S+1, p, k), a (S+1, p) : overlaps and second layer.
     C, R (S+1, S+1, p, p) : correlations w^t w^sᵀ/d of the students, and responses of λ^t to g^s.
     training_risk (S+1,) : ½ E[E²] over the samples of the data set, with their noise.
+    tails (S+1, p, 2), training_tails (S+1, 1, 2) : `tails` of the sums of g² over the steps before, and of E².
     """
 
     Q: Array
@@ -77,6 +86,8 @@ class History(NamedTuple):
     C: Array
     R: Array
     training_risk: Array
+    tails: Array
+    training_tails: Array
 
 
 def effective_history(
@@ -103,17 +114,18 @@ class EffectiveProcess:
     y (n,) : labels.
     U (S+1, p, k + (S+1)p) : the weights after each step.
     G, G_inverse (S p, S p) : g in terms of h, and the inverse.
-    a (S+1, p), training_risk (S+1,) : as in `History`.
+    a, training_risk, tails, training_tails : as in `History`.
+    squares (p, n) : the sums of g² over the steps so far.
+    weights (n,) : of the samples; None where all have the same.
     """
 
     def __init__(self, setting: Setting, steps: int, paths: int, stream: tuple[int, int, int]) -> None:
         self.setting, self.steps, self.step = setting, steps, 0
         (self.p, self.k), width = (len(setting.a), len(setting.a_star)), len(setting.L)
         z, self.V = np.split(low_discrepancy_normals(*stream, 1 + width + steps * self.p, paths), [1])
-        self.h = np.empty((steps * self.p, paths))
-        teacher = setting.L[: self.k, : self.k]
-        lam_star = combinations(teacher, self.V[: self.k])
-        self.y = labels(setting.target, setting.teacher_activation, lam_star, setting.a_star)
+        self.weights = widened(self.V[:width]) if _grows(setting, self.V[: self.k, :8]) else None
+        self.h, self.squares = np.empty((steps * self.p, paths)), np.zeros((self.p, paths))
+        self.y = setting.labels(combinations(setting.L[: self.k, : self.k], self.V[: self.k]))
         self.y += math.sqrt(setting.Delta) * z[0]
         self.U = np.zeros((steps + 1, self.p, len(self.V)))
         self.U[0, :, :width] = setting.L[self.k :]
@@ -121,6 +133,7 @@ class EffectiveProcess:
         self.G_inverse = np.zeros_like(self.G)
         self.a = np.repeat(setting.a[None], steps + 1, axis=0)
         self.training_risk = np.full(steps + 1, np.nan)
+        self.tails, self.training_tails = np.zeros((steps + 1, self.p, 2)), np.zeros((steps + 1, 1, 2))
         self._observe()
 
     def _known(self, step: int) -> int:
@@ -137,7 +150,8 @@ class EffectiveProcess:
         self.E = self.y - combinations(self.a[self.step][None] / self.p, self.value)[0]
         if not np.abs(self.E).max() < OVERFLOW:
             return False
-        self.training_risk[self.step] = 0.5 * float(means(self.E[None], self.E[None])[0, 0])
+        self.training_risk[self.step] = 0.5 * float(self._means(self.E[None], self.E[None])[0, 0])
+        self.training_tails[self.step] = self._tails(self.E[None] ** 2)
         return True
 
     def advance(self) -> bool:
@@ -146,17 +160,18 @@ class EffectiveProcess:
         known, T = self._known(t), setting.step_time
         g = self.a[t][:, None] * self.slope * self.E
         U, a = self.U[t].copy(), self.a[t].copy()
-        U[:, :known] += T * means(g, self.V[:known])
+        U[:, :known] += T * self._means(g, self.V[:known])
         U[:, known : known + p] = T / math.sqrt(setting.alpha) * self._orthonormalise(g)
-        a += setting.second_layer_rate * T * means(self.value, self.E[None])[:, 0]
+        a += setting.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
         if setting.spherical:
             U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):
             return False
         new, h = self.V[known : known + p], self.h[: known - self.k]
-        new -= combinations(means(new, h), h)
+        new -= combinations(self._means(new, h), h)
         new += h[-p:] / math.sqrt(setting.alpha)
-        self.step, self.U[t + 1], self.a[t + 1] = t + 1, U, a
+        self.squares += g * g
+        self.step, self.U[t + 1], self.a[t + 1], self.tails[t + 1] = t + 1, U, a, self._tails(self.squares)
         if not self._observe():
             self.step = t
             return False
@@ -167,12 +182,12 @@ class EffectiveProcess:
 
         Where a row of g adds nothing to earlier rows and steps, its h is 0, and so is its row of G⁻¹.
         """
-        done, sizes = self.step * self.p, np.sqrt([float(means(row[None], row[None])[0, 0]) for row in g])
+        done, sizes = self.step * self.p, np.sqrt([float(self._means(row[None], row[None])[0, 0]) for row in g])
         rows = slice(done, done + self.p)
-        rest, self.G[rows, :done] = _rest(g, self.h[:done])
+        rest, self.G[rows, :done] = self._rest(g, self.h[:done])
         for i, place in enumerate(range(done, done + self.p)):
-            own, known = _rest(rest[i : i + 1], self.h[done:place])
-            length = math.sqrt(float(means(own, own)[0, 0]))
+            own, known = self._rest(rest[i : i + 1], self.h[done:place])
+            length = math.sqrt(float(self._means(own, own)[0, 0]))
             self.G[place, done:place] = known[0]
             self.h[place] = 0.0
             if length > ALIGNED * sizes[i]:
@@ -180,6 +195,26 @@ class EffectiveProcess:
                 inverse = -self.G[place, :place] @ self.G_inverse[:place, :place]
                 self.G_inverse[place, :place], self.G_inverse[place, place] = inverse / length, 1.0 / length
         return self.G[rows, rows]
+
+    def _rest(self, rows: Array, h: Array) -> tuple[Array, Array]:
+        """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
+
+        They are taken out twice: once would lose the orthogonality of small rests.
+        """
+        components = np.zeros((len(rows), len(h)))
+        for _ in range(2):
+            found = self._means(rows, h)
+            components += found
+            rows = rows - combinations(found, h)
+        return rows, components
+
+    def _means(self, one: Array, other: Array) -> Array:
+        """The means (p, m) of the products of rows (p, n) and rows (m, n)."""
+        return means(one if self.weights is None else one * self.weights, other)
+
+    def _tails(self, squares: Array) -> Array:
+        """The tails (m, 2) of the terms of the means of squares (m, n)."""
+        return tails(squares if self.weights is None else squares * self.weights)
 
     def history(self) -> History:
         """The history up to the present."""
@@ -191,17 +226,32 @@ class EffectiveProcess:
         responses = U[:, :, k + p :] @ self.G_inverse[:done, :done] / math.sqrt(self.setting.alpha)
         R[:, : self.step] = responses.reshape(count, p, self.step, p).swapaxes(1, 2)
         M = U[:, :, :k] @ self.setting.L[:k, :k].T
-        return History(np.einsum("ttij->tij", C).copy(), M, self.a[:count], C, R, self.training_risk[:count])
+        alone = (each[:count] for each in (self.training_risk, self.tails, self.training_tails))
+        return History(np.einsum("ttij->tij", C).copy(), M, self.a[:count], C, R, *alone)
 
 
-def _rest(rows: Array, h: Array) -> tuple[Array, Array]:
-    """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
+def _grows(setting: Setting, directions: Array) -> bool:
+    """Whether σ, or f* along one of some directions (k, n), grows faster than a line."""
+    value, rays = activation(setting.activation).value, directions / np.linalg.norm(directions, axis=0)
+    near, far = (
+        [max(abs(value(z)), abs(value(-z))), np.abs(setting.labels(z * np.hstack([rays, -rays]))).max()]
+        for z in (10.0, 20.0)
+    )
+    return any(there > 3.0 * here for here, there in zip(near, far, strict=True))
 
-    They are taken out twice: once would lose the orthogonality of small rests.
+
+def tails(samples: Array) -> Array:
+    """The tail index of each row (m, n) of a positive variable, and the share of the largest of its n samples: (m, 2).
+
+    A tail of index k falls as x^(−1/k): it has no variance from k = ½ on, no mean from k = 1 on. The estimate, from the
+    √n/2 largest samples, is that of Dekkers, Einmahl and de Haan (Annals of Statistics 17, 1833 (1989)). Light tails
+    have indices of zero or less; an index is zero where these samples are zero or equal.
     """
-    components = np.zeros((len(rows), len(h)))
-    for _ in range(2):
-        found = means(rows, h)
-        components += found
-        rows = rows - combinations(found, h)
-    return rows, components
+    count = round(0.5 * math.sqrt(samples.shape[1]))
+    ordered = np.sort(np.partition(samples, -count - 1, axis=1)[:, -count - 1 :], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.log(ordered[:, 1:] / ordered[:, :1])
+        first, second = excess.mean(axis=1), (excess * excess).mean(axis=1)
+        index = first + 1.0 - 0.5 / (1.0 - first * first / second)
+        share = ordered[:, -1] / samples.sum(axis=1)
+    return np.nan_to_num(np.stack([index, share], axis=1), posinf=0.0)

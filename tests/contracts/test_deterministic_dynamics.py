@@ -27,6 +27,7 @@ STUDENTS = {
     "he3": (lambda x: (x**3 - 3.0 * x) / math.sqrt(6.0), lambda x: (3.0 * x * x - 3.0) / math.sqrt(6.0)),
     "relu": (lambda x: np.maximum(x, 0.0), lambda x: (x > 0.0) * 1.0),
 }
+POLYNOMIALS = ("square", "he3")
 VALUES = {name: value for name, (value, _) in STUDENTS.items()}
 OF_ONE = {
     "tanh(2*lam1)": (),
@@ -70,15 +71,13 @@ def panels(ends, nodes):
 
 
 class Case:
-    """A random problem of one deterministic dynamics, and its start."""
+    """A random problem of one of some deterministic dynamics and students, and its start."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, dynamics=DETERMINISTIC, students=tuple(STUDENTS)):
         self.rng = rng = np.random.default_rng([45, seed])
-        self.dynamics = str(rng.choice(DETERMINISTIC))
+        self.dynamics = str(rng.choice(dynamics))
         self.one_unit = self.dynamics in (*WIDE, "dmft")
-        self.student = str(rng.choice(list(STUDENTS)))
-        if self.dynamics == "dmft" and self.student in ("square", "he3"):
-            self.student = "erf"  # errors of the tails of polynomials are too small (docs/theory.md, *Where it fails*)
+        self.student = str(rng.choice(students))
         self.k = 1 if self.student == "relu" or self.dynamics == "dmft" else int(rng.choice([1, 1, 2]))
         self.p = 2 if self.k == 1 and not self.one_unit and self.student != "relu" and rng.random() < 0.35 else 1
         self._choose_target()
@@ -234,6 +233,15 @@ class Reference:
             risks.append(self.drifts(*self.parts(self.state))[4] if found.success else np.nan)
         return np.array(risks)
 
+    def doubt(self, risks, finer):
+        """The difference to a finer rule: at the start and the end, or at all times where the last risk may explode."""
+        case = self.case
+        if case.dynamics == "dmft":
+            return np.abs(risks - finer.risks())
+        start = np.abs(risks[0] - finer.drifts(case.Q, case.M, case.a)[4])
+        ends = [np.concatenate([*map(np.ravel, rule.drifts(*rule.parts(self.state)))]) for rule in (self, finer)]
+        return max(start, np.abs(ends[1] - ends[0]).max())
+
     @cache  # noqa: B019 - a reference lives as long as its case
     def _stretched(self, stretch):
         """The reference with teacher rows longer by this factor, whose kinks are at other fields."""
@@ -311,10 +319,9 @@ class Reference:
         return self.drifts(np.array([[U @ U]]), np.array([[U[0] * self.L[0, 0]]]), a)[4]
 
 
-def judged(seed):
-    """A line about the case, and what is wrong with it."""
-    case = Case(seed)
-    about = f"{seed} {case.dynamics} {case.student} {case.asked} p {case.p} k {case.k} d {case.d} to {case.end:g}"
+def judged(case):
+    """A line about a case, and what is wrong with it."""
+    about = f"{case.dynamics} {case.student} {case.asked} p {case.p} k {case.k} d {case.d} to {case.end:g}"
     try:
         run = case.run()
     except InputError as error:
@@ -337,11 +344,7 @@ def judged(seed):
             return f"{about}: no reference", wrong
         if not np.isfinite(true).all():
             return f"{about}: no reference", wrong
-        doubt = np.abs(true[0] - finer.drifts(case.Q, case.M, case.a)[4])
-        ends = [
-            np.concatenate([*map(np.ravel, rule.drifts(*rule.parts(reference.state)))]) for rule in (reference, finer)
-        ]
-        doubt = 10.0 * max(doubt, np.abs(ends[1] - ends[0]).max()) + 1e-8 * max(1.0, true[0])
+        doubt = 10.0 * reference.doubt(true, finer) + 1e-8 * max(1.0, true[0])
         margin = SAMPLED_MARGIN if DYNAMICS[case.dynamics].sampled else MARGIN
         if (np.abs(risk - true) > margin * stated + doubt).any():  # or the reference is
             true, other = Reference(case, 2.0).risks(), Reference(case, 1.7).risks()
@@ -354,5 +357,21 @@ def judged(seed):
 @pytest.mark.long
 @pytest.mark.parametrize("block", range(SEEDS // BLOCK))
 def test_runs_that_are_ok_have_the_risk_that_they_state(block):
-    found = [judged(seed) for seed in range(block * BLOCK, (block + 1) * BLOCK)]
-    assert not [line for line, wrong in found if wrong]
+    found = {seed: judged(Case(seed)) for seed in range(block * BLOCK, (block + 1) * BLOCK)}
+    assert not {seed: line for seed, (line, wrong) in found.items() if wrong}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(10))
+def test_effective_processes_of_polynomials_are_right_or_not_ok(block):
+    found = {seed: judged(Case(seed, ["dmft"], POLYNOMIALS)) for seed in range(block * BLOCK, (block + 1) * BLOCK)}
+    assert not {seed: line for seed, (line, wrong) in found.items() if wrong}
+    assert any(": risk" in line for line, _ in found.values()), "no run was ok"
+
+
+@pytest.mark.parametrize(("seed", "status"), [(74, ": risk"), (14, "status 6")])
+def test_two_steps_of_a_polynomial_are_right_or_not_ok(seed, status):
+    """Samples that do not reach the tails of the first give 142 ± 23 for 294."""
+    line, wrong = judged(Case(seed, ["dmft"], POLYNOMIALS))
+    assert status in line
+    assert not wrong, line

@@ -277,3 +277,16 @@ def test_it_is_labelled():
     for name in (*TARGETS, *FORMULAS):
         assert target(name).name == name
         assert target(name).label
+
+
+@pytest.mark.parametrize(("name", "power"), [("tanh(20*lam1)", 0), ("tanh(20*lam1)*lam1", 1)])
+def test_slopes_beyond_the_most_nodes_are_told_by_the_error(name, power):
+    """½ E f*² at P = 30: finer rules that end at as many nodes as the usual one would agree with it."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="erf", target=name)
+    rules = problem_expectations(problem)
+    x, weight = panels([sign * 10.0**n for n in np.arange(-4.0, -0.5, 0.1) for sign in (-1.0, 1.0)])
+    field = math.sqrt(30.0) * x
+    true = 0.5 * weight @ (np.tanh(20.0 * field) * field**power) ** 2
+    systems = [np.array(part, dtype=float) for part in ([[[1.0]]], [[[0.0]]], [[[30.0]]], [[0.0]], [[1.0]])]
+    found = rules.risks(*systems)
+    assert abs(found[0] - true) <= max(rules.risk_errors(found, *systems)[0], 1e-10)

@@ -32,6 +32,7 @@ _PAIR = types.NamedTuple(
         _matrices(2),
         types.float64,
         _matrices(2),
+        types.int64,
         types.float64,
     ],
     Pair,
@@ -133,7 +134,7 @@ def no_functions() -> Pair:
     empty, rows = np.empty(0), np.empty((0, 1))
     which = np.zeros(1, np.int64)
     none = np.empty((0, 0))
-    return Pair(nothing, nothing, ridge_address((_same,)), which, rows, empty, empty, none, 0.0, none, 0.0)
+    return Pair(nothing, nothing, ridge_address((_same,)), which, rows, empty, empty, none, 0.0, none, 0, 0.0)
 
 
 def _same(x: float) -> float:

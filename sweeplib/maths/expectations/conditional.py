@@ -19,7 +19,7 @@ from sweeplib.maths.expectations.hinges import hinge_mean, hinge_product, hinge_
 from sweeplib.maths.expectations.nodes import rules_of
 from sweeplib.maths.expectations.parts import PIECES, Parts, bends, longest_of, step_of
 from sweeplib.maths.expectations.plane import Axis, axis_of, components, fill_between, fill_equal
-from sweeplib.maths.expectations.products import MOST_NODES, fill_rest
+from sweeplib.maths.expectations.products import fill_rest
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import inlined, without_references
@@ -58,11 +58,11 @@ class Given(NamedTuple):
 
 
 @inlined
-def givens(parts: Parts, size: int) -> Given:
-    """Work arrays for these parts, of so many fields."""
+def givens(parts: Parts, size: int, side: int) -> Given:
+    """Work arrays for these parts, of so many fields, and for so many nodes on each side of zero."""
     n = len(parts.field)
     rows, squares = np.empty((2, size)), np.empty((4, n, n))
-    grids = np.zeros((n, n), np.int64), np.empty((n * n, MOST_NODES + 1))
+    grids = np.zeros((n, n), np.int64), np.empty((n * n, side + 1))
     return Given(
         rows[0], rows[1], np.empty(n), squares[0], squares[1], squares[2], np.empty(2), squares[3], grids[0], grids[1]
     )
@@ -113,9 +113,9 @@ def fill_given(pair: Pair, parts: Parts, omega: Array, i: int, j: int, given: Gi
             step = min(
                 step_of(pair, parts, m, 0.0, scale[m]), step_of(pair, parts, q, given.beyond[m, q], given.along[m, q])
             )
-            given.step[m, q] = usable_step(pair.reach, step, MOST_NODES)
+            given.step[m, q] = usable_step(pair.reach, step, pair.side)
     for at in range(2):
-        given.steps[at] = usable_step(pair.reach, given.steps[at], MOST_NODES)
+        given.steps[at] = usable_step(pair.reach, given.steps[at], pair.side)
 
 
 @inlined

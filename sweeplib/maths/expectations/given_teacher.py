@@ -237,7 +237,7 @@ def drifts(system: System, out: Drifts) -> None:
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """½ E f² by `products`, and Σ w f* (½ f* − E'[f]), every lane on its own."""
     p, k, lanes = M.shape
-    room = np.empty((ROWS, 2 * MOST_NODES + 1))
+    room = np.empty((ROWS, 2 * pair.side + 1))
     rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
     own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
@@ -304,6 +304,7 @@ def of_labels(
             series=filled_up(hinges),
             reach=reach(degree),
             steps=steps() / finer,
+            side=round(MOST_NODES * finer),
             most=MOST_NODES_OF_TEACHER * finer**k / NODES_OF_A_PANEL ** sum(map(bool, knots)),
         )
 

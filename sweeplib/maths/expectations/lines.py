@@ -16,7 +16,6 @@ from sweeplib.maths.expectations.grids import REACH, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
 from sweeplib.maths.expectations.plane import Axis, fill_between, fill_equal
-from sweeplib.maths.expectations.products import MOST_NODES
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
 
@@ -109,7 +108,7 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
         nodes *= 2.0 * REACH / step[s] if L[s, s] > 0.0 else 1.0
     for s in range(len(L)):
         longer = step[s] * max((nodes / most) ** (1.0 / len(L)), 1.0)
-        step[s] = usable_step(REACH, min(longer, steps[0, 1 + s]), MOST_NODES)
+        step[s] = usable_step(REACH, min(longer, steps[0, 1 + s]), most)
         shortest = min(shortest, step[s])
     return shortest
 

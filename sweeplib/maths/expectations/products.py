@@ -27,7 +27,7 @@ from sweeplib.numerics.elementary import error_function, exponential
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_NODES = 400
-"""The most nodes on each side of zero."""
+"""The most nodes on each side of zero of the usual rule. Finer rules have more: they would agree where it fails."""
 SHORTEST, PANEL_STEPS = 0.004, 10.0
 """The shortest panel, in standard deviations, and its length in steps that resolve the function."""
 INVERSE_ROOT_2, INVERSE_ROOT_2_PI = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
@@ -86,8 +86,8 @@ def rest_sums(
     """
     along, across = split(s, t, c)
     step = min(resolved_by(pair.steps[0, number], 0.0, s), resolved_by(pair.steps[0, other], across, along))
-    step = usable_step(pair.reach, step, MOST_NODES)
-    inner = usable_step(pair.reach, resolved_by(pair.steps[0, other], 0.0, across), MOST_NODES)
+    step = usable_step(pair.reach, step, pair.side)
+    inner = usable_step(pair.reach, resolved_by(pair.steps[0, other], 0.0, across), pair.side)
     count, depth = int(pair.reach / step), int(pair.reach / inner) if across > 0.0 else 0
     x, value, share, slope = room[0, : 2 * count + 1], room[1, : 2 * count + 1], room[2], room[5, : 2 * count + 1]
     for n in range(len(x)):
@@ -229,7 +229,7 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     omega, weight = np.empty((size, size)), np.empty(functions)
     own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     layer, layer_star = np.empty(p), np.empty(k)
-    room, rule = np.empty((ROWS, 2 * MOST_NODES + 1)), rules_of(pair.nodes).panel
+    room, rule = np.empty((ROWS, 2 * pair.side + 1)), rules_of(pair.nodes).panel
     for lane in range(lanes):
         take_lane(lane, Q, own)
         take_lane(lane, M, ours)

@@ -39,7 +39,7 @@ def drifts(system: System, out: Drifts) -> None:
     omega, weight, number = np.empty((size, size)), np.empty(functions), np.empty(functions, np.int64)
     fill_fields(pair, system.Q, system.M, system.P, a, system.a_star, omega, weight)
     first, second, flow = np.empty(size), np.empty(size), np.zeros((p, size))
-    room, rule = np.empty((ROWS, 2 * MOST_NODES + 1)), rules_of(pair.nodes).panel
+    room, rule = np.empty((ROWS, 2 * pair.side + 1)), rules_of(pair.nodes).panel
     for m in range(functions):
         number[m] = function_number(pair.which, p, m)
     for i in range(p):
@@ -60,7 +60,7 @@ def drifts(system: System, out: Drifts) -> None:
         for n in range(size):
             omega[m, n] *= system.stretch
     parts = parts_of(pair, number, weight, p)
-    given, work = givens(parts, size), room_of(pair, len(parts.field))
+    given, work = givens(parts, size, pair.side), room_of(pair, len(parts.field))
     for i in range(p):
         for j in range(i + 1):
             out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
@@ -93,6 +93,7 @@ def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...],
             series=filled_up([hinges_row(side) for side in sides]),
             reach=reach(degree),
             steps=np.array([[rest_step(side) for side in sides]]) / finer,
+            side=round(MOST_NODES * finer),
             most=0.0,
         )
 

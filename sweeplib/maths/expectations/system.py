@@ -26,6 +26,7 @@ class Pair(NamedTuple):
     reach : where equally spaced nodes end, in standard deviations.
     steps (levels, functions) : steps of fields that resolve what σ and the target's functions have beyond that part,
         infinite for nothing; of a target that is no sum of ridge functions, for each λ*_r of the variance 4^level.
+    side : the most equally spaced nodes on each side of zero; where they are not enough, steps are longer.
     most : the number of nodes for λ* above which steps are longer.
     """
 
@@ -39,6 +40,7 @@ class Pair(NamedTuple):
     series: Array
     reach: float
     steps: Array
+    side: int
     most: float
 
 

@@ -7,14 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations.grids import WIDEST, usable_step
-from sweeplib.maths.expectations.products import MOST_NODES, fill_rest, resolved_by
+from sweeplib.maths.expectations.products import fill_rest, resolved_by
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 4096
-"""The numbers of points that are interpolated, of points in a step that resolves a mean, and of points above zero."""
+INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 10
+"""The numbers of points that are interpolated, of points in a step that resolves a mean, and of points above zero for
+every node there.
+"""
 LAGRANGE = tuple((-1.0) ** (7 - j) / (math.factorial(j) * math.factorial(7 - j)) for j in range(INTERPOLATED))
 """1/Π_{m≠j} (j − m)."""
 
@@ -45,7 +47,7 @@ def tables_of(
     for row in range(len(numbers)):
         if numbers[row] >= 0:
             end, own = pair.reach * spreads[row], max(pair.steps[0, numbers[row]], WIDEST * scales[row])
-            step[row] = usable_step(end, own / POINTS_A_STEP, MOST_POINTS)
+            step[row] = usable_step(end, own / POINTS_A_STEP, MOST_POINTS * pair.side)
             if units[row] > 0.5 * step[row]:
                 step[row] = units[row] / math.ceil(units[row] / step[row])
             half = int(end / step[row]) + INTERPOLATED
@@ -64,7 +66,7 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
     The function is evaluated at the same distance, if nodes of u can be that far apart, else for every μ on its own.
     """
     inner = min(WIDEST, resolved_by(pair.steps[0, number], 0.0, scale))
-    inner = usable_step(pair.reach, inner, MOST_NODES)
+    inner = usable_step(pair.reach, inner, pair.side)
     nodes_apart, points = int(scale * inner / step), values.shape[1]
     if nodes_apart > 0:
         inner = nodes_apart * step / scale
