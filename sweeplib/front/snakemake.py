@@ -74,7 +74,7 @@ def check_working_folder() -> None:
             tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         expected = (
-            "a working folder that you may write: change to it, and name the sweep's file and --results from there"
+            "a working folder that you may write: change to another, and name FILE and --results from there"
         )
         raise InputError(f"cannot be written ({error.strerror})", file=records.absolute(), expected=expected) from None
 
