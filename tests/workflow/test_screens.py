@@ -85,6 +85,5 @@ def test_a_sweep_of_many_shapes_says_what_takes_its_time(tmp_path: Path) -> None
     done = subprocess.run([SWEEPLIB, "sweep", "shapes.yaml"], cwd=tmp_path, capture_output=True, text=True, check=True)
     said = " ".join(done.stderr.split())
     assert "100 shapes and costs: the store and the dataset take about 10 s more" in said
-    said = said.partition("shapes: starting the workers ... ")[2]
-    assert said.startswith("shapes: adding the new cases to the store ... ")
+    assert "shapes: adding the new cases to the store ... " in said
     assert "simulations: done in " in said and "100 of 100 cases" in said and "dataset: done in " in said
