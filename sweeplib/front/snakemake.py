@@ -73,9 +73,7 @@ def check_working_folder() -> None:
         for folder in (records, *records.glob("*/")):
             tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        expected = (
-            "a working folder that you may write: change to another, and name FILE and --results from there"
-        )
+        expected = "a working folder that you may write: change to another, and name FILE and --results from there"
         raise InputError(f"cannot be written ({error.strerror})", file=records.absolute(), expected=expected) from None
 
 
