@@ -36,9 +36,9 @@ def workflow_folder() -> Path:
 
 
 def profile_folder(profile: str) -> Path:
-    """Return the folder of a profile, given by its path or the name of one of sweeplib's; InputError for another."""
+    """Return the folder of a profile, the name of one of sweeplib's or a path, `~` expanded; InputError for another."""
     own = workflow_folder() / "workflow" / "profiles"
-    for folder in (own / profile, Path(profile)):
+    for folder in (own / profile, Path(profile).expanduser()):
         if (folder / "config.yaml").is_file():
             return folder
     names = sorted(path.name for path in own.iterdir() if path.is_dir())
