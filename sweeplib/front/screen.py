@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 SECONDS_BETWEEN_LINES = 60.0
-LONG_STEP = 1.0
+LONG_STEP = 2.0
 """Seconds after which a step, such as a compilation, has a line where there is no live screen."""
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 STARTS = "between two stages"
