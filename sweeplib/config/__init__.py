@@ -34,9 +34,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     data, documents = _read(Path(path))
     changes = [Override(text) for text in overrides]
     lasting = is_lasting(Path(path))
-    data = ({"name": Path(path).stem} if lasting else {}) | data
-    for change in changes:
-        data = overridden(data, change)
+    data = overridden(({"name": Path(path).stem} if lasting else {}) | data, changes)
     try:
         sweep = from_mapping(data, Path(path).parent if lasting else ".")
     except InputError as error:

@@ -1,12 +1,12 @@
 """Values of a config given on the command line: `grid.d=300,1000`, `seeds=64`, `dynamics.ode.rtol=1e-8`."""
 
 import copy
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from sweeplib.budget import FILE_BYTES, NODES, refuse_more
-from sweeplib.errors import InputError
+from sweeplib.errors import LONGEST_VALUE, InputError
 from sweeplib.problem import PARAMETERS
 from sweeplib.strict_yaml import SHORTER, parsed
 
@@ -34,11 +34,16 @@ class Override:
         return tuple(part.strip() for part in self.text.partition("=")[0].split("."))
 
     @property
+    def shown(self) -> str:
+        """Return what a message calls it, a long one by its beginning."""
+        return f"override {self.text if len(self.text) <= LONGEST_VALUE else f'{self.text[: LONGEST_VALUE - 3]}...'}"
+
+    @property
     def value(self) -> Any:
         """Return the value, read as YAML; values separated by commas, or one value where a list belongs, are a list."""
         parts = _parts(self.text.partition("=")[2])
         refuse_more("values", len(parts), NODES, key=".".join(self.location), instead=SHORTER)
-        values = [parsed(part, file=f"override {self.text}") for part in parts]
+        values = [parsed(part, file=self.shown) for part in parts]
         one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
         return values if len(values) > 1 or one_in_list else values[0]
 
@@ -72,12 +77,18 @@ def _with_option(location: tuple[str, ...], runs: Container[str]) -> tuple[str, 
     return location
 
 
-def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
-    """Return the config's `data` with one value replaced or added; a list of names is treated as a mapping.
+def overridden(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
+    """Return the config's `data` with values replaced or added; a list of names is treated as a mapping.
 
     A field that becomes an axis, or fixed, or derived, is taken out of the section that gave it before.
     """
     data = copy.deepcopy(data)
+    for override in overrides:
+        _replace(data, override)
+    return data
+
+
+def _replace(data: dict[str, Any], override: Override) -> None:
     section = data
     *above, last = _with_option(override.location, data.get("dynamics") or ())
     if not above and last in PARAMETERS:
@@ -90,7 +101,7 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
         section[part] = {} if inner is None else inner
         section = section[part]
         if not isinstance(section, dict):
-            raise InputError(f"{part} has no keys below it", file=f"override {override.text}", value=section)
+            raise InputError(f"{part} has no keys below it", file=override.shown, value=section)
     value = override.value
     linked = value if override.location == ("grid", "zip") and isinstance(value, list) else []
     fields = {last} if len(above) == 1 and above[0] in PLACES else set()
@@ -99,4 +110,3 @@ def overridden(data: dict[str, Any], override: Override) -> dict[str, Any]:
             if isinstance(data.get(place), dict):
                 data[place].pop(name, None)
     section[last] = value
-    return data

@@ -1,7 +1,7 @@
 """The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
 from itertools import islice
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
+MOMENT = 1.0
+"""Seconds in which blocks may be listed without a word."""
 SECONDS_A_PROCESS = 0.25
 """Work for which another process is worth while."""
 
@@ -45,7 +47,8 @@ class Work(NamedTuple):
 def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool) -> None:
     """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
     cluster = cluster_of(work.sweep)
-    blocks = work.blocks()
+    with ThreadPoolExecutor(1) as beside:
+        blocks = _listed(beside.submit(work.blocks), work, show=show)
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
     with _shown(work, blocks, processes, show=show) as shown:
         shown.say(f"no cluster is started for {seconds:.1f} s of work")
@@ -66,9 +69,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
         tell(doing="starting the workers")
         with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
-            steps = Steps(work.sweep.name if show else None)
-            with nullcontext() if listing.done() else steps.step("adding the new cases to the store"):
-                blocks = listing.result()
+            blocks = _listed(listing, work, show=show)
             kept = work.directory / PERFORMANCE if cluster.performance_report else None
             sharing = _workers(blocks, client, expected)
             with performance_kept(client, kept), _shown(work, blocks, sharing, show=show) as shown:
@@ -89,6 +90,14 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
                     for block, report in done:
                         shown.advance(report.found, block.seconds, report.computed)
                         told(shown)
+
+
+def _listed(listing: "Future[list[Block]]", work: Work, *, show: bool) -> list[Block]:
+    """Return the blocks once they are listed; a line says so if that takes a while, as it does for many shapes."""
+    wait([listing], MOMENT)
+    steps = Steps(work.sweep.name if show else None)
+    with nullcontext() if listing.done() else steps.step("adding the new cases to the store"):
+        return listing.result()
 
 
 def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int:

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -35,9 +36,9 @@ def workflow_folder() -> Path:
 
 
 def profile_folder(profile: str) -> Path:
-    """Return the folder of a profile, given by its path or the name of one of sweeplib's; InputError for another."""
+    """Return the folder of a profile, the name of one of sweeplib's or a path, `~` expanded; InputError for another."""
     own = workflow_folder() / "workflow" / "profiles"
-    for folder in (own / profile, Path(profile)):
+    for folder in (own / profile, Path(profile).expanduser()):
         if (folder / "config.yaml").is_file():
             return folder
     names = sorted(path.name for path in own.iterdir() if path.is_dir())
@@ -62,6 +63,18 @@ def checked_results(results: Path) -> Path:
     if "{" in str(results) or "}" in str(results):
         raise InputError("braces in the folder of results", value=str(results), expected="a path without { and }")
     return results.expanduser()
+
+
+def check_working_folder() -> None:
+    """Raise InputError if Snakemake cannot write its records, `.snakemake` in the working folder."""
+    records = Path(".snakemake")
+    try:
+        records.mkdir(exist_ok=True)
+        for folder in (records, *records.glob("*/")):
+            tempfile.TemporaryFile(dir=folder).close()
+    except OSError as error:
+        expected = "a working folder that you may write: change to another, and name FILE and --results from there"
+        raise InputError(f"cannot be written ({error.strerror})", file=records.absolute(), expected=expected) from None
 
 
 def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.front.repeated import made_from, remember, repeated
-from sweeplib.front.snakemake import run_snakemake, snakemake_command
+from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
 from sweeplib.process.caches import caches_in
 from sweeplib.process.environment import refuse_few_processes, refuse_shell
 from sweeplib.process.forks import WAIT, served
@@ -92,6 +92,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
 
         refuse_second(directory)
         begun = made_from(config, overrides, sweep.files()) if is_lasting(config) else None
+        check_working_folder()
         examine(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)

@@ -223,16 +223,20 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
 
     Every function of xarray, pandas and scipy takes these.
     """
-    changed = {
-        name: (array.dims, _plain_strings(array) if array.dtype.kind == "T" else _read_when_used(array), array.attrs)
-        for name, array in ds.variables.items()
-        if array.dtype.kind == "T" or array.chunks
-    }
-    return ds.assign(changed)
+    strings = {name: array for name, array in ds.variables.items() if array.dtype.kind == "T"}
+    lazy = {name: array for name, array in ds.variables.items() if array.chunks and name not in strings}
+    return ds.assign(
+        {name: (array.dims, _read_when_used(array), array.attrs) for name, array in lazy.items()}
+        | {name: (array.dims, _plain_strings(array), array.attrs, _AS_BEFORE) for name, array in strings.items()}
+    )
 
 
 def _plain_strings(strings: xr.Variable) -> np.ndarray:
     return strings.values.astype(object).astype("U")
+
+
+_AS_BEFORE = {"dtype": np.dtypes.StringDType()}
+"""The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes those that were read."""
 
 
 def _read_when_used(array: xr.Variable) -> Any:

@@ -75,6 +75,24 @@ def test_a_file_system_without_locks_is_refused_by_its_name(desk: Path, lacking:
     assert line.startswith("results/small: the file system here (") and "--results" in line
 
 
+@pytest.mark.parametrize("of", ["another user", "a file"])
+def test_a_working_folder_in_which_snakemake_cannot_write_is_refused(desk: Path, of: str) -> None:
+    """Such as / of a batch job, or the folder of a colleague who ran a sweep there."""
+    before: list[str] = []
+    if of == "another user":
+        if os.geteuid() or shutil.which("setpriv") is None:
+            pytest.skip("needs root and setpriv")
+        before = ["env", f"HOME={desk}", *AS_NOBODY, *READING_ALL]
+        (desk / ".snakemake").mkdir()
+    else:
+        (desk / ".snakemake").touch()
+    done = ran(desk, *before)
+    assert (done.returncode, done.stdout) == (2, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"{desk}/.snakemake: cannot be written (") and "--results" in line
+    assert not (desk / "results").exists()
+
+
 @pytest.mark.slow
 def test_a_file_system_without_hard_links_and_fsync_of_folders_is_enough(desk: Path, lacking: Path) -> None:
     done = ran(desk, LD_PRELOAD=str(lacking), LACKING="link,fsync", LACKING_UNDER=str(desk))

@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -510,6 +511,15 @@ def test_overrides_together_are_no_longer_than_a_file(tmp_path: Path) -> None:
     many = ",".join(str(number / 1000) for number in range(1, 11_000))
     message = said(path, (f"grid.gamma={many}", f"times=0,{many}"))
     assert "too many keys and values, with those of all defaults" in message
+
+
+@pytest.mark.parametrize("override", ["grid.zz{}.a=1", "zz{}=1", "problem.zz{}={{a: 1}}"])
+def test_thousands_of_overrides_are_refused_in_a_line(override: str, tmp_path: Path) -> None:
+    """30,000, as a script may write them, were copied 30,000 times: minutes."""
+    path, began = written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), time.process_time()
+    assert len(said(path, tuple(map(override.format, range(5000))))) < 500
+    assert len(said(path, (f"name={'x' * 100_000}",))) < 500
+    assert time.process_time() - began < 10
 
 
 def test_linked_axes_take_the_place_of_fixed_and_swept_fields(tmp_path: Path) -> None:

@@ -211,11 +211,13 @@ def test_a_plan_is_read_from_its_record() -> None:
     assert Plan.of(PLAN.record()) == PLAN
 
 
-def test_the_workflow_and_its_profiles_are_found(tmp_path: Path) -> None:
+def test_the_workflow_and_its_profiles_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (workflow_folder() / "Snakefile").is_file()
     assert profile_folder("local") == workflow_folder() / "workflow" / "profiles" / "local"
     (tmp_path / "config.yaml").write_text("cores: 1\n")
     assert profile_folder(str(tmp_path)) == tmp_path
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    assert profile_folder(f"~/{tmp_path.name}") == tmp_path, "the shell leaves `--profile=~/mine` as it is"
     with pytest.raises(InputError, match=r"no such profile; got 'slrum'; expected .* local, slurm"):
         profile_folder("slrum")
 

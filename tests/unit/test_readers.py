@@ -4,9 +4,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import pytest
 import xarray as xr
+from matplotlib.text import Text
+from zarr.storage import MemoryStore
 
+import sweeplib
+import sweeplib.accessor
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.run import run_sweep
@@ -34,6 +39,37 @@ OPERATIONS: dict[str, Operation] = {
     "concat with another sweep": lambda ds, other: xr.concat([ds, other], "d", combine_attrs="drop_conflicts"),
     "concat before another sweep": lambda ds, other: xr.concat([other, ds], "d", combine_attrs="drop_conflicts"),
     "merge": lambda ds, _: xr.merge([ds, ds.risk.mean("seed").rename("mean_risk")]),
+}
+
+PLOTS: dict[str, Callable[[xr.Dataset], object]] = {
+    "curve": lambda ds: ds.risk.sel(dynamics="ode", gamma=0.1, d=20, Delta=0, seed=0).plot(),
+    "curves": lambda ds: ds.risk.sel(dynamics="ode", d=20, Delta=0).mean("seed").plot(hue="gamma"),
+    "plane": lambda ds: ds.exit_steps.sel(dynamics="sgd_chain", d=20, threshold=0.1).mean("seed").plot(),
+    "facets": lambda ds: ds.risk.sel(dynamics="ode").mean("seed").plot(x="time", hue="gamma", col="d", row="Delta"),
+    "statuses": lambda ds: ds.status.sel(dynamics="ode", d=20, seed=0).plot(),
+    "histogram": lambda ds: ds.exit_steps.plot.hist(),
+    "points": lambda ds: ds.isel(threshold=0, dynamics=0, time=-1).plot.scatter(x="exit_steps", y="risk", hue="gamma"),
+}
+USES: dict[str, Callable[[xr.Dataset, xr.Dataset], object]] = {
+    "groups": lambda ds, _: ds.groupby("gamma").mean(),
+    "groups of two": lambda ds, _: ds.risk.groupby(["gamma", "d"]).mean(),
+    "groups by status": lambda ds, _: ds.exit_steps.groupby(ds.status.load()).mean(),
+    "bins": lambda ds, _: ds.groupby_bins("gamma", [0.0, 0.15, 0.4]).mean(),
+    "combine_by_coords": lambda ds, _: xr.combine_by_coords([ds.sel(d=[40]), ds.sel(d=[10, 20])]),
+    "combine_nested": lambda ds, other: xr.combine_nested([ds, other], "d", combine_attrs="drop_conflicts"),
+    "sweeplib.combine": lambda ds, other: sweeplib.combine(ds, other).to_zarr(MemoryStore()),
+    "merge of parts": lambda ds, _: xr.merge([ds.isel(seed=[0, 1]), ds.isel(seed=[2, 3])], "no_conflicts", "outer"),
+    "concat": lambda ds, other: xr.concat([ds, other], "d"),
+    "align": lambda ds, other: xr.align(ds, other, join="outer"),
+    "interpolation": lambda ds, _: ds.risk.interp(gamma=0.15),
+    "nearest": lambda ds, _: ds.sel(gamma=0.11, method="nearest"),
+    "table": lambda ds, _: ds.to_dataframe(),
+    "stack": lambda ds, _: ds.stack(point=("gamma", "d")).unstack("point"),
+    "quantiles": lambda ds, _: ds.risk.quantile([0.1, 0.9], "seed"),
+    "slope": lambda ds, _: ds.risk.load().polyfit("time", 1),
+    "differences": lambda ds, _: ds.sel(dynamics="ode", drop=True) - ds.sel(dynamics="sgd_chain", drop=True),
+    "analysis": lambda ds, _: ds.sweep.exit_times().to_zarr(MemoryStore()),
+    "file": lambda ds, _: ds.mean("seed").to_zarr(MemoryStore()),
 }
 
 
@@ -99,3 +135,20 @@ def test_matrices_of_a_shape_can_be_written_too(paths: tuple[Path, Path], tmp_pa
 def test_many_chunks_are_many(paths: tuple[Path, Path]) -> None:
     chunks = xr.open_zarr(paths[0]).risk.data.numblocks
     assert chunks[0] == (1 if max(chunks) == 1 else 2)
+
+
+@pytest.mark.parametrize("opened", [xr.open_zarr, sweeplib.open])
+def test_no_use_of_a_dataset_warns_and_no_plot_has_a_unit_of_one(
+    opened: Callable[[Path], xr.Dataset], paths: tuple[Path, Path]
+) -> None:
+    one, other = map(opened, paths)
+    for name, use in USES.items():
+        assert use(one, other) is not None, name
+    for name, plot in PLOTS.items():
+        plot(one)
+        drawn = plt.gcf()
+        texts = [text.get_text() for text in drawn.findobj(Text)]
+        plt.close(drawn)
+        assert any(texts) and not any("[1]" in text for text in texts), name
+    xr.open_mfdataset(paths, engine="zarr", concat_dim="d", combine="nested", combine_attrs="drop_conflicts").close()
+    assert xr.open_groups(paths[0], engine="zarr")["/p2_k1"].overlap_M.dims[-2:] == ("student", "teacher")

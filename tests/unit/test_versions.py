@@ -45,6 +45,22 @@ for number in range(int(sys.argv[2]), int(sys.argv[2]) + 12):
 """
 
 
+FINALISING = """
+import itertools
+import sys
+from pathlib import Path
+
+from sweeplib.config import load
+from sweeplib.storage.finalise import finalise
+
+config = Path(sys.argv[1])
+sweeps = [load(config, [f"seeds=[{first}, {first + 1}]"]) for first in (0, 2, 4)]
+for sweep in itertools.cycle(sweeps):
+    finalise(sweep, config.parent / "results" / sweep.name)
+    print(flush=True)
+"""
+
+
 def numbered(number: int) -> xr.Dataset:
     """Return a dataset whose size and values depend on its number."""
     size = 3 + number % 5
@@ -118,6 +134,19 @@ def test_a_reader_of_a_version_that_is_gone_is_told_so(tmp_path: Path) -> None:
         first.load()
     written(path, 1)
     xr.testing.assert_equal(second.load(), numbered(1))
+
+
+def test_plain_xarray_goes_on_in_the_next_version(tmp_path: Path) -> None:
+    """Nothing in a chunk says of which version it is: README and docs/scaling.md name `sweeplib.open` for this."""
+    path = written(tmp_path / "dataset.zarr", 1)
+    plain, safe = xr.open_zarr(path), sweeplib.open(path)
+    written(path, 6)
+    assert plain.risk.values.tolist() == [6.0] * 4 and plain.seed.values.tolist() == [1, 2, 3, 4], "parts of both"
+    xr.testing.assert_equal(safe.load(), numbered(1))
+    shorter = xr.open_zarr(path)
+    written(path, 2)
+    with pytest.raises(ValueError, match="cannot reshape"):
+        shorter.load()
 
 
 def test_a_dataset_is_there_while_two_names_cannot_be_exchanged_at_once(tmp_path: Path) -> None:
@@ -326,6 +355,25 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
     assert sweeplib.open(path).attrs["number"] in (12, 111)
     assert sweeplib.open(tmp_path / "analysis.zarr").risk.load()[0] in (12, 111)
     assert not list(tmp_path.rglob("*.partial"))
+
+
+@pytest.mark.slow
+def test_hundreds_of_reads_beside_a_loop_of_finalise_are_of_one_version_each(tmp_path: Path) -> None:
+    """As the first lines of README read it. Of plain xarray, 7 of 300 such reads had parts of two versions."""
+    config = tmp_path / "read.yaml"
+    grid = "problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, spherical: true}\ngrid: {gamma: [0.1, 0.2]}\n"
+    config.write_text(f"name: read\n{grid}seeds: 6\ndynamics: [sgd_chain]\ntimes: [0, 1, 2]\nfigures: []\n")
+    path = tmp_path / "results" / "read" / "dataset.zarr"
+    run = sweeplib.Sweep.from_yaml(config, results=tmp_path / "results").run(progress=False).load()
+    with subprocess.Popen([sys.executable, "-c", FINALISING, config], stdout=subprocess.PIPE) as writer:
+        assert writer.stdout is not None and writer.stdout.readline() == b"\n"
+        seen = [sweeplib.open(path).load() for _ in range(300)]
+        assert writer.poll() is None
+        writer.kill()
+        assert len(writer.stdout.readlines()) > 10
+    for ds in seen:
+        xr.testing.assert_equal(ds, run.sel(seed=ds.seed))
+    assert {tuple(ds.seed.values.tolist()) for ds in seen} == {(0, 1), (2, 3), (4, 5)}
 
 
 def _marked(path: Path) -> Path:

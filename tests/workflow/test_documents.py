@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import xarray as xr
 
 from sweeplib.config import from_mapping
 from sweeplib.config.plugged import cluster_settings
@@ -90,3 +91,21 @@ def test_the_commands_to_start_with_run(page: str, text: str, tmp_path: Path) ->
 def done(arguments: list[str], folder: Path) -> None:
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     subprocess.run([sys.executable, "-m", "sweeplib", *arguments], cwd=folder, check=True, env=environment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["scan", "quickstart"])
+def test_the_first_scans_of_a_user_contain_the_optima(name: str, tmp_path: Path) -> None:
+    """Of every dynamics, that of SGD included, which lies above that of its ODE: no figure has arrows for optima."""
+    (tmp_path / "quickstart.yaml").write_text((ROOT / "config" / "quickstart.yaml").read_text())
+    done(["new", "scan.yaml"], tmp_path)
+    done(["sweep", f"{name}.yaml"], tmp_path)
+    folder = tmp_path / "results" / name
+    scanned = xr.open_zarr(folder / "dataset.zarr").gamma
+    found = xr.open_zarr(folder / "analysis" / "optimal_learning_rate.zarr").load()
+    run = found.gammas_used > 0
+    assert run.any(["d", "threshold", *({"Delta"} & set(run.dims))]).all() and not found.at_edge.any()
+    assert (found.gamma_opt.notnull() == run).all()
+    assert (found.gamma_opt_low.where(run, 1.0) > scanned.min()).all()
+    assert (found.gamma_opt_high.where(run, 0.0) < scanned.max()).all()
+    assert "optimal learning rate" in (folder / "report" / "index.html").read_text()

@@ -1,11 +1,15 @@
 """What commands show: on terminals of 100 and 60 columns, without colours, without a terminal."""
 
+import json
+import os
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
+from sweeplib.front.screen import LONG_STEP
 from tests.faults.commands import SWEEP, SWEEPLIB
 from tests.workflow.terminals import ESCAPE, Shown, on_a_terminal
 
@@ -71,3 +75,51 @@ def test_a_sweep_without_a_terminal(tmp_path: Path) -> None:
     for stage in ("plan", "simulations", "dataset", "analyses", "figures", "report"):
         assert f"slow: {stage}: done in" in done.stderr
     assert "slow: all 400 cases ended ok" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_sweep_of_many_shapes_says_what_takes_its_time(tmp_path: Path) -> None:
+    """Of 300 shapes, 20 s passed in silence before the first block; the plan named neither these nor the dataset's."""
+    (tmp_path / "shapes.yaml").write_text(
+        "name: shapes\n"
+        "problem: {d: 200, Delta: 0, activation: square, gamma: 0.01}\n"
+        "grid: {p: {range: [1, 51]}, k: [1, 2]}\n"
+        "dynamics: [sgd_chain]\ntimes: [0, 1.0e-5]\nanalyses: []\nfigures: []\n"
+    )
+    done = subprocess.run([SWEEPLIB, "sweep", "shapes.yaml"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    said = " ".join(done.stderr.split())
+    assert "100 shapes and costs: the store and the dataset take about 10 s more" in said
+    assert "shapes: adding the new cases to the store ... " in said
+    assert "simulations: done in " in said and "100 of 100 cases" in said and "dataset: done in " in said
+
+
+FIRST = """\
+name: first
+problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, spherical: true, gamma: 0.1}
+dynamics: [sgd_chain]
+times: [0, 1]
+analyses: []
+figures: []
+"""
+
+
+@pytest.mark.slow
+def test_a_first_run_says_that_it_compiles(tmp_path: Path) -> None:
+    """With an empty cache of kernels: at once on a terminal, and in the first line of a log, while it compiles."""
+    (tmp_path / "first.yaml").write_text(FIRST)
+    command, cache = [SWEEPLIB, "sweep", "first.yaml"], str(tmp_path / "cache")
+    environment = os.environ | {"NUMBA_CACHE_DIR": cache}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == "first: compiling sgd_chain (square, p = 1, k = 1) ...\n"
+        job = json.loads((tmp_path / "results/first/jobs/plan.json").read_text())
+        assert (
+            "ended" not in job
+            and job["doing"].startswith("compiling")
+            and time.time() - job["doing_since"] < LONG_STEP + 1.0
+        )
+        process.terminate()
+    shown = on_a_terminal(command, tmp_path, 100, NUMBA_CACHE_DIR=cache)
+    check(shown, 100)
+    text = ESCAPE.sub("", shown.text)
+    assert text.index("reading first.yaml") < text.index("Snakemake starts") < text.index("compiling sgd_chain")

@@ -202,11 +202,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
 
 @pytest.mark.slow
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
-    """Settings of Snakemake that the folders of the user and of the Snakefile have are not those of the command."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
-    for folder in (finished.desk, finished.root):
-        (folder / "profiles" / "default").mkdir(parents=True)
-        (folder / "profiles" / "default" / "config.yaml").write_text("dry-run: true\nexecutor: absent\n")
     with held(finished) as pid:
         done = finished.ended("sweeplib", "sweep", "tiny.yaml")
     assert done.returncode == 1 and not done.stdout
@@ -216,11 +212,36 @@ def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Proje
     assert f"process {pid}" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
-def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("setting", ["touch: true", "dry-run: true\nexecutor: absent"])
+def test_a_user_has_settings_of_snakemake_that_would_change_the_result(
+    finished: Project, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in the working folder, in that of the Snakefile, and in the home folder, named by the environment."""
+    finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    home = finished.root / "home" / "snakemake"
+    for profile in (
+        finished.desk / "profiles/default",
+        finished.root / "profiles/default",
+        home / "default",
+        home / "mine",
+    ):
+        profile.mkdir(parents=True)
+        (profile / "config.yaml").write_text(f"{setting}\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home.parent))
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "mine")
+    done = finished.ended("sweeplib", "sweep", "tiny.yaml")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("tiny: all 18 cases ended ok\n")
+    assert xr.open_zarr(finished.results / "dataset.zarr").sizes["seed"] == 3
+
+
+@pytest.mark.parametrize("setting", slow_but(["dry-run", "touch"], "touch"))
+def test_a_sweep_whose_profile_asks_for_less_has_not_succeeded(finished: Project, setting: str) -> None:
     """A pipe is read once: the stages read its complete config."""
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
     (finished.desk / "mine").mkdir()
-    (finished.desk / "mine" / "config.yaml").write_text("cores: 1\ndry-run: true\n")
+    (finished.desk / "mine" / "config.yaml").write_text(f"cores: 1\n{setting}: true\n")
     command = ["bash", "-c", f"{sys.executable} -m sweeplib sweep <(sed s/tiny/piped/ tiny.yaml) --profile mine"]
     environment = os.environ | {"PYTHONPATH": str(finished.root)}
     done = subprocess.run(command, cwd=finished.desk, env=environment, capture_output=True, text=True, check=False)
