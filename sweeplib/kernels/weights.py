@@ -22,7 +22,7 @@ MULTIPLE = 32
 """Samples are padded to a multiple of this: pairs of draws of four numbers each, in vectors of four."""
 
 SMALL = 1e-30
-"""A deferred factor of a row that is applied at once, before its inverse, which is in the stored row, overflows."""
+"""The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
 
 GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
@@ -378,9 +378,6 @@ def finish(replica, before, room):  # type: ignore[no-untyped-def]
         for j in range(W.shape[1]):
             W[i, j] += (f0 * before[0, j] + f1 * before[1, j]) + (f2 * before[2, j] + f3 * before[3, j])
             W[i, j] *= room.norm[i]
-        room.norm[i] = 1.0
-        for s in range(BLOCK):
-            factors[s, i] = 0.0
 
 
 def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
@@ -390,7 +387,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     steps of a block; the products of these samples with each other account for the updates of the weights within the
     block. The updates, `factors` times the samples of a block, are applied in the pass of the next block, so that W is
     read and written once per block. Projection and decay are deferred too: `norm` holds a row's factor, which is
-    applied at the end, or when it is small.
+    applied at the end. The steps end early where it is `SMALL`.
     """
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
@@ -406,8 +403,8 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
                 taken += 1
             if fate != GOING:
                 break
-        if room.norm.min() < SMALL:
-            finish(replica, room.normals[samples], room)
         samples = 1 - samples
+        if replica.decay > 0.0 and room.norm.min() < SMALL:
+            break
     finish(replica, room.normals[1 - samples], room)
     return taken, fate
