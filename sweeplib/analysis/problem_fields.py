@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
@@ -62,12 +64,12 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory.
 
-    Its units have no offsets.
+    Its units have no offsets, and nothing decays.
     """
     constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
-    return constant & fresh & taught & without_offsets(ds)
+    return constant & fresh & taught & without_offsets_and_decays(ds)
 
 
 def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
@@ -89,6 +91,7 @@ def _all_one(text: str) -> bool:
     return all(float(part) == 1.0 for part in str(text).strip("[()]").split(",") if part.strip())
 
 
-def without_offsets(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where units have no offsets."""
-    return (field(ds, "offset_scale", 0.0) == 0.0) & (field(ds, "offset_rate", 0.0) == 0.0)
+def without_offsets_and_decays(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where units have no offsets, and neither weights nor the second layer decay."""
+    names = ("offset_scale", "offset_rate", "weight_decay", "second_layer_decay")
+    return reduce(and_, (field(ds, name, 0.0) == 0.0 for name in names))

@@ -55,6 +55,8 @@ OTHERS: dict[str, Any] = {
     "second_layer_samples": 30,
     "ridge": 0.5,
     "schedule": "1/(1 + t)",
+    "weight_decay": 0.7,
+    "second_layer_decay": 0.7,
 }
 """Another value of each field of a problem than in the following ones."""
 COMMON: dict[str, Any] = {

@@ -315,6 +315,9 @@ ONE_PASS = frozenset(
 OFFSETS = frozenset({"offset_scale", "offset_rate"})
 """The parameters that give units offsets."""
 
+DECAYS = frozenset({"weight_decay", "second_layer_decay"})
+"""The parameters by which weights and the second layer decay."""
+
 
 def _checked(name: str, kind: type[Dynamics]) -> None:
     """Raise SweeplibError for a dynamics without `reads` or `view`."""

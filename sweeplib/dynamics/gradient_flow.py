@@ -37,9 +37,10 @@ class GradientFlow(Ode):
         return view
 
     def bounds(self) -> Sequence[Bound]:
-        """As for the ODE; and the risk is not above that of an earlier time by more than both errors."""
+        """As for the ODE; and without decay the risk is not above that of an earlier time by more than both errors."""
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
+        highest = np.where(self.replicas.weight_decay + self.replicas.second_layer_decay > 0.0, np.inf, highest)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 
     def _noise(self) -> Array:

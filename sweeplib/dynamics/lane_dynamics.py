@@ -41,6 +41,8 @@ class LaneDynamics(StepDynamics):
                 given.second_layer_rate,
                 given.Delta,
                 given.d.astype(np.float64),
+                given.weight_decay,
+                given.second_layer_decay,
             )
         )
 

@@ -1,6 +1,7 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
-Ṁ = Ψ^M(Ω), Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω), ȧ = ε Ψ^a(Ω) in time t = νγ/(pd), projected for spherical students,
+Ṁ = Ψ^M(Ω) − λM, Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω) − 2λQ, ȧ = ε (Ψ^a(Ω) − λ_a a) in time t = νγ/(pd), with the
+decays λ and λ_a, projected for spherical students,
 with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ. With a schedule γ ξ(t) all three have the factor ξ, and
 γ in front of Ψ^Var is γ ξ.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import (
+    DECAYS,
     DYNAMICS,
     LARGEST_UNDECIDED,
     ONE_PASS,
@@ -73,7 +75,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule"}
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
@@ -154,14 +156,17 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     def _constants(self, needed: Expectations) -> Systems:
         replicas = self.replicas
-        arrays = (self._noise(), replicas.Delta, replicas.second_layer_rate, replicas.P, replicas.a, replicas.a_star)
-        noise, Delta, epsilon, P, a, a_star = map(np.ascontiguousarray, arrays)
+        decays = replicas.weight_decay, replicas.second_layer_decay
+        numbers = np.array([self._noise(), replicas.Delta, replicas.second_layer_rate, *decays])
+        noise, Delta, epsilon, decay, layer_decay = numbers
+        P, a, a_star = map(np.ascontiguousarray, (replicas.P, replicas.a, replicas.a_star))
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
         projected = needed.pair.nodes.size and not self._finite_d
-        L_star = teacher_factors(P) if projected else np.ascontiguousarray(P[:0])
+        L_star = teacher_factors(P) if projected else P[:0]
         scheduled, xi, _ = rates(replicas.schedule)
-        of_time = scheduled, xi, np.ascontiguousarray(replicas.times[:, -1])
-        return Systems(replicas.spherical, self._trained, noise, Delta, epsilon, P, a, a_star, *rules, L_star, *of_time)
+        end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
+        kinds, factors = (replicas.spherical, self._trained), (noise, Delta, epsilon, decay, layer_decay)
+        return Systems(*kinds, *factors, *layers, *rules, L_star, scheduled, xi, end)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -284,12 +289,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError with `finite_d` for a schedule, and for more teacher rows than dimensions."""
+        """Raise InputError with `finite_d` for a schedule, for decays, and for more teacher rows than dimensions."""
         if not isinstance(options, OdeOptions) or not options.finite_d:
             return
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
+        for name in sorted(DECAYS):
+            if getattr(problem, name) > 0.0:
+                expected = "0 with finite_d; or `finite_d: false`"
+                raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)
         if problem.k > problem.d:
             expected = f"at most d = {problem.d}, as finite_d needs independent teacher rows; or `finite_d: false`"
             raise InputError("no equations at finite d", key="k", value=problem.k, expected=expected)

@@ -5,10 +5,11 @@ A step of length T = γ/(pd) with n_b fresh samples has the mean
     ΔM = T Ψ^M,    ΔQ = T Ψ^GF + T² [(d/n_b) Ψ^Var + (1 − 1/n_b) DΩDᵀ],    Δa = ε T Ψ^a,
 
 exact up to a relative error of order 1/d² for plain students, with Ψ^Var at Ω (1 + 2/d) and the products DΩDᵀ of the
-mean gradients, from pairs of different samples (`mean_gradients`). Spherical students are divided by their norms after
-each step. With a schedule γ ξ(t), T has the factor ξ of the middle of the step. Every step starts from the mean of the
-one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change the
-means by the square of that.
+mean gradients, from pairs of different samples (`mean_gradients`). With decays, s = λ T, M is first multiplied by
+1 − s, Q by (1 − s)² and T Ψ^GF by 1 − s, and Ψ^a has −λ_a a beside it. Spherical students are divided by their norms
+after each step. With a schedule γ ξ(t), T has the factor ξ of the middle of the step. Every step starts from the mean
+of the one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change
+the means by the square of that.
 
 For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
 those of the Euler method for the ODE: `ode` is then faster.
@@ -17,7 +18,7 @@ those of the Euler method for the ODE: `ode` is then faster.
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, SLOW, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, SLOW, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
@@ -39,7 +40,7 @@ class OverlapMap(StepDynamics):
     replicas_at_once = 256
     stochastic = False
     uses_drifts = True
-    reads = ONE_PASS | {"batch_size", "schedule"}
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
@@ -96,11 +97,13 @@ class OverlapMap(StepDynamics):
         products = mean_gradient_products(drifts.M, drifts.GF, Q, M, P, self._resolution[order])
         noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
         long, square = T[:, None, None], (T * T)[:, None, None]
-        M = M + long * drifts.M
-        Q = Q + long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
+        kept = 1.0 - given.weight_decay[order][:, None, None] * long
+        M = kept * M + long * drifts.M
+        Q = kept**2 * Q + kept * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
+        force = drifts.a - given.second_layer_decay[order][:, None] * a
         if given.spherical:
             Q, M = on_sphere(Q, M)
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a + (given.second_layer_rate[order] * T)[:, None] * drifts.a
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a + (given.second_layer_rate[order] * T)[:, None] * force
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""

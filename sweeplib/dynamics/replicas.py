@@ -58,7 +58,7 @@ class Replicas:
     refit_keys (n,) uint64 : streams of the fresh samples to which observables fit the second layer.
     a (n, p), a_star (n, k) : second layers at the start.
     has_offsets : whether units have offsets, in all problems or in none.
-    offset_rate (n,) : β of the problems.
+    offset_rate, weight_decay, second_layer_decay (n,) : β, λ and λ_a of the problems.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
     times (n, n_times) : ODE times at which to record.
@@ -86,6 +86,8 @@ class Replicas:
     second_layer_rate: Array
     has_offsets: bool
     offset_rate: Array
+    weight_decay: Array
+    second_layer_decay: Array
     starts: Starts
     keys: NDArray[np.uint64]
     seeds: NDArray[np.uint64]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
-from sweeplib.dynamics.dynamics import DYNAMICS, OFFSETS, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, OFFSETS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -69,7 +69,8 @@ class Sgd(StepDynamics):
     label = "SGD"
     replicas_at_once = 8
     view = TrainingView
-    reads = StepDynamics.reads | {"batch_size", "repeats", "samples", "sampling", "schedule", "data"} | OFFSETS
+    of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
+    reads = StepDynamics.reads | of_batches | {"schedule", "data"} | OFFSETS | DECAYS
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
@@ -146,6 +147,8 @@ class Sgd(StepDynamics):
             given.step_time[i],
             given.second_layer_rate[i],
             given.offset_rate[i],
+            given.weight_decay[i],
+            given.second_layer_decay[i],
             given.Delta[i],
             given.spherical,
             given.keys[i],

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -35,14 +35,15 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"}
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
-        self.settings = Settings(p, k, replicas.spherical, trained(replicas), replicas.batch_size, replicas.repeats)
+        of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.weight_decay > 0.0).any())
+        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays)
         self.called = self.functions()
         self.round = self._round()
         self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)

@@ -87,7 +87,7 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
     if settings.batch_size < LARGE:
         return empty_samples(p, k, chain.a.shape[1], chain.a, chain.constants, chain.fields)
     lanes = group_width(settings.batch_size)
-    per_lane, wide, rows = np.empty((5, lanes)), np.empty((4, p, lanes)), np.empty((2, lanes))
+    per_lane, wide, rows = np.empty((7, lanes)), np.empty((4, p, lanes)), np.empty((2, lanes))
     constants = Constants(
         np.empty((k, k, lanes)),
         np.empty((k, lanes)),
@@ -96,6 +96,8 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
         per_lane[2],
         per_lane[3],
         per_lane[4],
+        per_lane[5],
+        per_lane[6],
     )
     fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1])
     return empty_samples(p, k, lanes, wide[3], constants, fields)

@@ -66,11 +66,12 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     for i in range(p):
+        replica.a[i] *= 1.0 - replica.epsilon * T * replica.layer_decay
         replica.a[i] += layer_moves[0, i]
         replica.b[i] += layer_moves[1, i]
-        square = 0.0
+        square, kept = 0.0, 1.0 - replica.decay * T
         for j in range(d):
-            replica.W[i, j] += moves[i, j]
+            replica.W[i, j] = kept * replica.W[i, j] + moves[i, j]
             square += replica.W[i, j] * replica.W[i, j]
         if replica.spherical:
             for j in range(d):

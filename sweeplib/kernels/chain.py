@@ -26,7 +26,7 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 
 
 class Settings(NamedTuple):
-    """The settings of a run: widths, geometry, whether the second layer is trained, samples and uses of a batch."""
+    """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay."""
 
     p: int
     k: int
@@ -34,6 +34,7 @@ class Settings(NamedTuple):
     trained: bool
     batch_size: int
     repeats: int
+    decays: bool
 
 
 class Length(NamedTuple):
@@ -297,6 +298,35 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
+    """Multiply [A, B] by 1 − λ T; subtract a bound of the change of f from the slack: (L/p) Σ_i |a_i| λ T ‖[A, B]_i‖.
+
+    The bound is twice that on the sphere, as in `shorten_slack`.
+    """
+    if not settings.decays:
+        return
+    A, B, constants, rate, norm = work.A, work.B, work.constants, work.rotations.cosine, work.rotations.sine
+    p, k, lanes = A.shape
+    bounded = needs_slack(settings, lipschitz, work.network)
+    for lane in range(lanes):
+        rate[lane] = constants.decay[lane] * constants.T[lane]
+    for i in range(p):
+        if bounded:
+            norm[:] = 0.0
+            add_products(A[i], A[i], k, norm)
+            add_products(B[i], B[i], i + 1, norm)
+            factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+            for lane in range(lanes):
+                work.network.slack[lane] -= factor * rate[lane] * abs(work.a[i, lane]) * math.sqrt(norm[lane])
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] *= 1.0 - rate[lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= 1.0 - rate[lane]
+
+
+@kernel
 def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
     """Subtract f from the labels in E; fill σ(λ), and c with σ'(λ). Set `broken` (lanes,) where E overflows."""
     lam, _, value, c, E, _ = fields
@@ -310,7 +340,10 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T σ(λ) E, with c_i = T a_i σ'(λ_i) E; project."""
+    """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
+
+    Here c_i = T a_i σ'(λ_i) E. A and B decay first.
+    """
     p, k = settings.p, settings.k
     A, a, constants, z = work.A, work.a, work.constants, work.z
     lam, lam_star, value, c, E, deviation = work.fields
@@ -322,6 +355,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     for lane in range(lanes):
         E[lane] += deviation[lane] * z[k + p, lane]
     displace(functions, a, work.fields, broken)
+    decay(settings, functions.lipschitz, work)
     for i in range(p):
         for lane in range(lanes):
             c[i, lane] *= constants.T[lane] * a[i, lane] * E[lane]
@@ -331,7 +365,8 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     if settings.trained:
         for i in range(p):
             for lane in range(lanes):
-                a[i, lane] += constants.epsilon[lane] * constants.T[lane] * value[i, lane] * E[lane]
+                force = value[i, lane] * E[lane] - constants.layer_decay[lane] * a[i, lane]
+                a[i, lane] += constants.epsilon[lane] * constants.T[lane] * force
     shorten_slack(settings, functions.lipschitz, work)
     refactor(work.B, c, z[k : k + p], work.length.s, work.rotations)
     if settings.spherical:

@@ -20,6 +20,7 @@ from sweeplib.kernels.chain import (
     Length,
     chain_network,
     chain_work,
+    decay,
     draw_length,
     needs_slack,
     project,
@@ -156,6 +157,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         broken[lane] |= sums.overflow[lane]
     draw_outside(settings, stream, outside, chain.length)
     multiply(sums.factor, outside.S, outside.across)
+    decay(settings, functions.lipschitz, chain)
     shorten_slack(settings, functions.lipschitz, work)
     for i in range(p):
         for s in range(k):
@@ -163,7 +165,8 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
                 A[i, s, lane] += sums.moves[i, s, lane]
         if settings.trained:
             for lane in range(lanes):
-                chain.a[i, lane] += constants.epsilon[lane] * constants.T[lane] / n_b * sums.layer[i, lane]
+                force = sums.layer[i, lane] / n_b - constants.layer_decay[lane] * chain.a[i, lane]
+                chain.a[i, lane] += constants.epsilon[lane] * constants.T[lane] * force
     for j in range(p):
         column = chain.fields.c
         for i in range(p):

@@ -101,7 +101,7 @@ def begin_round(A, B, V):  # type: ignore[no-untyped-def]
 
 @loops
 def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """A step of SGD in the frame: V += (T/n_b) Σ c xᵀ, a += ε (T/n_b) Σ σ(λ) E; project."""
+    """A step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε (T/n_b) Σ σ(λ) E; project."""
     chain, V, moves, layer = work.chain, work.V, work.moves, work.layer
     a, constants, norm = chain.a, chain.constants, chain.rotations.tail
     lam, _, value, c, E, _ = chain.fields
@@ -129,7 +129,7 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
         norm[:] = 0.0
         for j in range(width):
             for lane in range(lanes):
-                V[i, j, lane] += moves[i, j, lane]
+                V[i, j, lane] = (1.0 - constants.decay[lane] * constants.T[lane]) * V[i, j, lane] + moves[i, j, lane]
                 norm[lane] += V[i, j, lane] * V[i, j, lane]
         if settings.spherical:
             for lane in range(lanes):
@@ -139,6 +139,7 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
                     V[i, j, lane] *= norm[lane]
         if settings.trained:
             for lane in range(lanes):
+                a[i, lane] *= 1.0 - constants.epsilon[lane] * constants.T[lane] * constants.layer_decay[lane]
                 a[i, lane] += constants.epsilon[lane] * layer[i, lane]
 
 

@@ -68,7 +68,7 @@ class Functions(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of replicas (last axis): L* (k, k), a* (k,), γ/(p n_b), T = γ/(pd), ε, Δ and d."""
+    """The constants of replicas (last axis): L* (k, k), a* (k,), γ/(p n_b), T = γ/(pd), ε, Δ, d, decays λ and λ_a."""
 
     L_star: Array
     a_star: Array
@@ -77,6 +77,8 @@ class Constants(NamedTuple):
     epsilon: Array
     Delta: Array
     d: Array
+    decay: Array
+    layer_decay: Array
 
 
 class Progress(NamedTuple):
@@ -145,8 +147,8 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @allocating
 def constants_of(block, k):  # type: ignore[no-untyped-def]
-    """The constants in a flat block of k (k + 1) + 5 rows."""
-    width = block.shape[0] // (k * (k + 1) + 5)
+    """The constants in a flat block of k (k + 1) + 7 rows."""
+    width = block.shape[0] // (k * (k + 1) + 7)
     at = k * (k + 1) * width
     return Constants(
         block[: k * k * width].reshape((k, k, width)),
@@ -156,6 +158,8 @@ def constants_of(block, k):  # type: ignore[no-untyped-def]
         block[at + 2 * width : at + 3 * width],
         block[at + 3 * width : at + 4 * width],
         block[at + 4 * width : at + 5 * width],
+        block[at + 5 * width : at + 6 * width],
+        block[at + 6 * width : at + 7 * width],
     )
 
 

@@ -29,9 +29,9 @@ ROUNDING = 1e-14
 class Systems(NamedTuple):
     """The constants of n systems.
 
-    They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ (n,), ε (n,), P (n, k, k); the second
-    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
-    rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k);
+    They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ, ε, the decays λ and λ_a (n,);
+    P (n, k, k); the second layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk,
+    and their addresses; for rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k);
     whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed.
     """
 
@@ -40,6 +40,8 @@ class Systems(NamedTuple):
     noise: Array
     Delta: Array
     epsilon: Array
+    decay: Array
+    layer_decay: Array
     P: Array
     a: Array
     a_star: Array
@@ -81,7 +83,8 @@ def pointers() -> tuple[Any, Any]:
     one, rule = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(rule.drifts), risk_address(rule.risk)
-    systems = Systems(False, False, one, one, one, *layers, rule.pair, *addresses, layers[0], *rates(None)[:2], one)
+    numbers = one, one, one, one, one
+    systems = Systems(False, False, *numbers, *layers, rule.pair, *addresses, layers[0], *rates(None)[:2], one)
     given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
     used: dict[str, Any] = {"unpacked": unpack, "taken_inside": take_inside}
     slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), **used)
@@ -157,7 +160,8 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, scheduled
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
     """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
-    With a schedule all of Ṁ, Q̇, ȧ have the factor ξ(t), and so has γ/p. Past the last time, ξ is that of the last time.
+    With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a. With a schedule all of Ṁ, Q̇, ȧ have the factor ξ(t),
+    and so has γ/p. Past the last time, ξ is that of the last time.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
@@ -177,7 +181,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
         rate = clock[1, 0]
     for j in range(p):
         for l in range(p):  # noqa: E741
-            flow[j, l] += rate * systems.noise[i] * drifts.Var[j, l]
+            flow[j, l] += rate * systems.noise[i] * drifts.Var[j, l] - 2.0 * systems.decay[i] * Q[j, l]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):
@@ -186,13 +190,13 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
             at += 1
     for j in range(p):
         for r in range(k):
-            slope[at] = drifts.M[j, r] - pull * M[j, r] * flow[j, j]
+            slope[at] = drifts.M[j, r] - systems.decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
             if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
                 slope[at] = 0.0
             at += 1
     if trained:
         for j in range(p):
-            slope[at + j] = systems.epsilon[i] * drifts.a[j]
+            slope[at + j] = systems.epsilon[i] * (drifts.a[j] - systems.layer_decay[i] * a[j])
     if systems.scheduled:
         for v in range(slope.shape[0]):
             slope[v] *= rate

@@ -265,7 +265,7 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     p, d = W.shape
     scale, layer_scale = math.sqrt(d) * T / size, replica.epsilon * T / size
     offset_scale = replica.beta * T / size
-    few = size <= min(FOUR, most)
+    few, kept = size <= min(FOUR, most), 1.0 - replica.decay * T
     layer_moves[:] = 0.0
     if not few:
         moves[:] = 0.0
@@ -279,15 +279,20 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
                 layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
                 chunk.factors[s * p + i] *= scale
         if few:
+            if replica.decay > 0.0:
+                for i in range(p):
+                    for j in range(d):
+                        W[i, j] *= kept
             add_samples(rows, data.x, chunk.factors, W)
         else:
             add_samples(rows, data.x, chunk.factors, moves)
     for i in range(p):
+        a[i] *= 1.0 - replica.epsilon * T * replica.layer_decay
         a[i] += layer_moves[0, i]
         replica.b[i] += layer_moves[1, i]
         if not few:
             for j in range(d):
-                W[i, j] += moves[i, j]
+                W[i, j] = kept * W[i, j] + moves[i, j]
     return True
 
 

@@ -21,6 +21,9 @@ COLUMNS = 384
 MULTIPLE = 32
 """Samples are padded to a multiple of this: pairs of draws of four numbers each, in vectors of four."""
 
+SMALL = 1e-30
+"""The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
+
 GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
@@ -35,7 +38,7 @@ class Replica(NamedTuple):
     """One run: its state and constants.
 
     W (p, d), a (p,), b (p,) : the state.
-    W* (k, d), a* (k,), T = γ/(pd), ε, β, Δ, geometry : the constants.
+    W* (k, d), a* (k,), T = γ/(pd), ε, β, the decays λ and λ_a, Δ, geometry : the constants.
     key, seed : the name of the stream of its samples.
     inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
     """
@@ -48,6 +51,8 @@ class Replica(NamedTuple):
     T: float
     epsilon: float
     beta: float
+    decay: float
+    layer_decay: float
     Delta: float
     spherical: bool
     key: Any
@@ -260,13 +265,14 @@ def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyp
 
 @_kernel
 def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
-    """Add ε T σ(λ_i + b_i) E to a_i and β c_i to b_i."""
+    """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i."""
     if replica.beta > 0.0:
         for i in range(len(replica.b)):
             replica.b[i] += replica.beta * room.c[i]
     if replica.epsilon > 0.0:
         for i in range(len(replica.a)):
-            replica.a[i] += replica.epsilon * step_time * E * room.value[i]
+            force = E * room.value[i] - replica.layer_decay * replica.a[i]
+            replica.a[i] += replica.epsilon * step_time * force
 
 
 @_kernel
@@ -304,23 +310,24 @@ def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def update_overlaps(exits, lam_star, square, room):  # type: ignore[no-untyped-def]
-    """Q += c λ + λ c + c c ‖x‖² and M += c λ*, then shrink row i by its factor; `square` is ‖x‖²."""
+def update_overlaps(exits, lam_star, square, kept, room):  # type: ignore[no-untyped-def]
+    """Q and M after w_i ← `kept` w_i + c_i x/√d, then shrink row i by its factor; `square` is ‖x‖² of the sample x."""
     Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
     for i in range(len(c)):
         for j in range(len(c)):
-            change = c[i] * lam[j] + c[j] * lam[i] + c[i] * c[j] * square
-            Q[i, j, 0] = shrink[i] * shrink[j] * (Q[i, j, 0] + change)
+            change = kept * (c[i] * lam[j] + c[j] * lam[i]) + c[i] * c[j] * square
+            Q[i, j, 0] = shrink[i] * shrink[j] * (kept * kept * Q[i, j, 0] + change)
         for r in range(len(lam_star)):
-            M[i, r, 0] = shrink[i] * (M[i, r, 0] + c[i] * lam_star[r])
+            M[i, r, 0] = shrink[i] * (kept * M[i, r, 0] + c[i] * lam_star[r])
 
 
 @_kernel
-def shrink_rows(square, room):  # type: ignore[no-untyped-def]
-    """Project the rows after a step: update `norm`, and fill the factors of this step."""
+def shrink_rows(square, kept, room):  # type: ignore[no-untyped-def]
+    """Project the rows after a step, which kept a part of them: update `norm`, and fill the factors of this step."""
     lam, c = room.lam, room.c
     for i in range(len(c)):
-        room.shrink[i] = 1.0 / math.sqrt(room.squared_norm[i] + 2.0 * c[i] * lam[i] + c[i] * c[i] * square)
+        before = kept * kept * room.squared_norm[i]
+        room.shrink[i] = 1.0 / math.sqrt(before + 2.0 * kept * c[i] * lam[i] + c[i] * c[i] * square)
         room.squared_norm[i] = 1.0
         room.norm[i] *= room.shrink[i]
 
@@ -330,7 +337,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
-    root = 1.0 / math.sqrt(d)
+    root, kept = 1.0 / math.sqrt(d), 1.0 - replica.decay * T
     for t in range(s):
         for i in range(p):
             room.along[s, i] += factors[t, i] * room.gram[t, s]
@@ -343,12 +350,13 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     square = inner_product(x[:d], x[:d]) if replica.spherical or waiting else 0.0
     fill_moves(replica, E, T, functions, room)
     for i in range(p):
+        norm[i] *= kept
         factors[s, i] = room.c[i] / (norm[i] * root)
     train_others(replica, E, T, room)
     if replica.spherical:
-        shrink_rows(square, room)
+        shrink_rows(square, kept, room)
     if waiting:
-        update_overlaps(exits, room.along_star[:, s], square, room)
+        update_overlaps(exits, room.along_star[:, s], square, kept, room)
         if note_exits(replica, exits, functions, step + 1, room):
             return STOPPED
     return GOING
@@ -378,8 +386,8 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     W, a, Q, M and the exits change in place. Steps are taken in blocks. W and W* are multiplied with the samples of all
     steps of a block; the products of these samples with each other account for the updates of the weights within the
     block. The updates, `factors` times the samples of a block, are applied in the pass of the next block, so that W is
-    read and written once per block. Projection is deferred too: `norm` holds a row's factor, which is applied at the
-    end.
+    read and written once per block. Projection and decay are deferred too: `norm` holds a row's factor, which is
+    applied at the end. The steps end early where it is `SMALL`.
     """
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
@@ -396,5 +404,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
             if fate != GOING:
                 break
         samples = 1 - samples
+        if replica.decay > 0.0 and room.norm.min() < SMALL:
+            break
     finish(replica, room.normals[1 - samples], room)
     return taken, fate

@@ -48,6 +48,12 @@ class Core:
     offset_rate: NotNegative = parameter(0.0, "learning rate of the offsets over that of the weights", r"\beta", 1.0)
     """β ≥ 0: a step trains the offsets by b_i += β (γ/pd) a_i σ'(λ_i + b_i) E; 0 freezes them. Without either field
     units have no offsets."""
+    weight_decay: NotNegative = parameter(0.0, "weight decay", r"\lambda", 0.1)
+    """λ ≥ 0: with (λ/2pd) Σ ‖w_i‖² added to the loss, a step of the time δt = γ/(pd) is w_i ← (1 − λ δt) w_i + (γ/p) a_i
+    σ'(λ_i) E x. Risks are without this term."""
+    second_layer_decay: NotNegative = parameter(0.0, "decay of the second layer", r"\lambda_a", 0.1)
+    """λ_a ≥ 0: with (λ_a/2p) Σ a_i² added to the loss, a step trains the second layer by a_i += ε δt [σ(λ_i) E − λ_a
+    a_i]."""
     target: str = parameter("committee", "target", "f^*", "lam1*lam2")
     """what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such as
     `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations, and functions of numbers as in `sqrt(2)*lam1`; k is

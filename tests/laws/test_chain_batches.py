@@ -35,15 +35,19 @@ def by_numpy(problem, steps, start, runs):
             lam = x @ np.swapaxes(W, 1, 2)
             value, slope = erf(lam / np.sqrt(2)), np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
             E = (y - (value * a[:, None]).mean(axis=-1))[..., None]
-            W = W + problem.gamma / (p * n_b) * np.swapaxes(a[:, None] * slope * E, 1, 2) @ x
-            a = a + problem.second_layer_rate * problem.gamma / (p * d) * (value * E).mean(axis=1)
+            T = problem.step_time()
+            W = (1 - problem.weight_decay * T) * W + problem.gamma / (p * n_b) * np.swapaxes(
+                a[:, None] * slope * E, 1, 2
+            ) @ x
+            a = a + problem.second_layer_rate * T * ((value * E).mean(axis=1) - problem.second_layer_decay * a)
             W = unit_rows(W) if problem.spherical else W
     return W @ np.swapaxes(W, 1, 2) / d, W @ W_star.T / d, a
 
 
-def problem_of(p, d, n_b, repeats=1, *, k=1, spherical=False, second_layer_rate=0.0):
+def problem_of(p, d, n_b, repeats=1, *, k=1, spherical=False, second_layer_rate=0.0, decay=0.0):
     """Students of erf whose steps have a length of order one and fluctuations of that order."""
-    batches = {"batch_size": n_b, "repeats": repeats}
+    batches = {"batch_size": n_b, "repeats": repeats, "weight_decay": decay}
+    batches |= {"second_layer_decay": decay if second_layer_rate else 0.0}
     geometry = {"spherical": spherical, "second_layer_rate": second_layer_rate, "a": 0.7}
     gamma = 1.5 * p * np.sqrt(n_b)
     return Problem(gamma=gamma, p=p, k=k, d=d, Delta=0.3, activation="erf", **batches, **geometry)
@@ -59,6 +63,10 @@ PROBLEMS = {
     "a sample without component outside": problem_of(1, 2, 1, 3),
     "a batch in three steps": problem_of(2, 9, 7, 3, k=2, second_layer_rate=1.0),
     "a batch larger than d in two steps": problem_of(2, 5, 9, 2, spherical=True),
+    "decay": problem_of(3, 20, 1, k=2, second_layer_rate=1.0, decay=2.0),
+    "decay on the sphere": problem_of(3, 20, 1, k=2, spherical=True, second_layer_rate=1.0, decay=2.0),
+    "batches and decay": problem_of(3, 20, 7, k=2, second_layer_rate=1.0, decay=2.0),
+    "a batch in three steps with decay": problem_of(2, 9, 7, 3, k=2, spherical=True, second_layer_rate=1.0, decay=1.0),
 }
 
 
