@@ -17,7 +17,7 @@ BY_VALUE = frozenset(
         "sweeplib.maths.activations.named",
         "sweeplib.problem",
         "sweeplib.problem.columns",
-        "sweeplib.problem.core",
+        "sweeplib.problem.base_parameters",
         "sweeplib.problem.expectations",
         "sweeplib.problem.parameters",
         "sweeplib.problem.parts",

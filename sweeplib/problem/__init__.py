@@ -1,6 +1,6 @@
 """Problem, one point of a sweep; data laws, targets and starts, one per file."""
 
-from sweeplib.problem.core import CORE
+from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.data import DATA, DataLaw
 from sweeplib.problem.expectations import problem_expectations
 from sweeplib.problem.parameters import (

@@ -6,7 +6,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from sweeplib.errors import InputError
-from sweeplib.problem.core import CORE
+from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.data import DATA
 from sweeplib.problem.data.data import TEACHER_FIELDS, DataLaw
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, Part

@@ -11,7 +11,7 @@ import pydantic
 from sweeplib.errors import InputError
 from sweeplib.language import canonical_schedule
 from sweeplib.maths.activations.named import canonical_name
-from sweeplib.problem.core import CORE, CORE_DEFAULTS, Core
+from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts

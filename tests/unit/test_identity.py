@@ -65,7 +65,7 @@ EDITS = {
     "elementary function": Edit("numerics/elementary.py", "-708.0 if x < -708.0", "-700.0 if x < -708.0", ALL),
     "start": Edit("problem/starts/start.py", "(m0 * axis + across)", "(m0 * axis - across)", ALL),
     "default law of the start": Edit("problem/problem.py", 'else "gaussian"', 'else "sphere"', {ODE, SDE}, True),
-    "default of a field": Edit("problem/core.py", '"orthogonal", "law', '"sphere", "law', ALL, True),
+    "default of a field": Edit("problem/base_parameters.py", '"orthogonal", "law', '"sphere", "law', ALL, True),
     "default of a part": Edit("problem/starts/gaussian.py", '1.0, "stand', '2.0, "stand', {ODE, SDE}, True),
     "meaning of a part's number": Edit("problem/starts/gaussian.py", "s > 0 of a", "s of a", NONE, True),
     "bound of a part's number": Edit("problem/starts/gaussian.py", "gt=0, allow", "ge=0, allow", NONE, True),

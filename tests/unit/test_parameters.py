@@ -18,7 +18,7 @@ from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.front.starter import write_new
 from sweeplib.problem import DEFAULTS, PARAMETERS, Problem
-from sweeplib.problem.core import CORE
+from sweeplib.problem.base_parameters import CORE
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.labels import LABELS, label
 from sweeplib.storage.dataset import open_dataset

@@ -49,8 +49,8 @@ class Core:
     """β ≥ 0: a step trains the offsets by b_i += β (γ/pd) a_i σ'(λ_i + b_i) E; 0 freezes them. Without either field
     units have no offsets."""
     weight_decay: NotNegative = parameter(0.0, "weight decay", r"\lambda", 0.1)
-    """λ ≥ 0: with (λ/2pd) Σ ‖w_i‖² added to the loss, a step of the time δt = γ/(pd) is w_i ← (1 − λ δt) w_i + (γ/p) a_i
-    σ'(λ_i) E x. Risks are without this term."""
+    """λ ≥ 0: with (λ/2pd) Σ ‖w_i‖² added to the loss, a step of the time δt = γ/(pd) is w_i ← (1 − λ δt) w_i + (γ/p)
+    a_i σ'(λ_i) E x. Risks are without this term."""
     second_layer_decay: NotNegative = parameter(0.0, "decay of the second layer", r"\lambda_a", 0.1)
     """λ_a ≥ 0: with (λ_a/2p) Σ a_i² added to the loss, a step trains the second layer by a_i += ε δt [σ(λ_i) E − λ_a
     a_i]."""
