@@ -362,7 +362,9 @@ def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) ->
     Path("README.md").write_text("mine")
     assert invoked("schema") == "schema.json\n" and invoked("schema") == ""
     assert "$schema=schema.json" in invoked_new("mine.yaml")
-    assert set(json.loads(Path("schema.json").read_text())["properties"]) == set(SweepConfig.model_fields)
+    assert set(json.loads(Path("schema.json").read_text())["properties"]) == {
+        name.removesuffix("_") for name in SweepConfig.model_fields
+    }
     Path("schema.json").write_text('{"title": "another"}')
     assert "not a schema of sweeplib" in invoked("schema", status=2)
     assert (Path("README.md").read_text(), Path("schema.json").read_text()) == ("mine", '{"title": "another"}')

@@ -37,7 +37,10 @@ SERIES = [f"hermite(0, {n})" for n in range(1, 900)]
 BOMBS: dict[str, tuple[str, str | None]] = {
     "billions of aliases": (LAUGHS + EVERYTHING, "too many keys and values"),
     "aliases of a long text": (EVERYTHING + f"x: &x {'x' * 9000}\ny: [{'*x, ' * 900}]", "too many characters"),
-    "rounding to no digits": (changed("p: round(p0 * d**kappa)", 'p: "round(5, -20000000)"'), "-20000000 digits"),
+    "rounding to no digits": (
+        changed("p: round(p0 * d**kappa)", 'p: "round(5, -20000000)"'),
+        "not a finite number: `round(5, -20000000)`",
+    ),
     "seeds": (changed(SEEDS, "seeds: 200000000"), "seeds: not a number of seeds"),
     "many seeds": (changed(SEEDS, "seeds: 100000"), None),
     "times": (changed("linspace: [0, 4, 9]", "linspace: [0, 4, 1000000000]"), "wrong number of values"),
