@@ -364,8 +364,6 @@ def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) ->
     assert "$schema=schema.json" in invoked_new("mine.yaml")
     properties = json.loads(Path("schema.json").read_text())["properties"]
     assert set(properties) == {name.removesuffix("_") for name in SweepConfig.model_fields}
-        name.removesuffix("_") for name in SweepConfig.model_fields
-    }
     Path("schema.json").write_text('{"title": "another"}')
     assert "not a schema of sweeplib" in invoked("schema", status=2)
     assert (Path("README.md").read_text(), Path("schema.json").read_text()) == ("mine", '{"title": "another"}')
