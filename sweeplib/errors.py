@@ -21,8 +21,8 @@ class InputError(SweeplibError, ValueError):
     """Input refused before any work starts.
 
     Parameters are the parts of the message, all optional but the first: the problem, the dotted `key`, the refused
-    `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested.
-    `within` fills in parts later.
+    `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested;
+    if it is, a long list of them is left out. `within` fills in parts later.
     """
 
     def __init__(
@@ -76,9 +76,10 @@ class InputError(SweeplibError, ValueError):
             parts.append(f"got {_shown(self.value)}")
         if self.expected:
             parts.append(f"expected {_cut(self.expected)}")
-        if self.choices and not self.expected:
-            parts.append("expected one of " + _listed(self.choices))
-        if (nearest := self.suggestion) is not None:
+        nearest, listed = self.suggestion, _listed(self.choices)
+        if listed and not self.expected and (nearest is None or len(listed) <= LONGEST_LIST):
+            parts.append(f"expected one of {listed}")
+        if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
         return _printable(f"{where}: {text}" if where else text)

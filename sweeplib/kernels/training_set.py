@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.kernels.lanes import OVERFLOW, Array
+from sweeplib.kernels.row_products import inner_product, loop, products
 from sweeplib.kernels.schedules import step_time
 from sweeplib.kernels.weights import (
     DIVERGED,
@@ -19,12 +20,10 @@ from sweeplib.kernels.weights import (
     MULTIPLE,
     STOPPED,
     fill_overlaps,
-    inner_product,
     is_waiting,
     note_exits,
-    products,
 )
-from sweeplib.numerics.linked import FOR_KERNELS, WITHOUT_WRAPPERS
+from sweeplib.numerics.linked import FOR_KERNELS
 from sweeplib.numerics.random import fill_normals, random_words, whole_number
 
 FOUR = 4
@@ -33,9 +32,6 @@ FOUR = 4
 CHUNK_NUMBERS, LONGEST_CHUNK = 2**15, 256
 """A chunk has about this number of numbers, and at most so many samples."""
 
-_loop = numba.njit(
-    error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **WITHOUT_WRAPPERS
-)
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
 _allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
 
@@ -86,7 +82,7 @@ class Means(NamedTuple):
     gradient: Array
 
 
-@_loop
+@loop
 def products_of_two(w, v, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     """The inner products of two rows of weights with four samples."""
     t0, t1, t2, t3 = 0.0, 0.0, 0.0, 0.0
@@ -105,7 +101,7 @@ def products_of_two(w, v, x0, x1, x2, x3):  # type: ignore[no-untyped-def]
     return t0, t1, t2, t3, u0, u1, u2, u3
 
 
-@_loop
+@loop
 def add_to_two(f, g, x0, x1, x2, x3, w, v):  # type: ignore[no-untyped-def]
     """Add four samples times their factors f to one row, times g to another."""
     f0, f1, f2, f3 = f
@@ -116,7 +112,7 @@ def add_to_two(f, g, x0, x1, x2, x3, w, v):  # type: ignore[no-untyped-def]
         v[j] += (g0 * z0 + g1 * z1) + (g2 * z2 + g3 * z3)
 
 
-@_loop
+@loop
 def add_to_one(f, x0, x1, x2, x3, w):  # type: ignore[no-untyped-def]
     """Add four samples times their factors to a row."""
     f0, f1, f2, f3 = f
@@ -124,7 +120,7 @@ def add_to_one(f, x0, x1, x2, x3, w):  # type: ignore[no-untyped-def]
         w[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j])
 
 
-@_loop
+@loop
 def add_sample(f, x, w):  # type: ignore[no-untyped-def]
     """Add a sample times its factor to a row."""
     for j in range(w.shape[0]):

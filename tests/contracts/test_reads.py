@@ -227,7 +227,7 @@ print(json.dumps(said))
 def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> None:
     """In a copy of the package with one more line, of which nothing else knows."""
     shutil.copytree(Path(sweeplib.__file__).parent, tmp_path / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
-    file, last = tmp_path / "sweeplib" / "problem" / "core.py", "    of_parts: "
+    file, last = tmp_path / "sweeplib" / "problem" / "base_parameters.py", "    of_parts: "
     text = file.read_text()
     assert text.count(last) == 1
     field = '    momentum: NotNegative = parameter(0.0, "momentum", "", 0.5)\n    """Momentum."""\n'
