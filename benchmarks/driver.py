@@ -16,11 +16,11 @@ import numpy as np
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib.design.cluster import ClusterSettings
-from sweeplib.design.expressions import Expression
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
+from sweeplib.language import Expression
 from sweeplib.simulation import Recording, Status
 from sweeplib.storage.finalise import finalise
 from sweeplib.storage.inventory import inventory, sweep_status
