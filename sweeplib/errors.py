@@ -21,8 +21,8 @@ class InputError(SweeplibError, ValueError):
     """Input refused before any work starts.
 
     Parameters are the parts of the message, all optional but the first: the problem, the dotted `key`, the refused
-    `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested;
-    if it is, a long list of them is left out. `within` fills in parts later.
+    `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested.
+    `within` fills in parts later.
     """
 
     def __init__(
@@ -76,9 +76,9 @@ class InputError(SweeplibError, ValueError):
             parts.append(f"got {_shown(self.value)}")
         if self.expected:
             parts.append(f"expected {_cut(self.expected)}")
-        nearest, listed = self.suggestion, _listed(self.choices)
-        if listed and not self.expected and (nearest is None or len(listed) <= LONGEST_LIST):
-            parts.append(f"expected one of {listed}")
+        nearest = self.suggestion
+        if self.choices and not self.expected:
+            parts.append("expected one of " + _listed(self.choices, FEW_LEFT if nearest is None else 0))
         if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
@@ -112,13 +112,13 @@ def _shown(value: Any) -> str:
     return _cut(text, LONGEST_VALUE)
 
 
-def _listed(choices: Iterable[str]) -> str:
-    """Return the choices in order; of many, only the first ones, if that leaves out more than FEW_LEFT."""
+def _listed(choices: Iterable[str], few: int) -> str:
+    """Return the choices in order; of many, only the first ones, if that leaves out more than a few."""
     ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
     ends = accumulate(len(choice) + 2 for choice in ordered)
     shown = sum(end <= LONGEST_LIST for end in ends)
     left = len(ordered) - shown
-    if left <= FEW_LEFT:
+    if left <= few:
         return ", ".join(ordered)
     return ", ".join(ordered[:shown]) + (f" and {left} more" if left else "")
 
