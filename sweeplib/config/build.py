@@ -27,8 +27,7 @@ from sweeplib.design.grid import Grid, Point
 from sweeplib.design.sweep import Run, Sweep, replica_counts
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
-from sweeplib.language.expressions import Expression
-from sweeplib.language.names import FormulaWithNames
+from sweeplib.language import Expression, FormulaWithNames
 from sweeplib.problem import FORMULA_FIELDS, PARAMETERS
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES

@@ -17,8 +17,7 @@ from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
-from sweeplib.language import Expression, is_symbol
-from sweeplib.language.names import FormulaWithNames
+from sweeplib.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.problem import PARAMETERS, Problem
 from sweeplib.problem.columns import COLUMNS, Kinds, Problems
 from sweeplib.views import VIEW_DIMS

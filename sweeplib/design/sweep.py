@@ -19,7 +19,7 @@ from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Batch, Grid, Point
 from sweeplib.dynamics import kind_of
 from sweeplib.errors import InputError
-from sweeplib.language.expressions import Expression
+from sweeplib.language import Expression
 from sweeplib.numerics.random import checked_seed
 from sweeplib.simulation import Case, Recording
 

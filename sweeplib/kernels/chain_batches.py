@@ -147,7 +147,10 @@ def batch_network(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T/n_b Σ σ(λ) E; project."""
+    """A step: A += C U*ᵀ, B a factor of [B + C Wᵀ, F S], a += ε T [Σ σ(λ) E/n_b − λ_a a]; project.
+
+    A and B decay first.
+    """
     p, k, n_b = settings.p, settings.k, settings.batch_size
     chain, sums, outside = work.chain, work.sums, work.outside
     A, B, constants, rotations = chain.A, chain.B, chain.constants, chain.rotations

@@ -101,7 +101,7 @@ def begin_round(A, B, V):  # type: ignore[no-untyped-def]
 
 @loops
 def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """A step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε (T/n_b) Σ σ(λ) E; project."""
+    """A step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε T [Σ σ(λ) E/n_b − λ_a a]; project."""
     chain, V, moves, layer = work.chain, work.V, work.moves, work.layer
     a, constants, norm = chain.a, chain.constants, chain.rotations.tail
     lam, _, value, c, E, _ = chain.fields

@@ -12,7 +12,7 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
-from sweeplib.language.expressions import Expression
+from sweeplib.language import Expression
 from sweeplib.simulation import Recording, Status, run_cases
 from sweeplib.simulation.labels import ATTRIBUTES, named
 from sweeplib.storage.coordinates import constants, coordinates

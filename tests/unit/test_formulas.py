@@ -16,8 +16,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.labels import target_label
 from sweeplib.kernels.labels import labels
-from sweeplib.language import schedule
-from sweeplib.language.expressions import Expression
+from sweeplib.language import Expression, schedule
 from sweeplib.maths.formulas import formula, ridges
 from sweeplib.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials

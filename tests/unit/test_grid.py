@@ -17,7 +17,7 @@ from sweeplib.config.values import geomspace, linspace, logspace, stepped
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.places import probes
 from sweeplib.errors import InputError
-from sweeplib.language.expressions import Expression
+from sweeplib.language import Expression
 from sweeplib.problem import PARAMETERS, Problem
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}

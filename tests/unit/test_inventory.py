@@ -8,7 +8,7 @@ import pytest
 
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
-from sweeplib.language.expressions import Expression
+from sweeplib.language import Expression
 from sweeplib.simulation import Recording, case_work
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.run_store import RunStore

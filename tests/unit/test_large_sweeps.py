@@ -10,8 +10,8 @@ import pytest
 import zarr
 
 from sweeplib.errors import InputError
+from sweeplib.language import Expression
 from sweeplib.language.columns import Columns, OneByOneError
-from sweeplib.language.expressions import Expression
 from sweeplib.simulation import Recording
 from sweeplib.storage import identity_file
 from sweeplib.storage.damage import DamageError

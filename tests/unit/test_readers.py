@@ -15,7 +15,7 @@ import sweeplib.accessor
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.run import run_sweep
-from sweeplib.language.expressions import Expression
+from sweeplib.language import Expression
 from sweeplib.simulation import Recording
 from sweeplib.storage import dataset as storage
 from sweeplib.storage.finalise import finalise
