@@ -17,7 +17,7 @@ __all__ = ["content", "from_mapping", "load"]
 
 def content(path: Path) -> dict[str, Any]:
     """Return the keys and values of a file, with those that it starts from; InputError if it is no mapping."""
-    return _read(path)[0]
+    return _read(path, path.parent)[0]
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
@@ -31,12 +31,13 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     from sweeplib.config.overrides import Override, overridden
     from sweeplib.storage.origin import is_lasting
 
-    data, documents = _read(Path(path))
-    changes = [Override(text) for text in overrides]
     lasting = is_lasting(Path(path))
+    folder = Path(path).parent if lasting else Path()
+    data, documents = _read(Path(path), folder)
+    changes = [Override(text) for text in overrides]
     data = overridden(({"name": Path(path).stem} if lasting else {}) | data, changes)
     try:
-        sweep = from_mapping(data, Path(path).parent if lasting else ".")
+        sweep = from_mapping(data, folder)
     except InputError as error:
         raise located(error, documents, changes) from None
     return replace(sweep, bases=tuple(map(Path, list(documents)[1:])))
@@ -64,14 +65,17 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
         raise explained(error) from None
 
 
-def _read(path: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
-    """Return the keys and values of a file with those that it starts from, and the documents of these files."""
+def _read(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
+    """Return the keys and values of a file with those that it starts from, and the documents of these files.
+
+    The path in it of the one that it starts from is relative to `folder`.
+    """
     from sweeplib.config.base import FROM, bases, changed
 
     own, data = _document(path)
     documents: dict[str | Path, Document] = {path: own}
     if FROM in data:
-        others = bases(path, data, _document)
+        others = bases(path, folder, data, _document)
         merged: dict[str, Any] = {}
         for _, _, given in reversed(others):
             merged = changed(merged, given)

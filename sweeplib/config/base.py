@@ -18,17 +18,20 @@ NAMED = ("dynamics", "analyses", "figures")
 Read = Callable[[Path], tuple[Document, dict[str, Any]]]
 
 
-def bases(path: Path, given: Mapping[str, Any], read: Read) -> list[tuple[Path, Document, dict[str, Any]]]:
+def bases(
+    path: Path, folder: Path, given: Mapping[str, Any], read: Read
+) -> list[tuple[Path, Document, dict[str, Any]]]:
     """Return the configs from which a file starts, the nearest first: their files, documents, and keys and values.
 
-    InputError for what is no path, and for a file that starts from itself.
+    The path in the file is relative to `folder`, those in the others are relative to their own folders. InputError for
+    what is no path, and for a file that starts from itself.
     """
     files: list[tuple[Path, Document, dict[str, Any]]] = []
     while FROM in given:
         name = given[FROM]
         if not isinstance(name, str) or not name:
             raise InputError("not a path", file=path, key=FROM, value=name, expected="the path of a sweep's YAML file")
-        base = path.parent / Path(name).expanduser()
+        base = folder / Path(name).expanduser()
         if len(files) == MOST_FILES:
             expected = f"at most {MOST_FILES} files, of which none starts from itself"
             raise InputError("too many files to start from", file=path, key=FROM, value=name, expected=expected)
@@ -39,7 +42,7 @@ def bases(path: Path, given: Mapping[str, Any], read: Read) -> list[tuple[Path, 
                 raise
             raise error.within(file=path, prefix=FROM) from None
         files.append((base, document, with_files(given, partial(located, folder=base.parent))))
-        path = base
+        path, folder = base, base.parent
     return files
 
 

@@ -241,7 +241,8 @@ class Sgd(StepDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for a training set that is too large for any machine, and for offsets without a risk."""
+        """Raise InputError too for a training set that is too large for any machine, and for offsets without a risk."""
+        super().check(problem, options)
         if problem.has_offsets:
             _check_offsets(problem)
         if problem.samples is not None:

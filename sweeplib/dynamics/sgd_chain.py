@@ -87,7 +87,8 @@ class SgdChain(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError unless d ≥ p + k, so that a sample has a component outside the span of the weights."""
+        """Raise InputError too unless d ≥ p + k, so that a sample has a component outside the span of the weights."""
+        super().check(problem, options)
         if problem.d < problem.p + problem.k:
             expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)

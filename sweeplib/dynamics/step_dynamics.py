@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import ONE_PASS, Array, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.errors import InputError
 from sweeplib.kernels.functions import NO_DRIFTS, functions
 from sweeplib.kernels.lanes import Functions
 from sweeplib.problem import Problem
@@ -38,6 +39,14 @@ class StepDynamics(OverlapDynamics):
         if replicas.thresholds.size:
             start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
             self.targets = (1.0 - replicas.thresholds) * replicas.expectations.risks(*start)[:, None]
+
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError for a weight decay by which a step takes all weights away, or changes their sign."""
+        decay, most = problem.weight_decay, 1.0 / problem.step_time()
+        if decay * problem.step_time() >= 1.0:
+            expected = f"less than p d/gamma = {most:g}: a step multiplies weights by 1 - decay gamma/(p d)"
+            raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
 
     @staticmethod
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:

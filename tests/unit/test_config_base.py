@@ -1,5 +1,7 @@
 """Configs that start from another one: what they change, where errors are, and that an edit of the other is noticed."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,15 @@ def test_it_is_the_sweep_that_is_written_out(tmp_path):
         case.identity() for _, case in from_mapping(whole).cases("sgd_chain")
     ]
     assert parsed(sweep.source)["points"] == "table.csv"
+
+
+def test_a_config_from_a_pipe_starts_from_a_file_in_the_working_folder(tmp_path):
+    config(tmp_path, mine="from: base.yaml\n")
+    command = [sys.executable, "-m", "sweeplib", "plan", "/dev/stdin"]
+    text = "name: piped\nfrom: base.yaml\nseeds: 2\nfigures: []\n"
+    said = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stderr
+    assert parsed((tmp_path / "results/piped/config.yaml").read_text())["seeds"] == 2
 
 
 def test_overrides_are_of_the_whole(tmp_path):

@@ -190,6 +190,16 @@ def test_dynamics_without_decay_refuse_it(dynamics, field):
         simulate(problem, dynamics, times=[1.0])
 
 
+@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain", "overlap_map"])
+def test_a_step_that_leaves_nothing_of_the_weights_is_refused(dynamics):
+    """At λ γ/(pd) = 1; just below, a run ends ok. The flow has no steps."""
+    fields = {"gamma": 1.0, "p": 1, "k": 1, "d": 10, "Delta": 0.1, "activation": "erf"}
+    with pytest.raises(InputError, match=r"weight_decay.*got 10.0; expected less than p d/gamma = 10"):
+        simulate(Problem(**fields, weight_decay=10.0), dynamics, times=[1.0])
+    assert simulate(Problem(**fields, weight_decay=9.9), dynamics, times=[1.0]).status == 1
+    assert simulate(Problem(**fields, weight_decay=10.0), "ode", times=[1.0]).status == 1
+
+
 def test_the_equations_at_finite_d_refuse_decay():
     with pytest.raises(InputError, match=r"no equations at finite d.*0 with finite_d"):
         simulate(COMMITTEE, "ode", times=[1.0], options={"finite_d": True})
