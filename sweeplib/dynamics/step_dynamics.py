@@ -43,9 +43,9 @@ class StepDynamics(OverlapDynamics):
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError for a weight decay by which a step takes all weights away, or changes their sign."""
-        decay, most = problem.weight_decay, 1.0 / problem.step_time()
-        if decay * problem.step_time() >= 1.0:
-            expected = f"less than p d/gamma = {most:g}: a step multiplies weights by 1 - decay gamma/(p d)"
+        decay, T = problem.weight_decay, problem.step_time()
+        if decay * T >= 1.0:
+            expected = f"less than p d/gamma = {1.0 / T:g}: a step multiplies weights by 1 - decay gamma/(p d)"
             raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
 
     @staticmethod
