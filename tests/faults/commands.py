@@ -1,6 +1,7 @@
 """The command `sweeplib` as a user starts it: a process in a session of its own, as in a terminal."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,9 +37,9 @@ class Started:
     said: Path
 
     def until_it_says(self, words: str) -> None:
-        """Wait until these words are in the output."""
-        wait_until(lambda: words in self.said.read_text() or self.process.poll() is not None)
-        assert words in self.said.read_text()
+        """Wait until these words, a regular expression, are in the output."""
+        wait_until(lambda: re.search(words, self.said.read_text()) or self.process.poll() is not None)
+        assert re.search(words, self.said.read_text()), self.said.read_text()
 
     def interrupted(self, number: int, *, whole_session: bool = False) -> list[str]:
         """Return the lines of output after a signal has ended the command and all its processes."""
