@@ -18,6 +18,7 @@ from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import axis_label, plain_mean, value_label
 from sweeplib.figures.legend import Entry, dynamics_entries, hue_entries, legend_below, theory_entries
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.quantities import interval
 from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "Mean exit time, in ODE time, against the input dimension, with standard errors over the seeds; points at which "
+    "Mean exit time, in ODE time, against the input dimension, with the intervals of the means; points at which "
     "runs did not exit are left out. Curves: the selected theories, by default quenched (dashed) and noise-corrected "
     "(solid); they are linear in the overlaps, and exact for small T at large T d."
 )
@@ -94,8 +95,8 @@ def _points(axes: Axes, one: xr.Dataset, shown: list[str], looks: dict[str, str]
     for name in shown:
         run = one.sel(dynamics=name)
         style = dynamics_look(name, shown, looks) | {"linestyle": "none"}
-        axes.errorbar(run["d"], run["exit_time_mean"].where(~run["restricted"]), run["exit_time_mean_error"],
-                      elinewidth=0.8, **style)  # fmt: skip
+        bars = np.nan_to_num(interval(run, "exit_time_mean"))
+        axes.errorbar(run["d"], run["exit_time_mean"].where(~run["restricted"]), bars, elinewidth=0.8, **style)
 
 
 def _theory(axes: Axes, one: xr.Dataset, index: int, theories: Sequence[str]) -> None:

@@ -26,6 +26,7 @@ from sweeplib.figures.legend import (
     theory_entries,
 )
 from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.quantities import interval
 from sweeplib.figures.references import check_references, references
 from sweeplib.figures.style import BOUND, FAINT, INK, THEORY_DASHES, dynamics_look, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
-    "Mean number of steps to the exit against the learning rate, with standard errors over the seeds; open triangles: "
+    "Mean number of steps to the exit against the learning rate, with the intervals of the means; open triangles: "
     "lower bounds where some runs did not exit. Curves: the selected theories. "
     "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
     "of the scan; no mark if fewer than 5 learning rates have a mean over three runs or more), the optimum of annealed "
@@ -171,7 +172,8 @@ def _points(above: Axes, one: xr.Dataset, scale: str, looks: dict[str, Any]) -> 
     mean = one["exit_steps_mean"].where(~one["restricted"]) / unit
     line = {"linestyle": "none"} if one.attrs["theory"] else {"linestyle": ":", "linewidth": 0.7}
     x = one["gamma"] / one["unit"]
-    above.errorbar(x, mean, one["exit_steps_mean_error"] / unit, elinewidth=0.8, **looks, **line)
+    bars = np.nan_to_num(interval(one, "exit_steps_mean")) / unit
+    above.errorbar(x, mean, bars, elinewidth=0.8, **looks, **line)
     bounds = (one["exit_steps_mean"] / unit).where(one["restricted"])
     above.plot(x, bounds, **BOUND | {"color": looks["color"], "gid": f"{looks['gid']} bound"})
 
