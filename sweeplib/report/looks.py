@@ -24,19 +24,25 @@ OUTLINES = {
     "plus": "M-1.7,-5h3.4v3.3h3.3v3.4h-3.3v3.3h-3.4v-3.3h-3.3v-3.4h3.3z",
     "x": "M-4,-4L4,4M-4,4L4,-4",
     "cross": "M-5.5,0H5.5M0,-5.5V5.5",
+    "asterisk": "M-5.5,0H5.5M0,-5.5V5.5M-4,-4L4,4M-4,4L4,-4",
+    "y": "M0,0V5.5M0,0L-4.8,-2.8M0,0L4.8,-2.8",
     "line": "M-9,0H9",
     "cell": "M-6,-6h12v12h-12z",
 }
+FILLS = (1.0, 0.0, 0.5, 0.25, 0.75)
+"""How far the markers of stochastic dynamics are filled, in their order."""
+CROSSES = ("x", "cross", "asterisk", "y")
+"""The markers of deterministic dynamics, in their order."""
 DASH_ARRAYS = {"solid": "", "dashed": "5 3", "dotted": "2 2", "dotdash": "2 2 5 2"}
 
 
 @dataclass(frozen=True)
 class Look:
-    """The look of one level: colour, marker and dashes, each None if the level does not set it."""
+    """The look of one level, each part None if the level does not set it; `filled` is the fraction of the fill."""
 
     color: str | None = None
     marker: str | None = None
-    filled: bool | None = None
+    filled: float | None = None
     dash: str | None = None
 
     def json(self) -> dict[str, Any]:
@@ -52,9 +58,10 @@ class Look:
         """Return the attributes of the SVG path that represents the look in a legend."""
         colour = self.color or INK
         shape = "line" if self.dash or self.marker == "line" else self.marker or "circle"
-        open_ = self.filled is False or shape in ("x", "cross", "line")
+        filled = 0.0 if shape in (*CROSSES, "line") else 1.0 if self.filled is None else self.filled
         dash = {"stroke-dasharray": DASH_ARRAYS[self.dash]} if self.dash and self.dash != "solid" else {}
-        return {"d": OUTLINES[shape], "stroke": colour, "fill": "none" if open_ else colour} | dash
+        tint = {"fill-opacity": f"{filled:g}"} if 0.0 < filled < 1.0 else {}
+        return {"d": OUTLINES[shape], "stroke": colour, "fill": colour if filled else "none"} | tint | dash
 
 
 def hue_looks(names: Sequence[str], kind: str, colors: Mapping[str, str]) -> list[Look]:
@@ -80,7 +87,7 @@ def _marker(kind: str, marker: str) -> str:
 
 
 def dynamics_looks(names: Sequence[str], kind: str) -> list[Look]:
-    """Return the looks of dynamics: filled for the first stochastic one, open for others, crosses if deterministic.
+    """Return the looks of dynamics, as in figures: stochastic ones filled, open, filled in part; crosses for others.
 
     For curves they are dashes, in the same order.
     """
@@ -89,8 +96,8 @@ def dynamics_looks(names: Sequence[str], kind: str) -> list[Look]:
         return [Look(dash=DASHES[order.index(name) % len(DASHES)]) for name in names]
     crosses = [name for name in order if not is_stochastic(name)]
     return [
-        Look(filled=order.index(name) == 0)
+        Look(filled=FILLS[order.index(name) % len(FILLS)])
         if is_stochastic(name)
-        else Look(marker=("x", "cross")[crosses.index(name) % 2])
+        else Look(marker=CROSSES[crosses.index(name) % len(CROSSES)])
         for name in names
     ]

@@ -13,7 +13,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
 from sweeplib.report import choices, plots, tables
 from sweeplib.report.contents import different
-from sweeplib.report.looks import sequence
+from sweeplib.report.looks import dynamics_looks, sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
 from sweeplib.report.scales import is_logarithmic
@@ -372,3 +372,11 @@ def test_trajectories_are_runs_with_the_median_of_all(ds):
     assert values(plot.table, "risk_seeds")[row] == pytest.approx(one.sel(seed=1).item(), rel=1e-8)
     assert values(plot.table, "risk_of_all")[row] == pytest.approx(one.median("seed").item(), rel=1e-8)
     assert [each["name"] for each in plot.spec["choice"]["x"]] == ["time", "steps"]
+
+
+def test_every_run_of_a_dynamics_has_a_look_of_its_own():
+    names = ["sgd", "sgd-2", "sgd-3", "sgd-4", "ode", "ode-2", "ode-3", "ode-4"]
+    looks = dynamics_looks(names, "points")
+    assert len({(look.marker, look.filled) for look in looks}) == len(names)
+    assert len({tuple(look.swatch.items()) for look in looks}) == len(names)
+    assert [look.filled for look in looks[:3]] == [1.0, 0.0, 0.5]
