@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sweeplib.dynamics.step_dynamics import StepDynamics
     from sweeplib.errors import InputError
     from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
+    from sweeplib.figures.chart import Chart, chart_figure
+    from sweeplib.figures.facets import arranged
+    from sweeplib.figures.points import Curve, Level, Points
     from sweeplib.maths.activations import ACTIVATIONS, Activation
     from sweeplib.maths.activations.named import FORMS, spelled
     from sweeplib.maths.expectations import FAMILIES, Expectations, Family, expectations
@@ -41,7 +44,9 @@ __all__ = [
     "TARGETS",
     "Activation",
     "Analysis",
+    "Chart",
     "ClusterSettings",
+    "Curve",
     "DataLaw",
     "Diagnostic",
     "Dynamics",
@@ -50,6 +55,7 @@ __all__ = [
     "Figure",
     "InputError",
     "Interactive",
+    "Level",
     "NetworkView",
     "NumericalOptions",
     "Observable",
@@ -57,6 +63,7 @@ __all__ = [
     "OverlapView",
     "Parameters",
     "ParticleView",
+    "Points",
     "Problem",
     "Start",
     "StepDynamics",
@@ -64,6 +71,8 @@ __all__ = [
     "TrainingView",
     "TwoTimeView",
     "View",
+    "arranged",
+    "chart_figure",
     "expectations",
     "hermite_series",
     "parameter",

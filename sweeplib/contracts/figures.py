@@ -139,11 +139,9 @@ def its_interactive_plot_has_the_points(name: str) -> None:
     figure = FIGURES[name]
     if figure.interactive is None:
         return
-    options = figure.check({})
     for words in taken(drawn, name):
         ds, found = made(words), _analysed(figure.needed({}), words)
-        whole = {need: with_constants(each) for need, each in found.items()}
-        plot = interactive_plot(name, figure.interactive(with_constants(ds), whole, **options), ds, found, {})
+        plot = interactive_plot(name, figure.declared(ds, found), ds, found, {})
         require(bool(plot.table.rows), f"of {words} its interactive plot has no points")
 
 

@@ -9,22 +9,21 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure, Panel, Where
-from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import axis_label, value_label, wrapped_label
+from sweeplib.figures.chart import Chart, chart_figure
+from sweeplib.figures.facets import Facets, arranged
+from sweeplib.figures.figure import FIGURES, Panel, Where
+from sweeplib.figures.labels import axis_label, wrapped_label
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import Panels, panel_grid
+from sweeplib.figures.panels import Panels, panels_of
 from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
 from sweeplib.figures.scales import edges_of, few, logarithm, logarithmic_cells, wide
 from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
+from sweeplib.storage.outline import Outline
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
@@ -53,35 +52,56 @@ Upwards = Annotated[str | None, Field(description="the vertical axis; by default
 
 
 def colour_map(
-    ds: xr.Dataset,
-    analyses: Mapping[str, xr.Dataset],
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
     *,
     z: Coloured = None,
     x: Across = None,
     y: Upwards = None,
     where: Where = None,
     panel: Panel = None,
-) -> Drawing:
-    """Return the figure of the quantity `z` over the axes `x` and `y`, by default the two longest axes of numbers.
+) -> Chart:
+    """Declare the quantity `z` over the axes `x` and `y`, by default the two longest axes of numbers.
 
     Several dynamics are panels, unless another axis is; then the first is drawn. Other axes are fixed at `where`, or at
-    their middle value; the time at the last one.
+    their middle value; the time at the last one. Axes that are logarithmic in the picture are logarithms in the plot.
     """
     variable, over, split = _arranged(ds, analyses, z=z, x=x, y=y, where=where, panel=panel)
-    analysis = quantity(z, "z").analysis
-    data = split.selected(with_requests(analyses[analysis], variable, ds))
-    parts = split.panels(data)
-    panels = panel_grid(len(parts), width=2.3, alone=3.4, height=2.6)
+    (analysis,) = needed(z=z)
+    found = analyses[analysis]
+    names, hover = (*over, variable), [*over, variable]
+    if not isinstance(found, Outline):
+        log = [*(logarithmic_cells(found[name].values) for name in over), wide(found[variable].values)]
+        names = tuple(f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True))
+        hover += [found[variable].attrs["bound"]] if "bound" in found[variable].attrs else []
+
+    def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        values = at_chosen_time(made[analysis], split)
+        logs = {name: logarithm(values[name[4:]]) for name in names if name not in values.variables}
+        coords = {name: each for name, each in logs.items() if name != names[2]}
+        return values.assign_coords(coords).assign({names[2]: logs[names[2]]} if names[2] in logs else {})
+
+    return Chart(
+        x=names[0],
+        y=names[1],
+        z=names[2],
+        needs=(analysis,),
+        data=data,
+        hover=tuple(hover),
+        split=split,
+        paint=lambda ds, made: _painted(with_requests(made[analysis], variable, ds), variable, over, split),
+    )
+
+
+def _painted(found: xr.Dataset, variable: str, over: tuple[str, str], split: Facets) -> Drawing:
+    data = split.selected(found)
+    panels = panels_of(data, split, alone=3.4, height=2.6)
     norm = _norm(data[variable].values)
-    for place, part in numbered_parts(data, parts):
-        axes = panels.stacks[place][0]
-        _cells(axes, part, over, variable, norm)
-        if split.panel:
-            panels.title(place, value_label(part[split.panel], data[split.panel]))
+    for place, part in split.parts(data):
+        _cells(panels.stacks[place][0], part, over, variable, norm)
     _colour_bar(panels, data[variable])
     panels.xlabel(wrapped_label(data[over[0]], 24))
     panels.ylabel(axis_label(data[over[1]]))
-    panels.note(split.title(ds))
     legend_below(panels.drawing, [[entry] for entry in _entries(data, variable)])
     return panels.drawing
 
@@ -190,27 +210,9 @@ def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
     return found
 
 
-def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
-    """Return the interactive map, over the logarithms of axes that are logarithmic in the figure."""
-    variable, over, split = _arranged(ds, analyses, **options)
-    analysis = quantity(options["z"], "z").analysis
-    whole = analyses[analysis]
-    x, y = (f"log_{name}" if logarithmic_cells(whole[name].values) else name for name in over)
-    z = f"log_{variable}" if wide(whole[variable].values) else variable
-
-    def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        found = at_chosen_time(made[analysis], split)
-        names = {f"log_{name}": logarithm(found[name]) for name in over if f"log_{name}" in (x, y)}
-        return found.assign_coords(names).assign({z: logarithm(found[variable])} if z != variable else {})
-
-    hover = [*over, variable]
-    if "bound" in whole[variable].attrs:
-        hover.append(whole[variable].attrs["bound"])
-    return Interactive(x=x, y=y, z=z, needs=(analysis,), data=data, hover=tuple(hover))
-
-
-def _needs(*, z: str | None, **_: Any) -> tuple[str, ...]:
+def needed(*, z: str | None, **_: Any) -> tuple[str, ...]:
+    """Return the analysis of the quantity `z`."""
     return (quantity(z, "z").analysis,)
 
 
-FIGURES.register("map", Figure("map", colour_map, CAPTION, needs=_needs, arrange=_arranged, interactive=_interactive))
+FIGURES.register("map", chart_figure("map", colour_map, CAPTION, needed))

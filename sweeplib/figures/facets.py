@@ -55,6 +55,16 @@ class Facets:
         """Return the selection (for isel) of each colour."""
         return _selections(data, self.hue)
 
+    def parts(self, data: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
+        """Yield the number and the data of each panel."""
+        return numbered_parts(data, self.panels(data))
+
+    def series(self, data: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
+        """Yield the number of the panel, that of the colour, and the data of each colour in each panel."""
+        for place, part in self.parts(data):
+            for index, one in numbered_parts(part, self.hues(part)):
+                yield place, index, one
+
     def title(self, ds: xr.Dataset) -> str:
         """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
         values = [value_label(self.selected(ds[dim])) for dim in self.titled]
@@ -110,6 +120,22 @@ def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
     """Return the axes with more than one value that `where` does not fix at a single value."""
     fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple)}
     return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
+
+
+def over_width(
+    data: xr.Dataset | Outline, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
+) -> Facets:
+    """Return the facets of a figure against the width: by default one panel per dimension and one colour per noise.
+
+    InputError if the widths vary along an axis other than p.
+    """
+    outline = outline_of(data)
+    if "p" not in outline.axes and outline.dims_of("p"):
+        raise InputError("the student width has no axis of its own", value=outline.dims_of("p"), expected="an axis p")
+    free = free_axes(outline, where)
+    panel = panel or ("d" if "d" in free and hue != "d" else None)
+    hue = hue or ("Delta" if "Delta" in free and panel != "Delta" else None)
+    return arranged(outline, {"dynamics", "p"}, where, panel, hue)
 
 
 def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:

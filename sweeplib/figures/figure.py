@@ -57,6 +57,12 @@ class Figure:
         with styled():
             return fitted(self.function(with_constants(ds), with_coordinates, **options))
 
+    def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
+        """Return the interactive plot of a figure that has one, with these options."""
+        assert self.interactive is not None
+        whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
+        return self.interactive(with_constants(ds), whole, **self.check(options))
+
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
         complete = checked_options(self.function, f"option of the figure {self.name!r}", options, arguments=2)

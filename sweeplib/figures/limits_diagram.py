@@ -11,12 +11,12 @@ from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.needs import need_axis
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import drawn_scan_dim, scan_dim, scan_dims
-from sweeplib.figures.facets import Facets, arranged, free_axes, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure, Where
-from sweeplib.figures.interactive import INTERACTIVE, Interactive
-from sweeplib.figures.labels import axis_label, value_label
+from sweeplib.figures.chart import Chart, chart_figure
+from sweeplib.figures.facets import Facets, arranged, free_axes
+from sweeplib.figures.figure import FIGURES, Where
+from sweeplib.figures.labels import axis_label
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.panels import panels_of
 from sweeplib.figures.scales import logarithm
 from sweeplib.figures.style import FAINT, INK, UNDECIDED, plain_ticks
 from sweeplib.storage.outline import outline_of
@@ -50,32 +50,39 @@ NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
 
-def limits_diagram(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
-    """Return a figure of the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
-    split = _arranged(ds, analyses, where=where)
-    found = split.selected(analyses["limits"])
-    found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
-    parts = split.panels(found)
-    panels = panel_grid(len(parts), width=2.1, alone=3.8, height=3.0)
-    for place, part in numbered_parts(found, parts):
-        _panel(panels.stacks[place][0], part)
-        if split.panel:
-            panels.title(place, value_label(part[split.panel], found[split.panel]))
-    panels.xlabel(axis_label(found["ratio"]).strip())
-    panels.ylabel(axis_label(found["d"]))
-    panels.note(split.title(found))
-    legend_below(panels.drawing, [[entry] for entry in (*_entries(found), *map(_line, LINES))])
-    return panels.drawing
-
-
-def _arranged(
-    _: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None
-) -> Facets:
+def limits_diagram(
+    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Where = None
+) -> Chart:
+    """Declare the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
     found = outline_of(analyses["limits"])
     limit = found.only("limit")
     need_axis(limit, "d")
     panel = "p" if "p" in free_axes(limit, where) else None
-    return arranged(limit, {drawn_scan_dim(found, where), "d"}, where, panel, spare=False, most=1 if panel else 0)
+    drawn = {drawn_scan_dim(found, where), "d"}
+    split = arranged(limit, drawn, where, panel, spare=False, most=1 if panel else 0)
+    return Chart(
+        x="log_x",
+        y="log_d",
+        z="limit",
+        data=limits_map,
+        needs=("limits",),
+        hover=("d", "gamma", "bias_least", "spread"),
+        colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
+        title="Simplest limit that describes SGD over learning rate and dimension",
+        split=split,
+        paint=lambda _, made: _painted(split.selected(made["limits"]), split),
+    )
+
+
+def _painted(found: xr.Dataset, split: Facets) -> Drawing:
+    found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
+    panels = panels_of(found, split, width=2.1, height=3.0)
+    for place, part in split.parts(found):
+        _panel(panels.stacks[place][0], part)
+    panels.xlabel(axis_label(found["ratio"]).strip())
+    panels.ylabel(axis_label(found["d"]))
+    legend_below(panels.drawing, [[entry] for entry in (*_entries(found), *map(_line, LINES))])
+    return panels.drawing
 
 
 def _panel(axes: Axes, part: xr.Dataset) -> None:
@@ -141,20 +148,4 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
 
 
-FIGURES.register(
-    "limits_diagram", Figure("limits_diagram", limits_diagram, CAPTION, needs=("limits",), arrange=_arranged)
-)
-INTERACTIVE.register(
-    "limits",
-    Interactive(
-        x="log_x",
-        y="log_d",
-        z="limit",
-        data=limits_map,
-        needs=("limits",),
-        hover=("d", "gamma", "bias_least", "spread"),
-        colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
-        title="Simplest limit that describes SGD over learning rate and dimension",
-        figure="limits_diagram",
-    ),
-)
+FIGURES.register("limits_diagram", chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))

@@ -10,11 +10,11 @@ import numpy as np
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, numbered_parts
+from sweeplib.figures.facets import Facets, arranged, few_times, free_axes
 from sweeplib.figures.figure import FIGURES, Figure, Where
-from sweeplib.figures.labels import dynamics_order, value_label
+from sweeplib.figures.labels import dynamics_order
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.panels import panels_of
 from sweeplib.figures.style import COLOURS, INK
 from sweeplib.storage.outline import outline_of
 
@@ -42,17 +42,13 @@ def norm_density(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: W
     split = _arranged(ds, analyses, where=where)
     data = split.selected(ds[[QUANTITY, "status"]])
     norms = recorded(data, QUANTITY)
-    parts = split.panels(data)
-    panels = panel_grid(len(parts), width=1.7, alone=3.6, height=2.5)
+    panels = panels_of(data, split, width=1.7, alone=3.6, height=2.5)
     shown = [name for name in dynamics_order(data["dynamics"].values) if bool(norms.sel(dynamics=name).notnull().any())]
     edges = np.linspace(0.0, 1.02 * float(norms.max()), BINS + 1)
-    for place, part in numbered_parts(norms.to_dataset(name=QUANTITY), parts):
+    for place, part in split.parts(norms.to_dataset(name=QUANTITY)):
         _panel(panels.stacks[place][0], part[QUANTITY], shown, edges)
-        if split.panel:
-            panels.title(place, value_label(part["time"], data["time"], digits=2))
     panels.xlabel(r"norm $\|w\|/\sqrt{d}$")
     panels.ylabel("density")
-    panels.note(split.title(data))
     legend_below(panels.drawing, [[_entry(name, shown) for name in shown]])
     return panels.drawing
 

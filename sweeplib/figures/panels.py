@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from sweeplib.figures.labels import number, value_label
 from sweeplib.figures.style import DIM, TEXT_WIDTH
 
 if TYPE_CHECKING:
+    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.figures.facets import Facets
 
 MOST_IN_A_ROW = 5
 NOTE_HEIGHT = 0.22
@@ -80,6 +86,49 @@ def panel_grid(
         axes.tick_params(labelleft=column == 0, labelbottom=level == len(stack) - 1)
         stacks[panel].append(axes)
     return Panels(drawing, stacks, columns)
+
+
+def panels_of(
+    data: xr.Dataset,
+    split: Facets,
+    *,
+    width: float = 2.3,
+    alone: float = 3.8,
+    height: float = 2.7,
+    stack: tuple[float, ...] = (1.0,),
+    share_x: bool = True,
+) -> Panels:
+    """Return a new drawing with the panels of facets, their titles, and the values of the axes that are not drawn."""
+    parts = list(split.parts(data))
+    panels = panel_grid(len(parts), width=width, alone=alone, height=height, stack=stack, share_x=share_x)
+    for place, part in parts:
+        if split.panel:
+            panels.title(place, title_of(part, data, split.panel))
+    panels.note(note_of(data, split))
+    return panels
+
+
+def title_of(part: xr.Dataset, data: xr.Dataset, panel: str) -> str:
+    """Return the title of a panel: its value, a time as its number of steps."""
+    if panel == "time":
+        return _steps(part) or value_label(part[panel], data[panel], digits=2)
+    return value_label(part[panel], data[panel])
+
+
+def note_of(data: xr.Dataset, split: Facets) -> str:
+    """Return the values along the axes that are not drawn; a time as its number of steps, if that is one number."""
+    if "time" not in split.titled or not (steps := _steps(data)):
+        return split.title(data)
+    others = replace(split, titled=tuple(dim for dim in split.titled if dim != "time")).title(data)
+    return f"{steps} {others}".strip()
+
+
+def _steps(data: xr.Dataset) -> str:
+    """Return 'after 3 steps' for data at one time, "" if its number of steps varies or is not known."""
+    if "steps" not in data.coords:
+        return ""
+    steps = np.unique(data["steps"].values)
+    return f"after {number(steps[0])} step{'s' * bool(steps[0] != 1)}" if len(steps) == 1 else ""
 
 
 def mark_empty(panels: Panels) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
-from sweeplib.figures.facets import Facets, arranged
-from sweeplib.figures.figure import FIGURES, Figure, Where
-from sweeplib.figures.interactive import INTERACTIVE, Interactive
+from sweeplib.figures.chart import Chart, chart_figure
+from sweeplib.figures.facets import arranged
+from sweeplib.figures.figure import FIGURES, Where
 from sweeplib.figures.labels import axis_label, number
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
@@ -46,12 +46,32 @@ MARGIN = 0.3
 """The room above and below the exponents of theory for points; intervals may extend beyond."""
 
 
-def phase_diagram(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
-    """Return a figure of the regimes over (δ, κ), and the exponents over κ + δ; other axes need a value in `where`."""
+def phase_diagram(
+    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Where = None
+) -> Chart:
+    """Declare the regimes over (δ, κ), and the exponents over κ + δ; other axes need a value in `where`."""
+    found = outline_of(analyses["regimes"]).only("regime")
+    for name in PLANE:
+        if name not in found.axes:
+            raise InputError("not an axis of this sweep", value=name, expected="delta and kappa in `grid`")
+    split = arranged(found, set(PLANE), where, spare=False, most=0)
+    return Chart(
+        x="delta",
+        y="kappa",
+        z="regime",
+        needs=("regimes",),
+        hover=("likeliest", "confidence", "regime_theory", *(f"{name}_exponent" for name in MEASURES)),
+        lines=tuple((-1.0, at, f"κ + δ = {at:g}") for at in BOUNDARIES),
+        colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
+        title="Regime of SGD over the exponents of width and learning rate",
+        split=split,
+        paint=lambda _, made: _painted(split.selected(made["regimes"])),
+    )
+
+
+def _painted(found: xr.Dataset) -> Drawing:
     from matplotlib.figure import Figure as Drawing
 
-    split = _arranged(ds, analyses, where=where)
-    found = split.selected(analyses["regimes"])
     drawing = Drawing(figsize=(TEXT_WIDTH, 3.7), layout="constrained")
     grid = drawing.add_gridspec(len(MEASURES), 2, width_ratios=(1.5, 1.0))
     _plane(drawing.add_subplot(grid[:, 0]), found)
@@ -62,16 +82,6 @@ def phase_diagram(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: 
     panels[-1].set_xlabel(axis_label(found["coupling_exponent"]))
     legend_below(drawing, [[_entry(name)] for name in (*LOOKS, "undecided")] + [[_line(at)] for at in BOUNDARIES])
     return drawing
-
-
-def _arranged(
-    _: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None
-) -> Facets:
-    found = outline_of(analyses["regimes"]).only("regime")
-    for name in PLANE:
-        if name not in found.axes:
-            raise InputError("not an axis of this sweep", value=name, expected="delta and kappa in `grid`")
-    return arranged(found, set(PLANE), where, spare=False, most=0)
 
 
 def _plane(axes: Axes, found: xr.Dataset) -> None:
@@ -169,20 +179,4 @@ def _line(boundary: float) -> Entry:
     return {"color": INK, "linestyle": DASHES[boundary], "gid": f"{boundary}"}, rf"$\kappa+\delta={number(boundary)}$"
 
 
-FIGURES.register(
-    "phase_diagram", Figure("phase_diagram", phase_diagram, CAPTION, needs=("regimes",), arrange=_arranged)
-)
-INTERACTIVE.register(
-    "regimes",
-    Interactive(
-        x="delta",
-        y="kappa",
-        z="regime",
-        needs=("regimes",),
-        hover=("likeliest", "confidence", "regime_theory", *(f"{name}_exponent" for name in MEASURES)),
-        lines=tuple((-1.0, at, f"κ + δ = {at:g}") for at in BOUNDARIES),
-        colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
-        title="Regime of SGD over the exponents of width and learning rate",
-        figure="phase_diagram",
-    ),
-)
+FIGURES.register("phase_diagram", chart_figure("phase_diagram", phase_diagram, CAPTION, ("regimes",)))

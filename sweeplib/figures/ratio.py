@@ -18,18 +18,17 @@ from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.analysis.seed_means import FEWEST_SEEDS
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
-from sweeplib.figures.curves import Curves, chosen_curves, curve_panels, draw_curves, finish_curves, interactive_curves
-from sweeplib.figures.figure import FIGURES, Dash, Drawn, Figure, Horizontal, Hue, Panel, Where
+from sweeplib.figures.chart import chart_figure
+from sweeplib.figures.chosen import needed, quantity_points
+from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.quantities import AVERAGES, bounds, interval, quantity, shown_dynamics, with_requests
-from sweeplib.figures.style import FAINT
+from sweeplib.figures.points import Level, Points
+from sweeplib.figures.quantities import AVERAGES, bounds, interval, with_requests
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
-    from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.interactive import Interactive
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
@@ -39,7 +38,6 @@ CAPTION = (
     "axis: no value, as more than 2 % of the runs have none or, in a ratio, as one of the two is only a bound, "
     "or, on a logarithmic axis, as the value is not above its error."
 )
-STACK = (1.5, 1.0)
 
 Compared = Annotated[
     Mapping[str, Any] | None,
@@ -51,8 +49,8 @@ Compared = Annotated[
 
 
 def ratio(
-    ds: xr.Dataset,
-    analyses: Mapping[str, xr.Dataset],
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
     *,
     to: Compared = None,
     y: Drawn = None,
@@ -61,39 +59,27 @@ def ratio(
     panel: Panel = None,
     hue: Hue = None,
     dash: Dash = None,
-) -> Drawing:
-    """Return the figure of `y` against `x`, and below it of `y` over its value at `to`, such as `{dynamics: ode}`.
+) -> Points:
+    """Declare `y` against `x`, and below it `y` over its value at `to`, such as `{dynamics: ode}`.
 
     By default `to` is the first dynamics without noise.
     """
-    curves = _arranged(ds, analyses, to=to, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
-    found = with_requests(analyses[curves.analysis], curves.variable, ds)
-    point = _point(outline_of(found), to)
-    data = curves.split.selected(found)
-    compared = found["requested"] & found["requested"].isel(point, drop=True)
-    below = curves.split.selected(found.assign(ratios(ds, found, curves, point) | {"requested": compared}))
-    panels = curve_panels(data, curves, STACK)
-    draw_curves(panels, data, curves)
-    draw_curves(panels, below, replace(curves, variable="ratio"), level=1, shown=shown_dynamics(data, curves.variable))
-    for _, lower in panels.stacks:
-        lower.axhline(1.0, color=FAINT, linewidth=0.8, zorder=0)
-    finish_curves(panels, data, curves)
-    return panels.drawing
+    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
+    (analysis,), along = points.needs, outline_of(analyses[points.needs[0]]).only(points.y)
+    point = _point(along, to)
+    if to is not None and points.x in to:
+        raise InputError("the axis that is drawn", key="to", value=points.x, expected="a point of another axis")
 
+    def data(whole: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        return made[analysis].assign(ratios(whole, made[analysis], analysis, points.y, point))
 
-def _arranged(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    to: Mapping[str, Any] | None,
-    **choice: Any,
-) -> Curves:
-    curves = chosen_curves(ds, analyses, **choice)
-    outline = outline_of(analyses[curves.analysis]).only(curves.variable)
-    _point(outline, to)
-    if to is not None and curves.along in to:
-        raise InputError("the axis that is drawn", key="to", value=curves.along, expected="a point of another axis")
-    return curves
+    def more(whole: xr.Dataset, made: Mapping[str, xr.Dataset], found: xr.Dataset) -> xr.Dataset:
+        run = with_requests(made[analysis], points.y, whole)
+        compared = run["requested"] & run["requested"].isel(point, drop=True)
+        return found.assign({points.y: run[points.y], "ratio_requested": compared})
+
+    levels = Level(points.y), Level("ratio", at=1.0, height=1.0 / 1.5)
+    return replace(points, y="ratio", data=data, more=more, levels=levels, theory=None)
 
 
 def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
@@ -118,17 +104,19 @@ def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
     return found
 
 
-def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str, int]) -> dict[str, xr.DataArray]:
+def ratios(
+    ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
+) -> dict[str, xr.DataArray]:
     """Return the variables ratio and ratio_error: a quantity over its value at a `point`.
 
     The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). It is NaN where one of the two is
     only a bound.
     """
-    measured = found[curves.variable]
-    above = measured.where(measured.copy(data=~bounds(found, curves.variable)))
+    measured = found[variable]
+    above = measured.where(measured.copy(data=~bounds(found, variable)))
     below = above.isel(point, drop=True)
     value = above / below.where(below != 0.0)
-    relative = _relative_variance(ds, found, curves, point)
+    relative = _relative_variance(ds, found, analysis, variable, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5
     reference = ", ".join(value_label(found[axis].isel({axis: place}), found[axis]) for axis, place in point.items())
     made_ratio = {
@@ -139,16 +127,16 @@ def ratios(ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str
 
 
 def _relative_variance(
-    ds: xr.Dataset, found: xr.Dataset, curves: Curves, point: Mapping[str, int]
+    ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
 ) -> xr.DataArray | None:
     """Return the variance of log a/b; None without any uncertainty."""
-    runs = _runs(ds, found, curves)
+    runs = _runs(ds, found, analysis, variable)
     if runs is None:
-        ends = [f"{curves.variable}_{end}" for end in ("low", "high")] if f"{curves.variable}_error" in found else []
-        bars = interval(found.drop_vars(ends, errors="ignore"), curves.variable)
+        ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in found else []
+        bars = interval(found.drop_vars(ends, errors="ignore"), variable)
         if bars is None:
             return None
-        squared = (found[curves.variable].copy(data=0.5 * (bars[0] + bars[1])) / found[curves.variable]) ** 2
+        squared = (found[variable].copy(data=0.5 * (bars[0] + bars[1])) / found[variable]) ** 2
         other = squared + squared.isel(point, drop=True)
         return other.where(_elsewhere(found, point), 0.0)
     relative = runs / runs.mean("seed")
@@ -167,36 +155,21 @@ def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
     return ~here
 
 
-def _runs(ds: xr.Dataset, found: xr.Dataset, curves: Curves) -> xr.DataArray | None:
+def _runs(ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str) -> xr.DataArray | None:
     """Return the values of the runs, along `seed`, of which the quantity is the mean; None if it is no such mean.
 
     Also None for an observable over units of a dataset that was not opened from files: its overlaps are not known.
     """
-    if curves.analysis == AVERAGES:
-        ds = ds if curves.variable in ds else with_overlaps(ds)
-        if curves.variable not in ds:
+    if analysis == AVERAGES:
+        ds = ds if variable in ds else with_overlaps(ds)
+        if variable not in ds:
             return None
-        values, run = numbered(recorded(ds, curves.variable)), made(ds)
+        values, run = numbered(recorded(ds, variable)), made(ds)
         lost = found.attrs.get("max_lost", MOST_LOST)
         return unless_lost(values, without_value(values, run), run, lost, diverged(ds))
-    if curves.analysis == "exit_times" and curves.variable in ("exit_steps_mean", "exit_time_mean"):
+    if analysis == "exit_times" and variable in ("exit_steps_mean", "exit_time_mean"):
         return passages(ds, "steps", found.attrs.get("max_lost", MOST_LOST)).restricted()
     return None
 
 
-def _interactive(
-    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, to: Mapping[str, Any] | None, **options: Any
-) -> Interactive:
-    curves = _arranged(ds, analyses, to=to, **options)
-
-    def with_ratios(ds: xr.Dataset, found: xr.Dataset) -> xr.Dataset:
-        return found.assign(ratios(ds, found, curves, _point(outline_of(found), to)))
-
-    return interactive_curves(curves, analyses, "ratio", with_ratios)
-
-
-def _needs(*, y: str | None, **_: Any) -> tuple[str, ...]:
-    return (quantity(y).analysis,)
-
-
-FIGURES.register("ratio", Figure("ratio", ratio, CAPTION, needs=_needs, arrange=_arranged, interactive=_interactive))
+FIGURES.register("ratio", chart_figure("ratio", ratio, CAPTION, needed))

@@ -9,13 +9,13 @@ from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.analysis.two_gaussians import least_risk
+from sweeplib.figures.chart import Chart, chart_figure
 from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure, Hue, Panel, Published, Where
-from sweeplib.figures.interactive import INTERACTIVE, Interactive
+from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panel_grid
-from sweeplib.figures.references import check_references, references
+from sweeplib.figures.panels import panels_of
+from sweeplib.figures.references import References, references
 from sweeplib.figures.scales import above_error, geometric, wide
 from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
 from sweeplib.storage.outline import outline_of
@@ -34,7 +34,6 @@ CAPTION = (
     "logarithmic axis has no place for the time 0, and for risks that are not above their error. Dash-dotted and "
     "level, for two Gaussians: the least risk of students of any width."
 )
-COLUMNS = ("time", "risk")
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
 DECADE = 10.0
@@ -45,29 +44,38 @@ MARKS = 5
 
 
 def risk_curves(
-    ds: xr.Dataset,
-    analyses: Mapping[str, xr.Dataset],
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
     *,
     where: Where = None,
     panel: Panel = None,
     hue: Hue = None,
     reference: Published = (),
-) -> Drawing:
-    """Return a figure of risk against time; axes that are not selected or drawn are fixed at their middle value."""
-    split = _arranged(ds, analyses, where=where, panel=panel, hue=hue, reference=reference)
+) -> Chart:
+    """Declare the risk against time; axes that are not selected or drawn are fixed at their middle value."""
+    require(ds, "risk")
+    split = arranged(outline_of(ds).only("risk"), {"dynamics", "seed", "time"}, where, panel, hue)
+    return Chart(
+        x="time",
+        y="risk",
+        data=risk_bands,
+        kind="curves",
+        split=split,
+        published=reference,
+        paint=lambda ds, _: _painted(ds, split, references(reference, "time", "risk")),
+    )
+
+
+def _painted(ds: xr.Dataset, split: Facets, published: References) -> Drawing:
     ds = ds.assign(risk=above_error(ds["risk"], ds, DECADE))
     data = split.selected(ds[["risk", "status"]])
-    parts = split.panels(data)
-    panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.6)
+    panels = panels_of(data, split, width=2.4, alone=4.0, height=2.6)
     shown = run_dynamics(data)
-    published = references(reference, *COLUMNS)
-    for place, part in numbered_parts(data, parts):
-        for index, one in numbered_parts(part, split.hues(part)):
-            _curves(panels.stacks[place][0], one, shown, index, marked=split.hue is not None)
-            published.draw(panels.stacks[place][0], one)
-            _least(panels.stacks[place][0], one, index)
-        if split.panel:
-            panels.title(place, value_label(part[split.panel], data[split.panel]))
+    for place, index, one in split.series(data):
+        axes = panels.stacks[place][0]
+        _curves(axes, one, shown, index, marked=split.hue is not None)
+        published.draw(axes, one)
+        _least(axes, one, index)
     axes = panels.stacks[0][0]
     if wide(data["risk"].values, DECADE):
         axes.set_yscale("log")
@@ -77,18 +85,10 @@ def risk_curves(
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
-    panels.note(split.title(ds) if shown else "no run has a value")
+    if not shown:
+        panels.note("no run has a value")
     _legend(panels.drawing, data, split, shown, published.entries())
     return panels.drawing
-
-
-def _arranged(
-    ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], *, reference: Sequence[str], **choice: Any
-) -> Facets:
-    require(ds, "risk")
-    split = arranged(outline_of(ds).only("risk"), {"dynamics", "seed", "time"}, **choice)
-    check_references(reference, *COLUMNS, ds, split)
-    return split
 
 
 def run_dynamics(data: xr.Dataset) -> list[str]:
@@ -186,7 +186,4 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     ).assign_attrs(interval="10 % to 90 % of the seeds")
 
 
-FIGURES.register("risk_curves", Figure("risk_curves", risk_curves, CAPTION, arrange=_arranged))
-INTERACTIVE.register(
-    "risk_bands", Interactive(x="time", y="risk", data=risk_bands, kind="curves", figure="risk_curves")
-)
+FIGURES.register("risk_curves", chart_figure("risk_curves", risk_curves, CAPTION))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.needs import need_stochastic
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.errors import SweeplibError
-from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure, SingleRuns, Where
-from sweeplib.figures.interactive import INTERACTIVE, Interactive
+from sweeplib.figures.chart import Chart, chart_figure
+from sweeplib.figures.facets import Facets, arranged
+from sweeplib.figures.figure import FIGURES, SingleRuns, Where
 from sweeplib.figures.labels import axis_label, value_label
 from sweeplib.figures.legend import Entry, legend_below
 from sweeplib.figures.panels import panel_grid
@@ -38,25 +39,36 @@ DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
 
 
 def risk_fans(
-    ds: xr.Dataset,
-    analyses: Mapping[str, xr.Dataset],
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
     *,
     where: Where = None,
     runs: SingleRuns = 6,
-) -> Drawing:
-    """Return a figure of `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes.
+) -> Chart:
+    """Declare `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes.
 
     Several values of one axis in `where` are several points, with panels of their own.
     """
-    split = _arranged(ds, analyses, where=where, runs=runs)
+    outline = outline_of(ds)
+    require(outline, "risk")
+    need_stochastic(outline)
+    drawn = {"dynamics", "seed", "time"}
+    listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
+    points = [axis for axis, values in listed.items() if axis not in drawn and len(set(map(str, values))) > 1]
+    split = arranged(outline.only("risk"), drawn, where, panel=next(iter(points), None), most=len(points[:1]))
+    painted = partial(_painted, split=split, runs=runs)
+    return Chart(x="time", y="risk", data=risk_bands, kind="curves", split=split, paint=painted)
+
+
+def _painted(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, split: Facets, runs: int) -> Drawing:
     data = split.selected(ds[["risk", "status"]])
     names = run_dynamics(data)
     shown = [name for name in names if is_stochastic(name)]
     if not shown:
         raise SweeplibError("no run of a stochastic dynamics has a risk")
-    parts = split.panels(data)
+    parts = list(split.parts(data))
     panels = panel_grid(len(parts) * len(shown), width=2.7, alone=4.0, height=2.8)
-    for point, part in numbered_parts(data, parts):
+    for point, part in parts:
         bands = {name: risk_quantiles(part.sel(dynamics=name), LEVELS) for name in names}
         for place, name in enumerate(shown):
             panel = point * len(shown) + place
@@ -74,18 +86,6 @@ def risk_fans(
     panels.note(split.title(ds))
     _legend(panels.drawing, names, shown)
     return panels.drawing
-
-
-def _arranged(
-    ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None, runs: int
-) -> Facets:
-    outline = outline_of(ds)
-    require(outline, "risk")
-    need_stochastic(outline)
-    drawn = {"dynamics", "seed", "time"}
-    listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
-    points = [axis for axis, values in listed.items() if axis not in drawn and len(set(map(str, values))) > 1]
-    return arranged(outline.only("risk"), drawn, where, panel=next(iter(points), None), most=len(points[:1]))
 
 
 def _title(part: xr.Dataset, data: xr.Dataset, axis: str | None, name: str) -> str:
@@ -131,7 +131,4 @@ def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
     legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(shown[0])}")]])
 
 
-FIGURES.register("risk_fans", Figure("risk_fans", risk_fans, CAPTION, arrange=_arranged))
-INTERACTIVE.register(
-    "risk_fan_bands", Interactive(x="time", y="risk", data=risk_bands, kind="curves", figure="risk_fans")
-)
+FIGURES.register("risk_fans", chart_figure("risk_fans", risk_fans, CAPTION))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,24 +12,22 @@ from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.labels import dynamics_label, labelled
 from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.recorded import is_stochastic, over_time
-from sweeplib.figures.facets import Facets, arranged, numbered_parts
-from sweeplib.figures.figure import FIGURES, Drawn, Figure, Hue, Panel, SingleRuns, Where
-from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import dynamics_order, value_label, wrapped_label
+from sweeplib.figures.chart import Chart, chart_figure
+from sweeplib.figures.facets import Facets, arranged
+from sweeplib.figures.figure import FIGURES, Drawn, Hue, Panel, SingleRuns, Where
+from sweeplib.figures.labels import dynamics_order, wrapped_label
 from sweeplib.figures.legend import Entry, hue_entries, legend_below
-from sweeplib.figures.panels import mark_empty, panel_grid
+from sweeplib.figures.panels import mark_empty, panels_of
 from sweeplib.figures.quantities import recorded_quantity
 from sweeplib.figures.risk_curves import DECADE
 from sweeplib.figures.scales import above_error, logarithmic_time, wide
 from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, plain_ticks
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
@@ -44,8 +42,8 @@ TimeAxis = Annotated[Literal["time", "steps"], Field(description="the horizontal
 
 
 def trajectories(
-    ds: xr.Dataset,
-    analyses: Mapping[str, xr.Dataset],
+    ds: xr.Dataset | Outline,
+    analyses: Mapping[str, xr.Dataset | Outline],
     *,
     y: Drawn = None,
     x: TimeAxis = "time",
@@ -53,44 +51,47 @@ def trajectories(
     panel: Panel = None,
     hue: Hue = None,
     runs: SingleRuns = 8,
-) -> Drawing:
-    """Return the figure of `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
-    name, split = _arranged(ds, analyses, y=y, where=where, panel=panel, hue=hue, x=x, runs=runs)
+) -> Chart:
+    """Declare `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
+    outline = outline_of(ds)
+    name = recorded_quantity(outline, y, over_time_only=True)
+    split = arranged(outline.only(name), {"dynamics", "seed", "time"}, where, panel, hue)
+    return Chart(
+        x=x,
+        y=f"{name}_seeds",
+        data=lambda whole, _: _seeds(whole, name, split, max(1, runs)),
+        theory=f"{name}_of_all",
+        kind="curves",
+        xs=("time", "steps"),
+        title="" if isinstance(ds, Outline) else f"{_sentence(ds[name])} along single runs",
+        split=split,
+        paint=lambda whole, _: _painted(whole, name, x, split, runs),
+    )
+
+
+def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int) -> Drawing:
     run, values = made(ds), numbered(above_error(recorded(ds, name), ds, DECADE))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
     found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
     data = split.selected(found)
-    parts = split.panels(data)
-    panels = panel_grid(len(parts), width=2.4, alone=4.0, height=2.7)
+    panels = panels_of(data, split, width=2.4, alone=4.0)
     shown = _shown(data)
     axes = panels.stacks[0][0]
     if wide(data["values"].values, DECADE):
         axes.set_yscale("log")
     if logarithmic_time(data[x]):
         axes.set_xscale("log")
-    for place, part in numbered_parts(data, parts):
-        for index, one in numbered_parts(part, split.hues(part)):
-            first = np.flatnonzero(_among_first(one["values"], runs).values)
-            for dash, kind in enumerate(shown):
-                _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), first)
-        if split.panel:
-            panels.title(place, value_label(part[split.panel], data[split.panel]))
+    for place, index, one in split.series(data):
+        first = np.flatnonzero(_among_first(one["values"], runs).values)
+        for dash, kind in enumerate(shown):
+            _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), first)
     mark_empty(panels)
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
-    panels.note(split.title(ds))
     if axes.get_yscale() == "log":
         plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
     _legend(panels.drawing, data, split, shown)
     return panels.drawing
-
-
-def _arranged(
-    ds: xr.Dataset | Outline, _: Mapping[str, xr.Dataset | Outline], *, y: str | None, x: str, runs: int, **choice: Any
-) -> tuple[str, Facets]:
-    outline = outline_of(ds)
-    name = recorded_quantity(outline, y, over_time_only=True)
-    return name, arranged(outline.only(name), {"dynamics", "seed", "time"}, **choice)
 
 
 def _shown(data: xr.Dataset) -> list[str]:
@@ -133,40 +134,21 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds, marks])
 
 
-def _interactive(
-    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, y: str | None, x: str, runs: int, **choice: Any
-) -> Interactive:
-    """Return the plot of the first `runs` seeds; at the points of the figure, if there are too many for a page."""
-    name, split = _arranged(ds, analyses, y=y, x=x, runs=runs, **choice)
+def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int) -> xr.Dataset:
+    """Return the first seeds with a value; at the points of the picture, if there are too many for a page."""
     import xarray as xr
 
-    names = [each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)]
-
-    def data(whole: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        shown = (
-            whole if whole["status"].size // whole.sizes["seed"] * max(1, runs) <= MOST_RUNS else split.selected(whole)
-        )
-        run, found = made(shown), {}
-        for each in names:
-            values = numbered(above_error(recorded(shown, each), shown))
-            median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
-            long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
-            first = values.where(_among_first(values, max(1, runs))).dropna("seed", how="all")
-            found[f"{each}_seeds"] = labelled(first, long_name, symbol)
-            found[f"{each}_seeds"].attrs["theory"] = f"{each}_of_all"
-            found[f"{each}_of_all"] = labelled(median, f"median over all {shown.sizes['seed']} seeds")
-        return xr.Dataset(found).assign_coords(steps=steps_at_times(shown))
-
-    return Interactive(
-        x=x,
-        y=f"{name}_seeds",
-        data=data,
-        theory=f"{name}_of_all",
-        kind="curves",
-        hue=split.hue,
-        xs=("time", "steps"),
-        title=f"{_sentence(ds[name])} along single runs",
-    )
+    shown = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
+    run, found = made(shown), {}
+    for each in (each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)):
+        values = numbered(above_error(recorded(shown, each), shown))
+        median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
+        long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
+        first = values.where(_among_first(values, runs)).dropna("seed", how="all")
+        found[f"{each}_seeds"] = labelled(first, long_name, symbol)
+        found[f"{each}_seeds"].attrs["theory"] = f"{each}_of_all"
+        found[f"{each}_of_all"] = labelled(median, f"median over all {shown.sizes['seed']} seeds")
+    return xr.Dataset(found).assign_coords(steps=steps_at_times(shown))
 
 
 def _sentence(array: xr.DataArray) -> str:
@@ -174,6 +156,4 @@ def _sentence(array: xr.DataArray) -> str:
     return name[:1].upper() + name[1:]
 
 
-FIGURES.register(
-    "trajectories", Figure("trajectories", trajectories, CAPTION, arrange=_arranged, interactive=_interactive)
-)
+FIGURES.register("trajectories", chart_figure("trajectories", trajectories, CAPTION))

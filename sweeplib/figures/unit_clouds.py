@@ -10,21 +10,18 @@ import numpy as np
 
 from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, measured_dynamics, numbered_parts
-from sweeplib.figures.figure import FIGURES, Figure, Where
-from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import value_label
+from sweeplib.figures.chart import Chart, chart_figure
+from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, measured_dynamics
+from sweeplib.figures.figure import FIGURES, Where
 from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import mark_empty, panel_grid
+from sweeplib.figures.panels import mark_empty, panels_of
 from sweeplib.figures.style import COLOURS, INK
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.storage.outline import Outline
 
 CAPTION = (
     "Units of the students at several times: their overlaps with the teacher and their norms. Dots: units of all seeds "
@@ -39,40 +36,56 @@ DOTS, MARKS = ("#6f93bd", "#c98f4e", "#9a9a9a"), ("o", "x", "s", "+")
 MARK_COLOURS = (INK, COLOURS[1], COLOURS[3], COLOURS[4])
 
 
-def unit_clouds(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Where = None) -> Drawing:
-    """Return a figure with one panel per time; by default four times, from the first to the last.
+def unit_clouds(
+    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Where = None
+) -> Chart:
+    """Declare one panel per time; by default four times, from the first to the last.
 
     Of several teacher directions it draws the first, or that of `where: {teacher: ...}`. Other axes that are not
-    selected by `where` are fixed at their middle value.
+    selected by `where` are fixed at their middle value. The interactive plot shows that point, a time as a frame.
     """
-    split = _arranged(ds, analyses, where=where)
-    data = split.selected(analyses[MEASURE][["unit_overlap", "unit_norm"]])
-    parts = split.panels(data)
-    panels = panel_grid(len(parts), width=1.7, alone=3.6, height=2.5)
+    measured = analyses[MEASURE]
+    outline = outline_of(measured).only("unit_norm", "unit_overlap")
+    where = few_times(outline, {"teacher": 1, **(where or {})})
+    panel = "time" if "time" in free_axes(outline, where) else None
+    split = arranged(outline, {"dynamics", "unit"}, where, panel, most=1 if panel else 0)
+    point = {dim: place for dim, place in split.at.items() if isinstance(place, int) and dim != "time"}
+    at_point = replace(split, titled=tuple(dim for dim in split.titled if dim in point))
+    at = "" if isinstance(measured, Outline) else at_point.title(measured)
+    return Chart(
+        x="unit_overlap",
+        y="unit_norm",
+        data=lambda whole, analyses: _units(whole, analyses[MEASURE], point),
+        needs=(MEASURE,),
+        kind="cloud",
+        frames="time",
+        xs=(),
+        ys=(),
+        title=f"Norm and overlap of the units along the runs {at}".strip(),
+        split=split,
+        paint=lambda _, analyses: _painted(analyses[MEASURE], split),
+    )
+
+
+def _units(ds: xr.Dataset, found: xr.Dataset, point: Mapping[str, int]) -> xr.Dataset:
+    """Return the units at a point, of the dynamics that have any."""
+    at = {dim: [place] if dim in ds["status"].dims else place for dim, place in point.items()}  # kept: runs are counted
+    units = found[["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
+    return units.dropna("dynamics", how="all", subset=["unit_norm"])
+
+
+def _painted(found: xr.Dataset, split: Facets) -> Drawing:
+    data = split.selected(found[["unit_overlap", "unit_norm"]])
+    panels = panels_of(data, split, width=1.7, alone=3.6, height=2.5)
     shown = measured_dynamics(data, "unit_norm")
-    for place, part in numbered_parts(data, parts):
+    for place, part in split.parts(data):
         for name in shown:
             _cloud(panels.stacks[place][0], part.sel(dynamics=name), _look(name, shown))
-        if split.panel:
-            panels.title(place, value_label(part["time"], data["time"], digits=2))
     mark_empty(panels)
     panels.xlabel("overlap $m$")
     panels.ylabel(r"norm $\|w\|/\sqrt{d}$")
-    panels.note(split.title(data))
     legend_below(panels.drawing, [[_entry(name, shown) for name in shown]])
     return panels.drawing
-
-
-def _arranged(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Mapping[str, Any] | None,
-) -> Facets:
-    outline = outline_of(analyses[MEASURE]).only("unit_norm", "unit_overlap")
-    where = few_times(outline, {"teacher": 1, **(where or {})})
-    panel = "time" if "time" in free_axes(outline, where) else None
-    return arranged(outline, {"dynamics", "unit"}, where, panel, most=1 if panel else 0)
 
 
 def _cloud(axes: Axes, part: xr.Dataset, look: dict[str, Any]) -> None:
@@ -102,31 +115,4 @@ def _entry(name: str, shown: list[str]) -> Entry:
     return _look(name, shown) | {"linestyle": "none", "markersize": size}, dynamics_label(name)
 
 
-def _interactive(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: Mapping[str, Any] | None) -> Interactive:
-    """Return the plot of the units, of which time is the axis of the frames; of the point of the figure alone."""
-    split = _arranged(ds, analyses, where=where)
-    point = {dim: place for dim, place in split.at.items() if isinstance(place, int) and dim != "time"}
-    at = {dim: [place] if dim in ds["status"].dims else place for dim, place in point.items()}  # kept: runs are counted
-
-    def data(_: xr.Dataset, whole: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        found = whole[MEASURE][["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
-        return found.dropna("dynamics", how="all", subset=["unit_norm"])
-
-    where_it_is = replace(split, titled=tuple(dim for dim in split.titled if dim in point)).title(analyses[MEASURE])
-    return Interactive(
-        x="unit_overlap",
-        y="unit_norm",
-        data=data,
-        needs=(MEASURE,),
-        kind="cloud",
-        frames="time",
-        xs=(),
-        ys=(),
-        title=f"Norm and overlap of the units along the runs {where_it_is}".strip(),
-    )
-
-
-FIGURES.register(
-    "unit_clouds",
-    Figure("unit_clouds", unit_clouds, CAPTION, needs=(MEASURE,), arrange=_arranged, interactive=_interactive),
-)
+FIGURES.register("unit_clouds", chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))

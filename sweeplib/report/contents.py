@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures import INTERACTIVE
 from sweeplib.figures.figure import first_entry, requested
@@ -61,9 +60,7 @@ class Contents:
         """Return one interactive plot: that of an entry of `figures` with this name, or a registered one."""
         if name in self._own_plots():
             figure, options = requested(name, self.sweep.figures[name])
-            assert figure.interactive is not None
-            ds, analyses = with_constants(self.dataset), {n: with_constants(each) for n, each in self.analyses.items()}
-            declared = figure.interactive(ds, analyses, **figure.check(options))
+            declared = figure.declared(self.dataset, self.analyses, **options)
         else:
             declared, entry = INTERACTIVE[name], first_entry(INTERACTIVE[name].figure, self.sweep.figures)
             options = {} if entry is None else dict(self.sweep.figures[entry])

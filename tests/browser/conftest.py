@@ -65,7 +65,11 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     """Return the path of a report with every kind of plot (points, curves, a map), a failure, tables, and a figure."""
     exits = ANALYSES["exit_times"](ds)
     analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds, resamples=100)}
-    shown = {name: INTERACTIVE[name] for name in ("exit_steps", "optimal_learning_rates", "risk_bands")}
+    shown = {
+        "exit_steps": FIGURES["learning_rate_scan"].declared(ds, analyses),
+        "optimal_learning_rates": INTERACTIVE["optimal_learning_rates"],
+        "risk_bands": FIGURES["risk_curves"].declared(ds, analyses),
+    }
     plots = [interactive_plot(name, declared, ds, analyses, {}) for name, declared in shown.items()]
     plots.append(interactive_plot("regimes", *_regimes(), {}, {}))
     plots.append(_cloud())
@@ -95,8 +99,7 @@ def _cloud() -> Plot:
     """Return a plot of units with five frames."""
     ds = units_dataset(times=5)
     analyses, figure = {"unit_measure": ANALYSES["unit_measure"](ds)}, FIGURES["unit_clouds"]
-    assert figure.interactive is not None
-    return interactive_plot("unit_clouds", figure.interactive(ds, analyses, **figure.check({})), ds, analyses, {})
+    return interactive_plot("unit_clouds", figure.declared(ds, analyses), ds, analyses, {})
 
 
 def _failure() -> dict[str, str]:

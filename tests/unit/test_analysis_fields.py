@@ -9,7 +9,6 @@ from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.problem_fields import field
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.interactive import INTERACTIVE
 from tests.datasets import sweep_dataset, with_constants_as_attributes
 
 
@@ -61,5 +60,6 @@ def test_figures_draw_theory_in_both_layouts(name, layouts):
 
 def test_an_interactive_plot_over_a_constant_width_has_its_variable(layouts):
     optima = analysis.optimal_learning_rate(layouts[1])
-    shown = INTERACTIVE["optima_over_width"].labelled(layouts[1], {"optimal_learning_rate": optima})
+    found = {"optimal_learning_rate": optima}
+    shown = FIGURES["optimal_learning_rate"].declared(layouts[1], found).labelled(layouts[1], found)
     assert shown["p"].item() == 1

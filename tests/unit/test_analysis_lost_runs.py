@@ -5,10 +5,13 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis, figures
+from sweeplib.analysis.constants import with_constants
 from sweeplib.analysis.lost_runs import MOST_LOST
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.figures.interactive import INTERACTIVE
+from sweeplib.figures.exit_time_distributions import survival_curves
+from sweeplib.figures.limits_diagram import limits_map
+from sweeplib.figures.risk_curves import risk_bands
 from tests.datasets import sweep_dataset, timed_out, with_outcome
 from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_limits import runs as limits_runs
@@ -80,14 +83,14 @@ def test_distributions_are_those_of_all_runs(scan):
     curve = figures.exit_time_distributions(cut, where=where).axes[0].lines[0].get_ydata()
     assert curve[-1] == pytest.approx(left)
     assert left > 0.1
-    assert INTERACTIVE["survival_curves"].labelled(cut, {}).survival.sel(**where).min() == pytest.approx(left)
+    assert survival_curves(with_constants(cut), {}).survival.sel(**where).min() == pytest.approx(left)
 
 
 def test_no_distribution_is_drawn_where_many_runs_are_lost(scan):
     lost = with_outcome(scan, "killed", (scan.seed < 9).broadcast_like(scan.status))
     drawing = figures.exit_time_distributions(lost, where={"gamma_ratio": 0.8})
     assert not [line for line in drawing.axes[0].lines if line.get_drawstyle() == "steps-post"]
-    assert INTERACTIVE["survival_curves"].labelled(lost, {}).survival.isnull().all()
+    assert survival_curves(with_constants(lost), {}).survival.isnull().all()
 
 
 def test_dimensions_whose_runs_time_out_are_left_out_of_the_sample_complexity():
@@ -202,7 +205,7 @@ def test_a_limit_that_lost_runs_leave_undecided_is_drawn_open():
     ).assign_coords(gamma=[0.1, 0.2], d=[100, 200], p=1)  # fmt: skip
     open_ = [line for line in figures.limits_diagram(grid).axes[0].lines if line.get_markerfacecolor() == "white"]
     np.testing.assert_allclose([*open_[0].get_xdata(), *open_[0].get_ydata()], [0.1, 100])
-    assert INTERACTIVE["limits"].labelled(grid, {"limits": analysis.limits(grid)}).limit.notnull().all()
+    assert limits_map(grid, {"limits": analysis.limits(grid)}).limit.notnull().all()
 
 
 def exponents_and_constants():
@@ -223,7 +226,9 @@ def test_a_limits_diagram_of_several_axes_is_along_the_one_that_is_not_fixed():
     axes = figures.limits_diagram(ds, found, where={"delta": 0.5}).axes[0]
     [points] = [line for line in axes.lines if len(line.get_xdata()) == 4]
     np.testing.assert_allclose(sorted(points.get_xdata()), sorted((ds.gamma.sel(delta=0.5)).values.ravel()))
-    assert {"log_x", "log_d"} <= set(INTERACTIVE["limits"].labelled(ds, found).coords)
+    assert {"log_x", "log_d"} <= set(
+        limits_map(with_constants(ds), {name: with_constants(one) for name, one in found.items()}).coords
+    )
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -245,6 +250,6 @@ def test_curves_end_where_runs_are_lost(figure, outcome):
     median = [line.get_ydata() for line, width in zip(drawing.axes[0].lines, widths, strict=True) if width > 1.0]
     ends = 0 if outcome == "failed" else int((ds.time <= ds.time.mean()).sum())
     assert all(np.isfinite(curve).sum() == ends for curve in median)
-    bands = INTERACTIVE["risk_bands"].labelled(stopped(ds, outcome, 0.2), {})
+    bands = risk_bands(stopped(ds, outcome, 0.2), {})
     assert (bands.risk.notnull().sum("time") == ends).all()
     assert (bands.seeds_lost.isel(time=-1) == 4).all()

@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib import analysis, figures, theory
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
-from sweeplib.figures.interactive import INTERACTIVE
+from sweeplib.figures import FIGURES, INTERACTIVE
 from tests.datasets import sweep_dataset
 from tests.tiers import slow_but
 
@@ -49,15 +49,17 @@ def test_theory_stands_where_its_hypotheses_hold(ds, fields, stands):
     assert bool(optima.gamma_opt_noise_corrected.notnull().any()) == (OPTIMUM in stands)
     assert bool(analysis.risk_floor(changed).risk_floor_theory.notnull().all()) == (FLOOR in stands)
     exits = {"exit_times": analysis.exit_times(changed), "optimal_learning_rate": optima}
-    for name, variable in (("exit_times_over_d", "exit_time_theory"), ("exit_steps", "exit_steps_theory")):
-        drawn = INTERACTIVE[name].labelled(changed, exits)[variable]
+    for name, variable in (("exit_time_scaling", "exit_time_theory"), ("learning_rate_scan", "exit_steps_theory")):
+        drawn = FIGURES[name].declared(changed, exits).labelled(changed, exits)[variable]
         assert bool(drawn.notnull().any()) == (EXITS in stands)
     every = {"theories": ("annealed", "quenched", "noise-corrected")}
     for choice, count in ((every, 3), ({}, 2), ({"theories": ()}, 0)):
         drawing = figures.exit_time_scaling(changed, exits, where={"gamma_ratio": 0.9}, **choice)
-        curves = [line for line in drawing.axes[0].lines if len(line.get_xdata()) == 60]
+        curves = [line for line in drawing.axes[0].lines if len(line.get_xdata()) == 200]
         assert len(curves) == (count if EXITS in stands else 0)
-    assert ("survival_theory" in INTERACTIVE["survival_curves"].labelled(changed, {})) == (EXITS in stands)
+    assert ("survival_theory" in FIGURES["exit_time_distributions"].declared(changed, {}).labelled(changed, {})) == (
+        EXITS in stands
+    )
     if "p" not in fields:
         gain = analysis.overparametrisation_gain(changed, resamples=20)
         assert bool(gain.gain_limit.notnull().all()) == (OPTIMUM in stands)
@@ -73,7 +75,12 @@ def test_exit_times_are_no_theory_where_the_students_align(ds):
     """p = 2: the formula holds below γ = p²/8, tested at .8 and 1.2 times that."""
     wide = ds.assign_coords(p=2, gamma=("gamma_ratio", np.linspace(0.8, 1.2, 8) * 0.5), Delta=[0.0])
     exits = {"exit_times": analysis.exit_times(wide), "optimal_learning_rate": analysis.optimal_learning_rate(wide)}
-    drawn = INTERACTIVE["exit_steps"].labelled(wide, exits).exit_steps_theory.sel(dynamics="ode", d=3000)
+    drawn = (
+        FIGURES["learning_rate_scan"]
+        .declared(wide, exits)
+        .labelled(wide, exits)
+        .exit_steps_theory.sel(dynamics="ode", d=3000)
+    )
     np.testing.assert_array_equal(drawn.notnull().squeeze(), wide.gamma < 0.5)
     curve = figures.learning_rate_scan(wide, exits, where={"d": 3000}).axes[0].lines
     steps = next(line for line in curve if len(line.get_xdata()) == 200)
@@ -88,7 +95,13 @@ def test_each_dynamics_has_its_own_theory(ds):
     runs = runs.assign_coords(dynamics=names, Delta=ds.Delta, gamma=ds.gamma)
     runs.status.attrs = ds.status.attrs
     exits = {"exit_times": analysis.exit_times(runs)}
-    found = INTERACTIVE["exit_times_over_d"].labelled(runs, exits).exit_time_theory.sel(d=3000, Delta=1.0).squeeze()
+    found = (
+        FIGURES["exit_time_scaling"]
+        .declared(runs, exits)
+        .labelled(runs, exits)
+        .exit_time_theory.sel(d=3000, Delta=1.0)
+        .squeeze()
+    )
     of = 1, 3000, 1.0, 0.01
     np.testing.assert_allclose(found.sel(dynamics="sgd_chain"), theory.noise_corrected_exit_time(found.gamma, *of))
     np.testing.assert_allclose(found.sel(dynamics="ode"), theory.quenched_exit_time(found.gamma, *of))

@@ -10,7 +10,6 @@ from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import first_entry, requested
-from sweeplib.figures.interactive import INTERACTIVE
 from sweeplib.figures.quantities import quantity
 from sweeplib.figures.scales import edges_of, logarithmic, logarithmic_time
 from sweeplib.figures.style import UNKNOWN, save
@@ -331,7 +330,7 @@ def test_a_value_that_is_not_above_its_error_has_no_place_on_a_logarithmic_axis(
         drawn = [int(np.isfinite(np.asarray(one, float)[:, 1]).sum()) for one in (points(made.axes[0]) or lines)]
         assert set(drawn) == {kept}, name
         assert (made.axes[0].get_yscale() == "log") == (decades == 1.0)
-    bands = INTERACTIVE["risk_bands"].labelled(learned, {}).risk
+    bands = FIGURES["risk_curves"].declared(learned, {}).labelled(learned, {}).risk
     assert set(np.unique(bands.notnull().sum("time"))) == {0, kept}  # zero where no run was made
 
 

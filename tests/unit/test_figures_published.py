@@ -7,7 +7,7 @@ import xarray as xr
 from sweeplib import analysis, figures
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES, INTERACTIVE
+from sweeplib.figures import FIGURES
 from sweeplib.figures.facets import arranged
 from sweeplib.figures.scales import geometric
 from sweeplib.report.optima import optima_table
@@ -64,9 +64,9 @@ def test_optimum_has_a_panel_a_dimension_and_ratios_below(widths):
     drawing = figures.optimal_learning_rate(widths)
     assert len(drawing.axes) == 4
     assert [axes.get_title() for axes in drawing.axes[:2]] == ["$d$ = 300", "$d$ = 3000"]
-    limit = lines(drawing.axes[1], 25)[0]
+    limit = lines(drawing.axes[1], 200)[0]
     np.testing.assert_allclose(limit.get_ydata(), optimal_learning_rate(limit.get_xdata(), 0.0))
-    ratio = lines(drawing.axes[3], 25)[0].get_ydata()
+    ratio = lines(drawing.axes[3], 200)[0].get_ydata()
     assert (ratio[np.isfinite(ratio)] > 1.0).all()  # the noise of SGD moves the optimum up
 
 
@@ -140,7 +140,12 @@ def test_distributions_show_runs_without_an_exit_to_their_end(ds):
     np.testing.assert_allclose(strokes.get_xydata(), [[0.1, 1.0]])
     listed = [text.get_text() for text in drawing.legends[0].get_texts()]
     assert "end of a run\nthat did not exit" in listed
-    curves = INTERACTIVE["survival_curves"].data(limited, {}).sel(dynamics="sgd_chain", d=3000, Delta=0.0)
+    curves = (
+        FIGURES["exit_time_distributions"]
+        .declared(limited, {})
+        .data(limited, {})
+        .sel(dynamics="sgd_chain", d=3000, Delta=0.0)
+    )
     assert (curves.survival == 1.0).all()
     np.testing.assert_allclose(curves.passed.isel(place=-1), 0.1)
 

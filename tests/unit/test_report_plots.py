@@ -73,9 +73,26 @@ def regimes():
     return xr.Dataset({"status": status}), data
 
 
-@pytest.mark.parametrize("name", [name for name in INTERACTIVE if set(INTERACTIVE[name].needs) <= FITTING])
+def scan_plot(ds, analyses, **options):
+    return interactive_plot(
+        "scan", FIGURES["learning_rate_scan"].declared(ds, analyses, **options), ds, analyses, options
+    )
+
+
+def drawable(name):
+    """Return whether a figure has an interactive plot and draws the dataset."""
+    figure = FIGURES[name]
+    if figure.interactive is None or not set(figure.needed({})) <= FITTING:
+        return False
+    with contextlib.suppress(InputError):
+        figure.check_fit(OUTLINE, {need: ANALYSES[need].outlined(OUTLINE, {}) for need in figure.needed({})}, {})
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", filter(drawable, FIGURES))
 def test_every_declared_plot_has_points_and_labels(name, ds, analyses):
-    plot = interactive_plot(name, INTERACTIVE[name], ds, analyses, {})
+    plot = interactive_plot(name, FIGURES[name].declared(ds, analyses), ds, analyses, {})
     assert plot.table.rows > 0
     assert len({len(column.values) for column in plot.table.columns}) == 1
     assert plot.spec
@@ -90,7 +107,7 @@ def test_plots_stand_beside_known_figures_and_need_what_these_need(name):
 
 
 def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
-    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    plot = scan_plot(ds, analyses)
     table, exits = plot.table, analyses["exit_times"]
     at = exits.sel(dynamics="sgd_chain", d=3000, Delta=1.0, threshold=0.01).isel(gamma_ratio=3)
     rows = zip(*(values(table, name) for name in ("dynamics", "d", "Delta", "gamma_ratio")), strict=True)
@@ -109,15 +126,13 @@ def test_points_that_were_not_run_are_left_out_and_others_counted(ds, analyses):
 
 
 def test_axes_become_colours_and_filters(ds, analyses):
-    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    plot = scan_plot(ds, analyses)
     assert {control.column: bool(control.looks) for control in plot.controls} == {
         "dynamics": True,
         "d": True,
         "Delta": False,
     }
-    swapped = interactive_plot(
-        "exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {"hue": "Delta", "where": {"d": 3000}}
-    )
+    swapped = scan_plot(ds, analyses, hue="Delta", where={"d": 3000})
     assert {control.column: control.chosen for control in swapped.controls} == {"dynamics": 0, "Delta": 0, "d": 1}
 
 
@@ -133,14 +148,17 @@ def test_points_are_against_an_axis_that_varies(ds, d, x, title):
 @pytest.mark.parametrize("d", [[0], [0, 1]])
 def test_optima_of_two_figures_are_shown_once_if_one_axis_varies(ds, d):
     """Optima against d and against p, which has one value, as the figures of the two axes declare them."""
-    names = ("optima_over_width", "optimal_learning_rates")
 
     def shown(data):
         analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](data, resamples=20)}
-        return different([interactive_plot(name, INTERACTIVE[name], data, analyses, {}) for name in names])
+        charts = {
+            "widths": FIGURES["optimal_learning_rate"].declared(data, analyses),
+            "dimensions": INTERACTIVE["optimal_learning_rates"],
+        }
+        return different([interactive_plot(name, chart, data, analyses, {}) for name, chart in charts.items()])
 
     part = ds.isel(d=d)
-    assert [plot.name for plot in shown(part)] == ["optima_over_width"]
+    assert [plot.name for plot in shown(part)] == ["widths"]
     assert len(shown(part.expand_dims(p=[1, 2]))) == len(d)
 
 
@@ -192,7 +210,8 @@ def test_classes_may_be_flags():
 
 
 def test_dynamics_have_the_colours_where_nothing_else_varies(ds):
-    [control] = plot_of(INTERACTIVE["risk_bands"], ds.isel(gamma_ratio=[0], Delta=[0], d=[0])).controls
+    one = ds.isel(gamma_ratio=[0], Delta=[0], d=[0])
+    [control] = plot_of(FIGURES["risk_curves"].declared(one, {}), one).controls
     assert control.column == "dynamics"
     assert len({look.color for look in control.looks}) == len({look.dash for look in control.looks}) == 3
 
@@ -217,7 +236,8 @@ def test_long_curves_are_thinned_and_it_is_said(ds, monkeypatch):
     times = np.linspace(0.0, 2.0, 2001)
     long = ds.interp(time=times, assume_sorted=True).assign(status=ds.status)
     long["risk"].attrs, long["time"].attrs = ds.risk.attrs, ds.time.attrs
-    plot = plot_of(INTERACTIVE["risk_bands"], long.isel(gamma_ratio=[0], Delta=[0], d=[0]))
+    one = long.isel(gamma_ratio=[0], Delta=[0], d=[0])
+    plot = plot_of(FIGURES["risk_curves"].declared(one, {}), one)
     shown = len(set(values(plot.table, "time")))
     assert 40 <= shown < 200
     assert any("Thinned for this page: every" in note and "2001" in note for note in plot.notes)
@@ -225,7 +245,7 @@ def test_long_curves_are_thinned_and_it_is_said(ds, monkeypatch):
 
 def test_what_is_too_large_for_a_page_is_not_drawn(ds, analyses, monkeypatch):
     monkeypatch.setattr(plots, "MOST_CELLS", 100)
-    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    plot = scan_plot(ds, analyses)
     assert plot.spec == {}
     assert plot.table.rows > 0
 
@@ -291,7 +311,7 @@ def test_durations_as_one_says_them(seconds, said):
 
 
 def test_axes_and_colours_are_choices_among_what_the_data_have(ds, analyses):
-    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    plot = scan_plot(ds, analyses)
     choice = plot.spec["choice"]
     horizontal = {each["name"]: each["along"] for each in choice["x"]}
     assert horizontal["gamma"] == "gamma_ratio"
@@ -308,17 +328,17 @@ def test_axes_and_colours_are_choices_among_what_the_data_have(ds, analyses):
 
 
 def test_choices_are_left_out_before_the_plot_is(ds, analyses, monkeypatch):
-    whole = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    whole = scan_plot(ds, analyses)
     cells = whole.table.rows * len(whole.table.columns)
     monkeypatch.setattr(plots, "MOST_CELLS", cells * 4 // 5)
-    fewer = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    fewer = scan_plot(ds, analyses)
     assert fewer.spec
     assert len(fewer.spec["choice"]["y"]) < len(whole.spec["choice"]["y"])
     assert fewer.table.rows * len(fewer.table.columns) <= cells * 4 // 5
 
 
 def test_points_have_the_values_of_their_seeds(ds, analyses):
-    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    plot = scan_plot(ds, analyses)
     assert plot.spec["sampled"]["exit_steps_median"] == plot.spec["sampled"]["exit_steps_mean"] == "exit_steps"
     rows = list(zip(*(values(plot.table, name) for name in ("dynamics", "d", "Delta", "gamma_ratio")), strict=True))
     ratio = ds.gamma_ratio.values[3]
@@ -331,7 +351,7 @@ def test_points_have_the_values_of_their_seeds(ds, analyses):
 
 def test_seeds_that_are_too_many_for_the_page_are_left_out_and_it_is_said(ds, analyses, monkeypatch):
     monkeypatch.setattr(choices, "MOST_RUNS", 100)
-    plot = interactive_plot("exit_steps", INTERACTIVE["exit_steps"], ds, analyses, {})
+    plot = scan_plot(ds, analyses)
     assert plot.spec["samples"] == plot.spec["sampled"] == {}
     assert any("The seeds of single points are not in this page" in note for note in plot.notes)
 

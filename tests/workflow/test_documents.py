@@ -34,7 +34,7 @@ NOT_RUN = {
     "ssh": "needs another machine",
     "openssl": "needs the command openssl; tests/contracts/test_clusters.py has schedulers with TLS",
     "from sweeplib.front.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
-    "INTERACTIVE.register": "an excerpt of sweeplib/figures/sample_complexity.py",
+    "    return Points(": "an excerpt of sweeplib/figures/sample_complexity.py",
 }
 """Blocks that do not run here, by how they begin, each with the reason."""
 
