@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ from sweeplib.figures.points import Curve, Level, Points
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Mean numbers of steps and of fresh samples to the exit against the batch size, with standard errors over the "
@@ -28,14 +27,7 @@ NARROW = 0.05
 """The width of an interval below which a slope is written with three digits."""
 
 
-def batch_tradeoff(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
-) -> Points:
+def batch_tradeoff(ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None) -> Points:
     """Declare steps above and samples below; axes not selected or drawn are fixed at their middle value."""
     split = arranged(analyses["batch_tradeoff"], {"dynamics", "batch_size"}, where, panel, hue)
     levels = tuple(

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.storage.outline import Outline
+
+    Data = xr.Dataset | Outline
+    ByName = Mapping[str, Data]
+
 
 @dataclass(frozen=True)
 class Chart(Interactive):

@@ -16,10 +16,12 @@ from sweeplib.storage.outline import Outline
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.figures.chart import ByName, Data
+
 
 def quantity_points(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     y: str | None,
     x: str | None,

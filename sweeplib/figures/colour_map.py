@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
     "the scan. ∅: points without a value, as more than 2 % of their runs have none, or "
@@ -52,8 +54,8 @@ Upwards = Annotated[str | None, Field(description="the vertical axis; by default
 
 
 def colour_map(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     z: Coloured = None,
     x: Across = None,
@@ -107,8 +109,8 @@ def _painted(found: xr.Dataset, variable: str, over: tuple[str, str], split: Fac
 
 
 def _arranged(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     z: str | None,
     x: str | None,

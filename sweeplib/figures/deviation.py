@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "
     "its standard error, against the ODE time of a step; ∅ on the axis: no value. Solid: the power law fitted to all "
@@ -43,8 +45,8 @@ Deviating = Annotated[
 
 
 def deviation(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     where: Where = None,
     panel: Panel = None,

@@ -22,7 +22,7 @@ from sweeplib.storage.outline import outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Fraction of the runs with at most the value on the horizontal axis, with a band of 95 % by default for the first "
@@ -34,8 +34,8 @@ MOST_RUNS = 12_000
 
 
 def distribution(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     y: Drawn = None,
     where: Where = None,

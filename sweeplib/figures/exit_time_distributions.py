@@ -25,7 +25,7 @@ from sweeplib.storage.outline import outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
@@ -39,8 +39,8 @@ PLACES = 60
 
 
 def exit_time_distributions(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     where: Where = None,
     panel: Panel = None,

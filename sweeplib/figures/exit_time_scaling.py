@@ -22,7 +22,7 @@ from sweeplib.storage.outline import outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Mean exit time, in ODE time, against the input dimension, with the intervals of the means; points at which runs "
@@ -32,8 +32,8 @@ CAPTION = (
 
 
 def exit_time_scaling(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     where: Where = None,
     panel: Panel = None,
@@ -50,7 +50,7 @@ def exit_time_scaling(
         data=unrestricted,
         hover=("exit_time_median", "exited_fraction"),
         theory="exit_time_theory",
-        split=(split := arranged(analyses["exit_times"], {"dynamics", "d"}, where, panel, hue)),
+        split=arranged(analyses["exit_times"], {"dynamics", "d"}, where, panel, hue),
         levels=(Level("exit_time_mean", exit_time_curves(theories), log=False, from_zero=True),),
         more=lambda ds, _, data: data.assign(applies=exit_theory_holds(ds)),
         log_x=lambda _: True,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
     "Wilson intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
@@ -35,14 +37,7 @@ CAPTION = (
 TICK: dict[str, Any] = {"color": INK, "marker": "|", "markersize": 8, "markeredgewidth": 2.2, "linestyle": "none"}
 
 
-def exited_fraction(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
-) -> Points:
+def exited_fraction(ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None) -> Points:
     """Declare the exited fraction against γ/γ_opt (γ without a theory); by default a panel per threshold."""
     exits, dim = outline_of(analyses["exit_times"]), drawn_scan_dim(ds, where)
     several = "threshold" in free_axes(exits, where)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with the intervals of the means; open triangles: "
     "lower bounds where some runs did not exit; ∅ on the axis: no value. Curves: the selected theories. "
@@ -49,8 +51,8 @@ Scale = Annotated[Literal["d", "d log d", "1"], Field(description="the unit of t
 
 
 def learning_rate_scan(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     where: Where = None,
     panel: Panel = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain, combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from sweeplib.analysis.labels import dynamics_label
 from sweeplib.figures.facets import Facets, numbered_parts
 from sweeplib.figures.fit import SMALLEST, broken, renderer_of
 from sweeplib.figures.labels import value_label
-from sweeplib.figures.style import BOUND, INK, STYLE, THEORY_DASHES, UNKNOWN, dynamics_look, keep_within_doubles, look
+from sweeplib.figures.style import INK, STYLE, UNKNOWN, dynamics_look, keep_within_doubles, look
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -168,19 +168,6 @@ def dynamics_entries(shown: list[str]) -> list[Entry]:
     return [(dynamics_look(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
 
 
-def bound_entry(reason: str) -> Entry:
-    """Return the entry of lower bounds, with the reason why they are no more than that."""
-    return BOUND | {"color": INK, "gid": "bound"}, f"lower bound: {reason}"
-
-
 def unknown_entry(meaning: str) -> Entry:
     """Return the entry of the mark of points without a value."""
     return UNKNOWN | {"color": INK, "gid": "unknown"}, meaning
-
-
-def theory_entries(kinds: Iterable[str]) -> list[Entry]:
-    """Return an entry per dash style, for these kinds of theory of exit times."""
-    return [
-        ({"color": INK, "linestyle": THEORY_DASHES[kind], "linewidth": 0.9, "gid": kind}, f"{kind} theory")
-        for kind in kinds
-    ]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
@@ -50,9 +50,7 @@ NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
 
-def limits_diagram(
-    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Where = None
-) -> Chart:
+def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """Declare the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
     found = outline_of(analyses["limits"])
     limit = found.only("limit")

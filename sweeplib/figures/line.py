@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,9 +13,7 @@ from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel
 from sweeplib.figures.points import Points
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps; bars: the standard error of a mean over the seeds, or the "
@@ -32,8 +29,8 @@ Guide = Annotated[
 
 
 def line(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     y: Drawn = None,
     x: Horizontal = None,

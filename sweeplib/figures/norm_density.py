@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.chart import Data
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
@@ -53,12 +54,7 @@ def norm_density(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: W
     return panels.drawing
 
 
-def _arranged(
-    ds: xr.Dataset | Outline,
-    _: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Mapping[str, Any] | None,
-) -> Facets:
+def _arranged(ds: Data, _: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None) -> Facets:
     require(ds, QUANTITY)
     outline = outline_of(ds).only(QUANTITY)
     where = few_times(outline, where or {})

@@ -21,6 +21,8 @@ from sweeplib.storage.outline import Outline
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
     "open triangle at the end of an interval that extends beyond the scanned learning rates. Dashed: theory for d → ∞; "
@@ -31,13 +33,7 @@ CAPTION = (
 
 
 def optimal_learning_rate(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
-    reference: Published = (),
+    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None, reference: Published = ()
 ) -> Points:
     """Declare γ_opt against p, and below, where theory applies, its ratio to theory.
 

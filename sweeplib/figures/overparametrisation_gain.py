@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
@@ -31,12 +30,7 @@ CAPTION = (
 
 
 def overparametrisation_gain(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
+    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None
 ) -> Points:
     """Declare the gain against p; by default with a panel for each d and a colour for each Δ."""
     split = over_width(analyses["overparametrisation_gain"], where, panel, hue)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the measured regime, by marker and colour; open where no "
@@ -46,9 +45,7 @@ MARGIN = 0.3
 """The room above and below the exponents of theory for points; intervals may extend beyond."""
 
 
-def phase_diagram(
-    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Where = None
-) -> Chart:
+def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """Declare the regimes over (δ, κ), and the exponents over κ + δ; other axes need a value in `where`."""
     found = outline_of(analyses["regimes"]).only("regime")
     for name in PLANE:

@@ -58,9 +58,9 @@ def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset
     heights = tuple(level.height for level in levels)
     height = 2.7 * sum(heights) / heights[0]
     panels = panels_of(data, points.split, height=height, stack=heights, share_x=points.share_x)
-    picture = _Picture(
-        points, panels, shown_dynamics(data, levels[0].y), references(points.published, points.x, points.y)
-    )
+    run = [str(name) for name in data["dynamics"].values if bool(data["requested"].sel(dynamics=name).any())]
+    shown = dynamics_order(run) if points.unknown else shown_dynamics(data, levels[0].y)
+    picture = _Picture(points, panels, shown, references(points.published, points.x, points.y))
     picture.scale(data)
     for place, (level, of_level) in enumerate(zip(levels, drawn, strict=True)):
         picture.draw(place, level, of_level)
@@ -209,7 +209,7 @@ class _Picture:
             style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
         bound = known & columns.bound.astype(bool)
         if (sure := known & (~bound | (level.bound == "over"))).any():
-            lengths = np.nan_to_num(np.array([columns.below, columns.above])[:, sure])
+            lengths = np.nan_to_num(np.array([columns.below, columns.above])[:, sure]).clip(0.0)
             lengths = None if interval(one, level.y) is None else lengths
             axes.errorbar(x[sure], values[sure], lengths, elinewidth=0.8, markevery=marks, errorevery=bars_at, **style)
         if bound.any():

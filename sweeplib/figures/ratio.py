@@ -29,6 +29,7 @@ from sweeplib.storage.outline import outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
+    from sweeplib.figures.chart import ByName, Data
     from sweeplib.storage.outline import Outline
 
 CAPTION = (
@@ -49,8 +50,8 @@ Compared = Annotated[
 
 
 def ratio(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     to: Compared = None,
     y: Drawn = None,

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
@@ -44,13 +44,7 @@ MARKS = 5
 
 
 def risk_curves(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
-    reference: Published = (),
+    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None, reference: Published = ()
 ) -> Chart:
     """Declare the risk against time; axes that are not selected or drawn are fixed at their middle value."""
     require(ds, "risk")

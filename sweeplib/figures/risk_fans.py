@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "
@@ -38,13 +38,7 @@ DOTTED: Any = (0, (1, 1))
 DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
 
 
-def risk_fans(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    runs: SingleRuns = 6,
-) -> Chart:
+def risk_fans(ds: Data, analyses: ByName, *, where: Where = None, runs: SingleRuns = 6) -> Chart:
     """Declare `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes.
 
     Several values of one axis in `where` are several points, with panels of their own.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
     "seeds; ∅ on the axis: no value. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
@@ -29,13 +30,7 @@ CAPTION = (
 
 
 def risk_floor(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
-    reference: Published = (),
+    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None, reference: Published = ()
 ) -> Points:
     """Declare the final risk against γ, and below, where theory applies, its ratio to theory."""
     found, dim = analyses["risk_floor"], drawn_scan_dim(ds, where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from sweeplib.storage.outline import outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.chart import ByName, Data
 
 CAPTION = (
     "Mean number of steps to the exit over the input dimension, with standard errors over the seeds; ∅ on the axis: "
@@ -32,12 +31,7 @@ FORMULAS = {1: "a", 2: r"a+b\,\log d", 3: r"a+b\,d"}
 
 
 def sample_complexity(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
-    *,
-    where: Where = None,
-    panel: Panel = None,
-    hue: Hue = None,
+    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None
 ) -> Points:
     """Declare n/d against d; axes that are not selected or drawn are fixed at their middle value."""
     found = analyses["sample_complexity"]

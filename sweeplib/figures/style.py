@@ -130,13 +130,6 @@ def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[st
     return looks | {"fillstyle": half, "markerfacecoloralt": "white", "markersize": 6.2, "zorder": 3}
 
 
-def beyond_look(looks: dict[str, Any]) -> dict[str, Any]:
-    """Return an open arrow in the colour of the hue, for values beyond the scanned learning rates."""
-    hue = [gid for gid in looks.get("gid", "").split() if gid.startswith("hue-")]
-    gid = " ".join([*hue, "beyond"])
-    return {"color": looks["color"], "marker": "^", "markersize": 5, "markerfacecolor": "white", "gid": gid}
-
-
 def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
     """Draw the mark of points without a value on the horizontal axis, at these places."""
     mark = UNKNOWN | {"color": colour, "gid": "unknown", "transform": axes.get_xaxis_transform()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
     "same seeds are shown for each dynamics. A dot ends a run that stopped before the last time. The median ends where "
@@ -42,8 +43,8 @@ TimeAxis = Annotated[Literal["time", "steps"], Field(description="the horizontal
 
 
 def trajectories(
-    ds: xr.Dataset | Outline,
-    analyses: Mapping[str, xr.Dataset | Outline],
+    ds: Data,
+    analyses: ByName,
     *,
     y: Drawn = None,
     x: TimeAxis = "time",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.chart import ByName, Data
+
 CAPTION = (
     "Units of the students at several times: their overlaps with the teacher and their norms. Dots: units of all seeds "
     "under SGD, at most 1000 by default; open markers: some of the same units under deterministic dynamics."
@@ -36,9 +38,7 @@ DOTS, MARKS = ("#6f93bd", "#c98f4e", "#9a9a9a"), ("o", "x", "s", "+")
 MARK_COLOURS = (INK, COLOURS[1], COLOURS[3], COLOURS[4])
 
 
-def unit_clouds(
-    ds: xr.Dataset | Outline, analyses: Mapping[str, xr.Dataset | Outline], *, where: Where = None
-) -> Chart:
+def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """Declare one panel per time; by default four times, from the first to the last.
 
     Of several teacher directions it draws the first, or that of `where: {teacher: ...}`. Other axes that are not

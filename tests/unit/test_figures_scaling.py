@@ -40,9 +40,9 @@ def test_deviation_has_a_point_with_its_error_for_each_problem(ds):
 def test_deviation_says_the_fitted_exponent_beside_a_slope_of_one_half(ds):
     drawing = deviation(ds)
     assert any(text.startswith("exponent 0.5") for text in texts(drawing))
-    fit, guide = (line for line in drawing.axes[0].lines if len(line.get_xdata()) == 2)
+    fit, guide = (line for line in drawing.axes[0].lines if len(line.get_xdata()) == 200)
     slope = np.diff(np.log(guide.get_ydata())) / np.diff(np.log(guide.get_xdata()))
-    assert slope[0] == pytest.approx(0.5)
+    np.testing.assert_allclose(slope[np.isfinite(slope)], 0.5)
     assert (guide.get_ydata() < fit.get_ydata()).all()
 
 

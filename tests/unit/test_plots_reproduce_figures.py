@@ -1,8 +1,10 @@
-"""The rows of the interactive plot beside a figure, which its CSV file has, are the points of the figure."""
+"""Pictures draw the data of their charts: points as they are declared, other charts the rows of the interactive plot.
+
+The rows of the interactive plot are those of its CSV file.
+"""
 
 import re
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,13 +15,10 @@ from matplotlib.lines import Line2D
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
-from sweeplib.contracts.datasets import regime_dataset
-from sweeplib.figures import FIGURES, INTERACTIVE
-from sweeplib.figures.exited_fraction import BESIDE
-from sweeplib.figures.over_width import dodged
+from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
+from sweeplib.figures import FIGURES
+from sweeplib.figures.points import Level, Points
 from sweeplib.report.plots import interactive_plot
-from sweeplib.storage.outline import outline_of
-from sweeplib.theory import optimal_learning_rate
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
 
 close = partial(np.testing.assert_allclose, rtol=1e-7, atol=1e-9)
@@ -36,6 +35,21 @@ def short():
     return sweep_dataset(seeds=8, horizon=1.0, ratios=[0.2, 0.3, 0.5, 0.9, 1.0, 1.4])
 
 
+@pytest.fixture(scope="module", params=[(0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5), (0.3, 0.4, 0.5, 0.6, 0.7)])
+def widths(request):
+    """Return two widths; with the second learning rates, optima lie beyond the scan."""
+    parts = (
+        sweep_dataset(seeds=8, dynamics=["ode", "sgd"], d=[300], ratios=request.param, random_seed=n) for n in (1, 2)
+    )
+    both = [part.assign_coords(p=p) for p, part in zip((1, 4), parts, strict=True)]
+    return xr.concat(both, "p", coords=["p"], combine_attrs="override")
+
+
+@pytest.fixture(scope="module")
+def batches():
+    return giant_steps_dataset()
+
+
 def _kept_gid(line, gid):
     """Name a line; the legend takes the names away, by which the tests know the series."""
     if gid is not None:
@@ -43,25 +57,24 @@ def _kept_gid(line, gid):
 
 
 class Both:
-    """A figure and the interactive plot beside it, from the same data and with the same options."""
+    """A figure and its interactive plot, from the same data and with the same options."""
 
-    def __init__(self, name, ds, plot=None, **options):
+    def __init__(self, name, ds, **options):
         figure = FIGURES[name]
-        needed = {*figure.needed(options), *(INTERACTIVE[plot].needs if plot else ())}
         few = {"optimal_learning_rate": {"resamples": 20}, "overparametrisation_gain": {"resamples": 20}}
-        made = {each: ANALYSES[each](ds, **few.get(each, {})) for each in needed}
-        ds, made = with_constants(ds), {each: with_constants(analysis) for each, analysis in made.items()}
-        checked = figure.check(options)
-        self.declared = INTERACTIVE[plot] if plot else figure.interactive(ds, made, **checked)
-        self.plot = interactive_plot(plot or name, self.declared, ds, made, checked)
+        made = {each: ANALYSES[each](ds, **few.get(each, {})) for each in figure.needed(options)}
+        self.ds, self.analyses = with_constants(ds), {each: with_constants(one) for each, one in made.items()}
+        self.declared = figure.declared(ds, made, **options)
+        self.plot = interactive_plot(name, self.declared, ds, made, options)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Line2D, "set_gid", _kept_gid)
             self.drawing = figure(ds, made, **options)
-        arranged = figure.arrange(outline_of(ds), {each: outline_of(one) for each, one in made.items()}, **checked)
-        arranged = arranged[-1] if isinstance(arranged, tuple) else arranged
-        self.split = getattr(arranged, "split", arranged)
+        self.split = self.declared.split
         self.coords = {
-            str(key): one.coords[key] for one in (*made.values(), ds) for key in one.dims if key in one.coords
+            str(key): one.coords[key]
+            for one in (*self.analyses.values(), self.ds)
+            for key in one.dims
+            if key in one.coords
         }
         columns = self.plot.table.columns
         decoded = [[each.levels[value] for value in each.values] if each.levels else each.values for each in columns]
@@ -100,13 +113,11 @@ class Both:
         found = {key: known(x(rows), y(rows)) for key, rows in self.series().items()}
         return {key: points for key, points in found.items() if len(points)}
 
-    def told_bars(self, x, y, unit=lambda rows: 1.0, *, bound=None):
-        """Return x and both ends of the bars of each series, in a unit, that have a length; bounds have none."""
-        x = x if callable(x) else partial(self.column, name=x)
+    def told_bars(self, x, y):
+        """Return x and both ends of the bars of each series that have a length."""
         found = {}
         for key, rows in self.series().items():
-            sure = [row for row in rows if not (bound and row[bound])]
-            if sure and len(bars := only_long(x(sure), *(end / unit(sure) for end in self.bars(sure, y)))):
+            if len(bars := only_long(self.column(rows, x), *self.bars(rows, y))):
                 found[key] = bars
         return found
 
@@ -161,31 +172,90 @@ def same(drawn, told):
         close(points, told[key], err_msg=str(key))
 
 
-LINES = [
-    {"y": "risk", "x": "gamma_ratio"},
-    {"y": "risk", "x": "time"},
-    {"y": "exit_steps"},
-    {"y": "exit_steps_median", "x": "gamma", "hue": "Delta", "panel": "d"},
-    {"y": "gamma_opt", "x": "d"},
-    {"y": "exited_fraction", "where": {"d": 300}},
+POINTS = [
+    ("ds", "line", {"y": "risk", "x": "gamma_ratio"}),
+    ("ds", "line", {"y": "risk", "x": "time"}),
+    ("ds", "line", {"y": "exit_steps_median", "x": "gamma", "hue": "Delta", "panel": "d"}),
+    ("ds", "line", {"y": "gamma_opt", "x": "d"}),
+    ("short", "line", {"y": "exit_steps"}),
+    ("ds", "ratio", {"y": "risk", "x": "gamma_ratio"}),
+    ("ds", "ratio", {"y": "exit_steps"}),
+    ("ds", "learning_rate_scan", {"panel": "Delta"}),
+    ("short", "learning_rate_scan", {"panel": "d", "scale": "d log d"}),
+    ("widths", "optimal_learning_rate", {}),
+    ("widths", "overparametrisation_gain", {}),
+    ("short", "exit_time_scaling", {}),
+    ("short", "exited_fraction", {"panel": "d"}),
+    ("ds", "risk_floor", {}),
+    ("ds", "deviation", {"where": {"Delta": 1.0}}),
+    ("ds", "sample_complexity", {"where": {"Delta": 1.0}}),
+    ("batches", "batch_tradeoff", {}),
 ]
 
 
+def series(both):
+    """Yield the data of each series, by the numbers of panel and colour and the dynamics."""
+    data = both.split.selected(both.declared.pictured(both.ds, both.analyses))
+    for panel, hue, one in both.split.series(data):
+        for name in one["dynamics"].values:
+            yield (panel, hue, str(name)), one.sel(dynamics=name)
+
+
+def declared_points(both, level):
+    """Return x, y and both ends of the bars of the points of each series; bounds have none, unless they are drawn."""
+    points, found, beyond = both.declared, {}, {}
+    for key, one in series(both):
+        y = one[level.y]
+        if f"{level.y}_low" in one:
+            ends = [one[f"{level.y}{end}"] for end in ("_low", "_high")]
+        else:
+            ends = [y + sign * one.get(f"{level.y}_error", np.nan) for sign in (-1, 1)]
+        unit = one[level.over] if level.over else 1.0
+        x = one[points.x] / (one[points.x_over] if points.x_over else 1.0)
+        bound = one[y.attrs["bound"]] if "bound" in y.attrs else xr.zeros_like(y, dtype=bool)
+        columns = [part.values.ravel() for part in xr.broadcast(x, y / unit, *(end / unit for end in ends), bound)]
+        x, y, low, high, bound = columns[0], *columns[1:4], columns[4].astype(bool) & (level.bound != "over")
+        found[key] = np.column_stack([x, y, low, high])[~bound & np.isfinite(y)]
+        beyond[key] = known(x[bound], high[bound] if level.bound == "high" else y[bound])
+    return ({key: rows for key, rows in each.items() if len(rows)} for each in (found, beyond))
+
+
 @pytest.mark.parametrize(
-    ("which", "options"),
-    [
-        (which, options)
-        for which in ("ds", "short")
-        for options in LINES
-        if (which, options["y"]) != ("short", "gamma_opt")
-    ],
+    ("which", "name", "options"), POINTS[:1] + [pytest.param(*one, marks=pytest.mark.slow) for one in POINTS[1:]]
 )
-def test_lines(which, options, request):
-    both = Both("line", request.getfixturevalue(which), **options)
-    x, y = both.declared.x, both.declared.y
-    same(drawn_points(both.drawing.axes), both.points(x, y))
-    if x != "time":  # only some of many points have bars
-        same(drawn_bars(both.drawing.axes), both.told_bars(x, y, bound=both.plot.spec["bound"]))
+def test_points_with_their_intervals_at_all_levels(which, name, options, request):
+    both = Both(name, request.getfixturevalue(which), **options)
+    assert isinstance(both.declared, Points)
+    levels = both.declared.levels or (Level(both.declared.y),)
+    panels = len(both.drawing.axes) // len(levels)
+    aside = 1 if both.declared.aside else 0  # of points that are shifted sideways, only the heights
+    for place, level in enumerate(levels):
+        if not level.y:
+            continue
+        axes = both.drawing.axes[place * panels : (place + 1) * panels]
+        sure, beyond = declared_points(both, level)
+        drawn = drawn_points(axes)
+        every = {
+            key: np.concatenate([part[key] for part in (beyond, {k: v[:, :2] for k, v in sure.items()}) if key in part])
+            for key in {*sure, *beyond}
+        }
+        same(
+            {key: known(*each.T[aside:]) for key, each in drawn.items()},
+            {key: known(*each.T[aside:]) for key, each in every.items()},
+        )
+        if both.declared.kind != "curves":  # only some of many points have bars
+            bars = {key: each[:, aside:] for key, each in drawn_bars(axes).items()}
+            told = {key: only_long(*each[:, [0, 2, 3]].T)[:, aside:] for key, each in sure.items()}
+            same(
+                {key: known(*each.T) for key, each in bars.items()},
+                {key: known(*each.T) for key, each in told.items() if len(each)},
+            )
+
+
+def test_the_rows_of_a_plot_are_the_points_of_its_picture(ds):
+    both = Both("line", ds, y="exit_steps")
+    same(drawn_points(both.drawing.axes), both.points("gamma_ratio", "exit_steps_mean"))
+    same(drawn_bars(both.drawing.axes), both.told_bars("gamma_ratio", "exit_steps_mean"))
 
 
 @pytest.mark.slow
@@ -198,129 +268,16 @@ def test_lines_of_many_points_have_some_of_the_bars(ds):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"y": "risk", "x": "gamma_ratio"}, {"y": "exit_steps"}, {"y": "gamma_opt"}])
-def test_ratios_with_what_they_are_of(ds, options):
-    both = Both("ratio", ds, **options)
-    x, [value] = both.declared.x, [each for each in both.rows[0] if each in (options["y"], f"{options['y']}_mean")]
-    count = len(both.drawing.axes) // 2
-    above, below = both.drawing.axes[:count], both.drawing.axes[count:]
-    same(drawn_points(above), both.points(x, value))
-    [bound] = [each["bound"] for each in both.plot.spec["choice"]["y"] if each["name"] == value]
-    same(drawn_bars(above), both.told_bars(x, value, bound=bound))
-    same(drawn_points(below), both.points(x, "ratio"))
-    same(drawn_bars(below), both.told_bars(x, "ratio"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("panel", ["Delta", "d"])
-@pytest.mark.parametrize("which", ["ds", "short"])
-def test_scans_of_the_learning_rate(which, panel, request):
-    both = Both("learning_rate_scan", request.getfixturevalue(which), "exit_steps", panel=panel)
-    count = len(both.drawing.axes) // 2
-
-    def x(rows):
-        optima = [optimal_learning_rate(1, row["Delta"]) for row in rows]
-        return both.column(rows, "gamma") / optima
-
-    def d(rows):
-        return both.column(rows, "d")
-
-    same(
-        drawn_points(both.drawing.axes[:count]),
-        both.points(x, lambda rows: both.column(rows, "exit_steps_mean") / d(rows)),
-    )
-    bound = both.plot.spec["bound"]
-    same(drawn_bars(both.drawing.axes[:count]), both.told_bars(x, "exit_steps_mean", d, bound=bound))
-
-
-@pytest.mark.slow
 def test_optima_below_a_scan(ds):
-    both = Both("learning_rate_scan", ds, "optimal_learning_rates")
+    both = Both("learning_rate_scan", ds)
     count = len(both.drawing.axes) // 2
     for panel, axes in enumerate(both.drawing.axes[count:]):
         drawn = {key: box.lines for box in axes.containers for key, line in keys(axes, panel) if line is box.lines[0]}
-        told = {key: rows for key, rows in both.series().items() if key[0] == panel}
-        assert drawn.keys() == {key for key, [row] in told.items() if row["gamma_opt"] is not None}
+        told = {key: one for key, one in series(both) if key[0] == panel and one["gamma_opt"].notnull()}
+        assert drawn.keys() == told.keys()
         for key, (point, _, [bar]) in drawn.items():
-            [row] = told[key]
-            ends = [row["gamma_opt"], row["gamma_opt_low"], row["gamma_opt_high"]]
-            unit = optimal_learning_rate(1, row["Delta"])
-            close(np.array([point.get_xdata()[0], *bar.get_segments()[0][:, 0]]), np.array(ends) / unit)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ratios", [(0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5), (0.3, 0.4, 0.5, 0.6, 0.7)])
-@pytest.mark.parametrize("name", ["optimal_learning_rate", "overparametrisation_gain"])
-def test_optima_and_gains_over_the_width(name, ratios):
-    """Optima beyond the scan have an arrow at the end of their interval, in the plot a triangle."""
-    one, other = (
-        sweep_dataset(seeds=8, dynamics=["ode", "sgd"], d=[300], ratios=ratios, random_seed=n) for n in (1, 2)
-    )
-    wide = xr.concat([one.assign_coords(p=1), other.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
-    both = Both(name, wide, {"optimal_learning_rate": "optima_over_width"}.get(name, "gains"))
-    assert (both.split.panel, both.split.hue) == (None, "Delta")
-    y, axes = both.declared.y, both.drawing.axes[0]
-    dots, bars = drawn_points([axes]), drawn_bars([axes])
-    arrows = [line for line in axes.lines if (line.get_gid() or "").endswith("beyond")]
-    beyond = known(*np.concatenate([line.get_xydata() for line in arrows] or [np.empty((0, 2))]).T)
-    told_beyond = []
-    for (_, hue, dynamics), rows in both.series().items():
-        if dynamics == "ode" and name == "overparametrisation_gain":
-            continue
-        inside, outside = ([row for row in rows if row["at_edge"] is at and row[y] is not None] for at in (False, True))
-        p = partial(lambda hue, rows: dodged(both.column(rows, "p"), hue, 2), hue)
-        if inside:
-            close(dots.pop((0, hue, dynamics)), known(p(inside), both.column(inside, y)))
-            close(bars.pop((0, hue, dynamics), np.empty((0, 3))), only_long(p(inside), *both.bars(inside, y)))
-        at = f"{y}_high" if name == "optimal_learning_rate" else y
-        told_beyond += [*zip(p(outside), both.column(outside, at), strict=True)]
-    assert not dots
-    assert not bars
-    close(beyond, known(*np.array(told_beyond).reshape(-1, 2).T))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("which", ["ds", "short"])
-def test_exit_times_over_the_dimension(which, request):
-    both = Both("exit_time_scaling", request.getfixturevalue(which), "exit_times_over_d")
-    same(drawn_points(both.drawing.axes), both.points("d", "exit_time_mean"))
-    same(drawn_bars(both.drawing.axes), both.told_bars("d", "exit_time_mean", bound="restricted"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("panel", ["d", "Delta"])
-def test_exited_fractions(short, panel):
-    """Points of several colours are shifted sideways; fractions of 0 and 1 have bars in the plot alone."""
-    both = Both("exited_fraction", short, "exited_fractions", panel=panel)
-
-    def x(rows):
-        return both.column(rows, "gamma") / [optimal_learning_rate(1, row["Delta"]) for row in rows]
-
-    def unshifted(found):
-        width = np.ptp(x(both.rows))
-        return {
-            key: points - np.eye(points.shape[1])[0] * BESIDE * (key[1] - 0.5) * width for key, points in found.items()
-        }
-
-    same(unshifted(drawn_points(both.drawing.axes)), both.points(x, "exited_fraction"))
-    both.rows = [row for row in both.rows if 0.0 < (row["exited_fraction"] or 0.0) < 1.0]
-    same(unshifted(drawn_bars(both.drawing.axes)), both.told_bars(x, "exited_fraction"))
-
-
-@pytest.mark.slow
-def test_floors_of_the_risk(ds):
-    both = Both("risk_floor", ds, "risk_floors")
-    count = len(both.drawing.axes) // 2
-    above, below = both.drawing.axes[:count], both.drawing.axes[count:]
-    same(drawn_points(above), both.points("gamma", "risk_floor"))
-    same(drawn_bars(above), both.told_bars("gamma", "risk_floor"))
-
-    def theory(rows):
-        found = both.column(rows, "risk_floor_theory")
-        return np.where(found > 0.0, found, np.nan)
-
-    same(drawn_points(below), both.points("gamma", lambda rows: both.column(rows, "risk_floor") / theory(rows)))
-    same(drawn_bars(below), both.told_bars("gamma", "risk_floor", theory))
+            ends = [told[key][f"gamma_opt{end}"] / told[key]["gamma_unit"] for end in ("", "_low", "_high")]
+            close(np.array([point.get_xdata()[0], *bar.get_segments()[0][:, 0]]), [end.item() for end in ends])
 
 
 def drawn_curves(panels):
@@ -335,7 +292,7 @@ def drawn_curves(panels):
 
 @pytest.mark.slow
 def test_curves_of_the_risk_with_their_bands(ds):
-    both = Both("risk_curves", ds, "risk_bands")
+    both = Both("risk_curves", ds)
     same(drawn_curves(both.drawing.axes), both.points("time", "risk"))
     for panel, axes in enumerate(both.drawing.axes):
         told = [bars for key, bars in both.told_bars("time", "risk").items() if key[0] == panel and key[2] != "ode"]
@@ -354,7 +311,7 @@ def corners(band):
 
 @pytest.mark.slow
 def test_fans_of_the_risk_have_its_medians(ds):
-    both = Both("risk_fans", ds, "risk_fan_bands", where={"d": 300})
+    both = Both("risk_fans", ds, where={"d": 300})
     stochastic = [name for name in ("sgd", "sgd_chain", "giant_steps") if name in ds.dynamics.values]
     told = {key[2]: points for key, points in both.points("time", "risk").items()}
     for name, axes in zip(stochastic, both.drawing.axes, strict=True):
@@ -414,7 +371,7 @@ def contained(corners, bars):
 @pytest.mark.slow
 def test_survival_curves_at_the_places_of_the_plot(ds):
     """The plot has the same curve at other times: it is compared at these."""
-    both = Both("exit_time_distributions", ds, "survival_curves")
+    both = Both("exit_time_distributions", ds)
     drawn, told = drawn_curves(both.drawing.axes), both.points("passed", "survival")
     assert drawn.keys() == told.keys()
     for key, points in drawn.items():
@@ -474,12 +431,12 @@ def test_maps_with_the_edges_of_their_cells(which, options, request):
 
 @pytest.mark.slow
 def test_diagrams_of_regimes_and_limits():
-    both = Both("phase_diagram", regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6), "regimes")
+    both = Both("phase_diagram", regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6))
     lines = [line for line in both.drawing.axes[0].lines if len(line.get_xdata()) == 1]
     drawn = {(line.get_xdata()[0], line.get_ydata()[0], line.get_gid()) for line in lines}
     assert drawn == {(row["delta"], row["kappa"], row["regime"]) for row in both.rows}
     dynamics = ("ode", "gradient_flow", "sgd_chain")
-    both = Both("limits_diagram", sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=dynamics), "limits")
+    both = Both("limits_diagram", sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=dynamics))
     names = {f"code-{code}": name for code, name in enumerate(["undecided", "ode", "gradient_flow", "none"])}
     drawn = [
         (names[line.get_gid()], *point)
@@ -490,21 +447,3 @@ def test_diagrams_of_regimes_and_limits():
     told = [(row["limit"], 10 ** row["log_x"], 10 ** row["log_d"]) for row in both.rows if row["limit"]]
     assert [name for name, *_ in sorted(drawn)] == [name for name, *_ in sorted(told)]
     close(*([place for _, *place in sorted(part)] for part in (drawn, told)))
-
-
-@pytest.mark.slow
-def test_deviations_and_steps_over_the_dimension(ds):
-    both = Both("deviation", ds, "deviations", where={"Delta": 1.0})
-    same(drawn_points(both.drawing.axes), both.points("step", "mean"))
-    same(drawn_bars(both.drawing.axes), both.told_bars("step", "mean"))
-    both = Both("sample_complexity", ds, "steps_over_d", where={"Delta": 1.0})
-    same(drawn_points(both.drawing.axes), both.points("d", "steps_over_d"))
-    same(drawn_bars(both.drawing.axes), both.told_bars("d", "steps_over_d"))
-
-
-def test_every_figure_with_a_plot_is_here():
-    beside = {INTERACTIVE[name].figure for name in INTERACTIVE} | {
-        name for name in FIGURES if FIGURES[name].interactive
-    }
-    drawn = set(re.findall(r'Both\(\s*"(\w+)"', Path(__file__).read_text(encoding="utf-8")))
-    assert beside == drawn | {"optimal_learning_rate", "overparametrisation_gain"}
