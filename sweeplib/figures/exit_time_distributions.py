@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "
-    "first dynamics; strokes: ends of runs that did not exit. Dashed: the quenched law, which includes only the random "
-    "starts; dotted: the law with the noise of SGD; triangles: the annealed exit time, from the mean start."
+    "first dynamics of each colour; strokes: ends of runs that did not exit. Dashed: the quenched law, which includes "
+    "only the random starts; dotted: the law with the noise of SGD; triangles: the annealed exit time, from the mean "
+    "start."
 )
 LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
 FIELDS = ("gamma", "p", "d", "Delta", "threshold")

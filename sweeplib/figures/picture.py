@@ -234,7 +234,7 @@ class _Picture:
         axes.plot(x, y + above if level.bound == "high" else y, zorder=5, **BOUND | look_of_hue)
 
     def _curve(self, axes: Axes, curve: Curve, one: xr.Dataset, style: Mapping[str, Any]) -> None:
-        """Draw a law; if other parameters of the problem vary along the axis, only at the points, joined."""
+        """Draw a law; one of a colour only at the points if other parameters of the problem vary along the axis."""
         x = one[self.points.x]
         if isinstance(curve.of, str):
             of = one[curve.of]
@@ -247,7 +247,7 @@ class _Picture:
             places = at
             if at.size == 1:
                 places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
-            elif not _others_vary(one, self.points.x):
+            elif curve.once or not _others_vary(one, self.points.x):
                 spaced = np.geomspace if axes.get_xscale() == "log" else np.linspace
                 places = at = spaced(at[0], at[-1], SMOOTH)
             heights = curve.of(one.sortby(self.points.x) if self.points.x in one.dims else one, at)

@@ -52,7 +52,7 @@ def _law(exponent: int) -> Curve:
         if one["expected_law"].item() != exponent:
             return np.full(d.shape, np.nan)
         fits = one.sel(law=exponent, dynamics=dynamics_order(one["dynamics"].values))
-        fit = fits.isel(dynamics=int(fits["law_offset"].notnull().argmax()))
+        fit = fits.isel(dynamics=int(np.argmax(fits["law_offset"].notnull().values)))
         curve = fit["law_offset"].item() + fit["law_amplitude"].item() * growth(exponent, d)
         return np.where(curve > 0.0, curve, np.nan)
 
