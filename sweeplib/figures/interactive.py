@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sweeplib.analysis.constants import with_constants
+from sweeplib.problem import PARAMETERS
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -64,3 +65,15 @@ class Interactive:
 
 
 INTERACTIVE: Registry[Interactive] = Registry("interactive plot")
+
+
+def along(data: xr.Dataset, name: str) -> str:
+    """Return the axis of a coordinate: itself; the ranks of runs, units, the time, or else no field of the problem."""
+    if name in data.dims:
+        return name
+
+    def order(dim: str) -> tuple[bool, bool, bool, int]:
+        return dim not in ("rank", "unit"), dim != "time", dim in PARAMETERS, -data.sizes[dim]
+
+    dims = sorted(map(str, data[name].dims), key=order)
+    return dims[0]

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sweeplib.analysis.labels import labelled
 from sweeplib.figures.chart import Chart
+from sweeplib.figures.interactive import along
 from sweeplib.figures.quantities import at_chosen_time
 
 if TYPE_CHECKING:
@@ -101,8 +103,14 @@ class Points(Chart):
     share_x: bool = True
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the data of the interactive plot: at the time that the picture shows, if it is a single one."""
-        return at_chosen_time(super().labelled(ds, analyses), self.split)
+        """Return the data of the interactive plot: at the time that the picture shows, if it is a single one.
+
+        If `theory` is the name of a curve that is a function, the data have it at their points.
+        """
+        data = at_chosen_time(super().labelled(ds, analyses), self.split)
+        laws = {curve.name: curve for level in self.levels for curve in level.curves if not isinstance(curve.of, str)}
+        known = self.theory in data.variables or self.theory not in laws
+        return data if known else data.assign({self.theory: _at_points(laws[self.theory], data, self.x, self.y)})
 
     def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the picture; constants are coordinates already."""
@@ -114,3 +122,18 @@ class Points(Chart):
         from sweeplib.figures.picture import picture_of
 
         return picture_of(self, ds, analyses)
+
+
+def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
+    """Return a law at the points of y, which is the same for all dynamics."""
+    import xarray as xr
+
+    assert callable(curve.of)
+    points = xr.broadcast(data[x], data[y].isel(dynamics=0, drop=True))[0]
+    heights = points.astype(float).copy(data=np.full(points.shape, np.nan))
+    others = [dim for dim in points.dims if dim != along(data, x)] if points.ndim else []
+    for place in np.ndindex(*(points.sizes[dim] for dim in others)):
+        part = data.isel(at := dict(zip(others, place, strict=True)))
+        found = curve.of(part, part[x].values.astype(float).ravel())
+        heights[at] = found if part[x].dims else found[0]
+    return labelled(heights, curve.label)

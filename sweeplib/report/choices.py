@@ -11,8 +11,7 @@ import xarray as xr
 from sweeplib.analysis.labels import at_labels
 from sweeplib.analysis.lost_runs import recorded
 from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.interactive import Interactive
-from sweeplib.problem import PARAMETERS
+from sweeplib.figures.interactive import Interactive, along
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import DIGITS, heading
 
@@ -21,18 +20,6 @@ MOST_RUNS = 150_000
 DESCRIBING = ("_error", "_low", "_high")
 STATISTICS = ("_mean", "_median")
 RUN_DIGITS = 5
-
-
-def along(data: xr.Dataset, name: str) -> str:
-    """Return the axis of a coordinate: itself; the ranks of runs, units, the time, or else no field of the problem."""
-    if name in data.dims:
-        return name
-
-    def order(dim: str) -> tuple[bool, bool, bool, int]:
-        return dim not in ("rank", "unit"), dim != "time", dim in PARAMETERS, -data.sizes[dim]
-
-    dims = sorted(map(str, data[name].dims), key=order)
-    return dims[0]
 
 
 def horizontal(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> list[str]:

@@ -10,10 +10,9 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.figures.facets import PANELS_FIRST
-from sweeplib.figures.interactive import Interactive
+from sweeplib.figures.interactive import Interactive, along
 from sweeplib.figures.labels import axis_label
 from sweeplib.report.choices import (
-    along,
     columns_of,
     horizontal,
     horizontal_choice,

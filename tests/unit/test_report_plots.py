@@ -11,6 +11,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
+from sweeplib.figures.points import Curve, Level, Points
 from sweeplib.report import choices, plots, tables
 from sweeplib.report.contents import different
 from sweeplib.report.looks import dynamics_looks, sequence
@@ -115,6 +116,17 @@ def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
     for name in ("gamma", "exit_steps_mean", "exit_steps_mean_error", "exit_steps_median"):
         assert values(table, name)[row] == pytest.approx(at[name].item(), rel=1e-8)
     assert values(table, "runs")[row] == "6 ok"
+
+
+def test_a_law_of_the_picture_is_the_theory_of_the_plot(ds, analyses):
+    law = Curve("law", "a law", lambda part, gamma: gamma * part["Delta"].item())
+    declared = Points(
+        x="gamma", y="risk_floor", needs=("risk_floor",), levels=(Level("risk_floor", (law,)),), theory="law"
+    )
+    plot = interactive_plot("laws", declared, ds, analyses, {})
+    gamma, Delta, heights = (np.array(values(plot.table, name), float) for name in ("gamma", "Delta", "law"))
+    np.testing.assert_allclose(heights, gamma * Delta, rtol=1e-8)
+    assert "Dashed: a law." in plot.notes and plot.spec["theory"] == "law"
 
 
 def test_points_that_were_not_run_are_left_out_and_others_counted(ds, analyses):
