@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,8 +32,7 @@ def batch_tradeoff(ds: Data, analyses: ByName, *, where: Where = None, panel: Pa
     """Declare steps above and samples below; axes not selected or drawn are fixed at their middle value."""
     split = arranged(analyses["batch_tradeoff"], {"dynamics", "batch_size"}, where, panel, hue)
     levels = tuple(
-        Level(name, (Curve("fit", "", lambda one, sizes, name=name: _power(one, sizes, name)),), log=True)
-        for name in ("steps", "samples")
+        Level(name, (Curve("fit", "", partial(_power, name=name)),), log=True) for name in ("steps", "samples")
     )
     return Points(
         x="batch_size",

@@ -71,10 +71,10 @@ def colour_map(
     variable, over, split = _arranged(ds, analyses, z=z, x=x, y=y, where=where, panel=panel)
     (analysis,) = needed(z=z)
     found = analyses[analysis]
-    names, hover = (*over, variable), [*over, variable]
+    names, hover = [*over, variable], [*over, variable]
     if not isinstance(found, Outline):
         log = [*(logarithmic_cells(found[name].values) for name in over), wide(found[variable].values)]
-        names = tuple(f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True))
+        names = [f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True)]
         hover += [found[variable].attrs["bound"]] if "bound" in found[variable].attrs else []
 
     def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:

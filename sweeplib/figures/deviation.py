@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -74,8 +75,8 @@ def deviation(
         fits = {part: found[f"{observable}_{part}"].sel(variable="coupling", drop=True) for part in FIT}
         return data.assign(fits).sel(dynamics=names)
 
-    laws = [Curve("fit", "fitted power", lambda part, x, name=name: _power(part, name, x), once=True) for name in names]
-    guide = Curve("guide", "slope 1/2", lambda part, x: _guide(part, names[0], x), DASHES, once=True)
+    laws = [Curve("fit", "fitted power", partial(_power, name=name), once=True) for name in names]
+    guide = Curve("guide", "slope 1/2", partial(_guide, name=names[0]), DASHES, once=True)
     return Points(
         x="step",
         y="mean",
@@ -106,16 +107,16 @@ def _fit(part: xr.Dataset, name: str) -> xr.Dataset:
     return fits.isel(dict.fromkeys(fits.dims, 0))
 
 
-def _power(part: xr.Dataset, name: str, step: np.ndarray) -> np.ndarray:
+def _power(part: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
     fit, (low, high) = _fit(part, name), _range(part, name)
     power = fit["prefactor"].item() * step ** fit["exponent"].item()
     return np.where((step >= low) & (step <= high), power, np.nan)
 
 
-def _guide(part: xr.Dataset, name: str, step: np.ndarray) -> np.ndarray:
+def _guide(part: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
     low, high = _range(part, name)
     middle = np.sqrt(low * high)
-    line = SHIFT * _power(part, name, np.array(middle)) * np.sqrt(step / middle)
+    line = SHIFT * _power(part, np.array(middle), name) * np.sqrt(step / middle)
     return np.where((step >= low) & (step <= high), line, np.nan)
 
 

@@ -17,7 +17,7 @@ from sweeplib.figures.facets import arranged
 from sweeplib.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
 from sweeplib.figures.quantities import EXITS, at_last_time, recorded_quantity
 from sweeplib.figures.runs import Runs
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -59,7 +59,7 @@ def distribution(
         sample = sample if sample["used"].size <= MOST_RUNS else split.selected(sample)
         return _curves(sample, confidence, whole[name].attrs)
 
-    words = ds[name].attrs.get("long_name", name) if not hasattr(ds, "axes") else name
+    words = name if isinstance(ds, Outline) else ds[name].attrs.get("long_name", name)
     return Runs(
         x="value",
         y="fraction",

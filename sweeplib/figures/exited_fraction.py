@@ -43,7 +43,9 @@ def exited_fraction(ds: Data, analyses: ByName, *, where: Where = None, panel: P
     several = "threshold" in free_axes(exits, where)
     panel = panel or ("threshold" if several and hue != "threshold" else None)
     split = arranged(exits, {"dynamics", dim}, where, panel, hue)
-    known = not isinstance(ds, Outline) and bool(escape_theory_holds(ds).all())
+    known, label = False, ""
+    if not isinstance(ds, Outline) and bool(escape_theory_holds(ds).all()):
+        known, label = True, f"{symbol(field(ds, 'gamma'))}/$\\gamma_{{\\mathrm{{opt}}}}$"
 
     def ends(axes: Axes, part: xr.Dataset) -> None:
         for index, one in numbered_parts(part, split.hues(part)):
@@ -56,7 +58,7 @@ def exited_fraction(ds: Data, analyses: ByName, *, where: Where = None, panel: P
         fraction, p, Delta = data["exited_fraction"], field(ds, "p"), field(ds, "Delta")
         bars = {name: data[name].where((fraction > 0.0) & (fraction < 1.0)) for name in ENDS}
         cut = labelled(_cut_short(ds) & (fraction < 1.0), "bound").assign_attrs(reason=REASON)
-        data = data.assign(**bars, cut_short=cut, exited_fraction=fraction.assign_attrs(bound="cut_short"))
+        data = data.assign(bars | {"cut_short": cut, "exited_fraction": fraction.assign_attrs(bound="cut_short")})
         if not known:
             return data
         unit = theory.optimal_learning_rate(p, Delta)
@@ -73,7 +75,7 @@ def exited_fraction(ds: Data, analyses: ByName, *, where: Where = None, panel: P
         ),
         more=more,
         x_over="unit" if known else "",
-        x_label=f"{symbol(field(ds, 'gamma'))}/$\\gamma_{{\\mathrm{{opt}}}}$" if known else "",
+        x_label=label,
         log_x=lambda rates: logarithmic_along(rates, dim),
         joined=True,
         aside=True,

@@ -69,11 +69,13 @@ def learning_rate_scan(
     exits, found = analyses["exit_times"], analyses["optimal_learning_rate"]
     along = outline_of(found).attrs["along"]
     split = arranged(exits, {"dynamics", along}, where, panel, hue, spare=False)
-    known, label = False, ""
+    known, label, x_label = False, "", ""
     if not isinstance(found, Outline) and not isinstance(exits, Outline):
         known = bool(split.selected(found["gamma_opt_theory"]).notnull().all())
         steps = plain_mean(exits["exit_steps_mean"]).attrs
         label = f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
+        unit = found["gamma_opt_theory"].attrs["symbol"]
+        x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if known else ""
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
         merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
@@ -102,7 +104,7 @@ def learning_rate_scan(
         ),
         more=more,
         x_over="gamma_unit",
-        x_label=f"{symbol(field(ds, 'gamma'))}/${found['gamma_opt_theory'].attrs['symbol']}$" if known else "",
+        x_label=x_label,
         log_x=lambda rates: wide(rates.values, WIDE),
         joined=not known,
         published=reference,

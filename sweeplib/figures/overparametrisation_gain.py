@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,7 +39,7 @@ def overparametrisation_gain(
         for index, one in numbered_parts(part, split.hues(part)):
             if bool(one["gain_limit"].notnull().all()):
                 limit = theory.overparametrisation_gain(np.inf, float(field(one, "Delta")))
-                tick = {"linewidth": 1.8, "transform": axes.get_yaxis_transform(), "clip_on": False}
+                tick: dict[str, Any] = {"linewidth": 1.8, "transform": axes.get_yaxis_transform(), "clip_on": False}
                 axes.plot([0.97, 1.0], [limit] * 2, **tick | line_look(index, "end"))
 
     curves = (

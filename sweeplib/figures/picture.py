@@ -291,7 +291,7 @@ class _Picture:
             for name, curve in curves.items()
         ]
         guide = [] if points.guide is None else [_guide_entry(points.guide)]
-        return [hues, dashes, kinds, marks, [*laws, *points.entries, *guide], self.published.entries()]
+        return [hues, dashes, kinds, [*laws, *points.entries, *guide, *marks], self.published.entries()]
 
 
 def _lines(axes: Axes, level: Level) -> None:

@@ -25,7 +25,7 @@ from sweeplib.storage.outline import Outline, outline_of
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import Analyses, Data
+    from sweeplib.figures.chart import ByName, Data
     from sweeplib.figures.facets import Facets
 
 AVERAGES = "averages"
@@ -49,7 +49,7 @@ class Quantity:
     key: str
     name: str | None
 
-    def outline(self, ds: Data, analyses: Analyses) -> tuple[Outline, str]:
+    def outline(self, ds: Data, analyses: ByName) -> tuple[Outline, str]:
         """Return the outline of the variable and its name in the analysis; InputError if the analysis lacks it."""
         outline = outline_of(analyses[self.analysis])
         known = outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))

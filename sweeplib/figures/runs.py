@@ -91,14 +91,14 @@ class Runs(Chart):
             run, place = one.sel(dynamics=name), shown.index(name)
             values, ends = (run[part].values[run["used"].values] for part in ("value", "end"))
             line = line_look(index, name) | {"linestyle": self._dashes(place)}
-            places, *heights = self._steps(values, ends, latest)
-            axes.step(places, heights[0], where="post", zorder=3 - place, **line)
+            places, heights, low, high = self._steps(values, ends, latest)
+            axes.step(places, heights, where="post", zorder=3 - place, **line)
             if name == here[0]:
                 band = {"color": line["color"], "alpha": 0.2, "linewidth": 0, "zorder": 1}
-                axes.fill_between(places, *heights[1:], step="post", **band)
+                axes.fill_between(places, low, high, step="post", **band)
             if self.left:
                 watched = np.unique(ends[~np.isfinite(values) & np.isfinite(ends)])
-                at = heights[0][np.searchsorted(places, watched, side="right") - 1]
+                at = heights[np.searchsorted(places, watched, side="right") - 1]
                 axes.plot(watched, at, **CENSORED | {"color": line["color"], "gid": f"{line['gid']} censored"})
         if self.laws and bool(one["applies"]) and bool(one["value"].notnull().any()):
             self._laws(axes, one, index)
