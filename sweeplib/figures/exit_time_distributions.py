@@ -13,13 +13,12 @@ from sweeplib.analysis.needs import need_passages
 from sweeplib.analysis.passages import passages
 from sweeplib.analysis.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.survival import survival_curve
 from sweeplib.figures.chart import chart_figure
 from sweeplib.figures.expected import by_dynamics
 from sweeplib.figures.facets import arranged
 from sweeplib.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where
 from sweeplib.figures.points import Curve
-from sweeplib.figures.runs import Runs
+from sweeplib.figures.runs import Runs, survival_steps
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -145,21 +144,13 @@ def _at_times(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.
 def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
     """Return times, the survival curve and its band; NaN if nothing was observed. NaN in `ends` means no run."""
     reached = np.isfinite(exits)
-    times, *curves = _survival(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
+    times, *curves = survival_steps(exits[reached], ends[~reached & ~np.isnan(ends)], CONFIDENCE)
     last = 1.05 * exits[reached].max() if reached.any() else times[-1]
     if last == 0.0:
         return (np.full(PLACES, np.nan),) * 4
     grid = np.linspace(0.0, last, PLACES)
     before = np.searchsorted(times, grid, side="right") - 1
-    return grid, *(np.where(before < 0, 1.0, curve[before]) for curve in curves)
-
-
-def _survival(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
-    """Return the Kaplan-Meier curve and its band; without exits all runs are left until the last of the ends."""
-    if exits.size:
-        return survival_curve(exits, ends, confidence)
-    last = np.max(ends, where=np.isfinite(ends), initial=0.0)
-    return np.array([last]), np.ones(1), np.full(1, np.nan), np.full(1, np.nan)
+    return grid, *(curve[before] for curve in curves)
 
 
 FIGURES.register("exit_time_distributions", chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))

@@ -109,16 +109,11 @@ class Runs(Chart):
         The curve of diverged runs, which never exit, goes on to the `latest` time.
         """
         reached = np.isfinite(values)
-        if reached.any():
-            places, left, low, high = survival_curve(values[reached], ends[~reached], self.confidence)
-            kept = np.unique(np.linspace(0, len(places) - 1, min(len(places), MOST_PLACES)).round().astype(int))
-            places, left, low, high = (part[kept] for part in (places, left, low, high))
-        else:
-            places = np.array([np.max(ends, where=np.isfinite(ends), initial=0.0)])
-            left, low, high = np.ones(1), np.full(1, np.nan), np.full(1, np.nan)
-        start = 0.0 if self.left or not reached.any() else places[0]
-        places = np.append(start, places)
-        left, low, high = (np.append(1.0, part) for part in (left, low, high))
+        steps = survival_steps(values[reached], ends[~reached], self.confidence)
+        kept = np.unique(np.linspace(0, len(steps[0]) - 1, min(len(steps[0]), MOST_PLACES)).round().astype(int))
+        places, left, low, high = (part[kept] for part in steps)
+        if reached.any() and not self.left:
+            places[0] = places[1]
         if self.left and np.isinf(ends[~reached]).any():
             places, left, low, high = (np.append(part, part[-1]) for part in (places, left, low, high))
             places[-1] = max(places[-1], latest)
@@ -148,6 +143,19 @@ class Runs(Chart):
         ends: list[Entry] = [(CENSORED | {"color": INK, "gid": "censored"}, "end of a run\nthat did not exit")]
         hues = hue_entries(data, self.split, marker="none", linewidth=2.0)
         return [hues, kinds, [*laws, *marks, *(ends if self.left and bool(watched.any()) else [])]]
+
+
+def survival_steps(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
+    """Return the places, the heights and the band of a Kaplan-Meier curve from (0, 1) on.
+
+    Without exits all runs are left until the last of the ends.
+    """
+    if exits.size:
+        places, *curves = survival_curve(exits, ends, confidence)
+    else:
+        places = np.array([np.max(ends, where=np.isfinite(ends), initial=0.0)])
+        curves = [np.ones(1), np.full(1, np.nan), np.full(1, np.nan)]
+    return np.append(0.0, places), *(np.append(1.0, curve) for curve in curves)
 
 
 def _latest(part: xr.Dataset) -> float:
