@@ -13,7 +13,7 @@ from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.scan import drawn_scan_dim
 from sweeplib.analysis.status import STOPPED, with_status
 from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import arranged, free_axes, numbered_parts
+from sweeplib.figures.facets import arranged, free_axes
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.labels import symbol
 from sweeplib.figures.points import Level, Points
@@ -48,7 +48,7 @@ def exited_fraction(ds: Data, analyses: ByName, *, where: Where = None, panel: P
         known, label = True, f"{symbol(field(ds, 'gamma'))}/$\\gamma_{{\\mathrm{{opt}}}}$"
 
     def ends(axes: Axes, part: xr.Dataset) -> None:
-        for index, one in numbered_parts(part, split.hues(part)):
+        for index, one in split.colours(part):
             rates, end = one["gamma"] / one["unit"], one["end"].item()
             if float(rates.min()) < end < float(rates.max()):
                 tick = line_look(index, "end") | {"linewidth": 2.2, "transform": axes.get_xaxis_transform()}

@@ -47,23 +47,17 @@ class Facets:
         """Return the data at the selected indices `at`."""
         return data.isel(self.at, missing_dims="ignore")
 
-    def panels(self, data: xr.Dataset) -> list[dict[str, int]]:
-        """Return the selection (for isel) of each panel."""
-        return _selections(data, self.panel)
-
-    def hues(self, data: xr.Dataset) -> list[dict[str, int]]:
-        """Return the selection (for isel) of each colour."""
-        return _selections(data, self.hue)
-
     def parts(self, data: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
         """Yield the number and the data of each panel."""
-        return numbered_parts(data, self.panels(data))
+        return numbered_parts(data, self.panel)
+
+    def colours(self, part: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
+        """Yield the number and the data of each colour in a part."""
+        return numbered_parts(part, self.hue)
 
     def series(self, data: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
         """Yield the number of the panel, that of the colour, and the data of each colour in each panel."""
-        for place, part in self.parts(data):
-            for index, one in numbered_parts(part, self.hues(part)):
-                yield place, index, one
+        return ((place, index, one) for place, part in self.parts(data) for index, one in self.colours(part))
 
     def title(self, ds: xr.Dataset) -> str:
         """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
@@ -220,11 +214,9 @@ def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
     return dynamics_order(kind for kind in known if bool(data[name].sel(dynamics=kind).notnull().any()))
 
 
-def numbered_parts(ds: xr.Dataset, selections: list[dict[str, int]]) -> Iterator[tuple[int, xr.Dataset]]:
-    """Yield the number of each selection and the part of the dataset that it selects."""
-    for index, selection in enumerate(selections):
-        yield index, ds.isel(selection)
-
-
-def _selections(ds: xr.Dataset, dim: str | None) -> list[dict[str, int]]:
-    return [{}] if dim is None else [{dim: index} for index in range(ds.sizes[dim])]
+def numbered_parts(ds: xr.Dataset, dim: str | None) -> Iterator[tuple[int, xr.Dataset]]:
+    """Yield the number of each value of an axis and the part of the dataset there; without an axis all of it."""
+    if dim is None:
+        yield 0, ds
+    else:
+        yield from ((place, ds.isel({dim: place})) for place in range(ds.sizes[dim]))

@@ -14,7 +14,7 @@ from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.chart import chart_figure
 from sweeplib.figures.expected import exit_steps_expected
-from sweeplib.figures.facets import Facets, arranged, numbered_parts, used_dynamics
+from sweeplib.figures.facets import Facets, arranged, used_dynamics
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.labels import plain_mean, symbol, value_label
@@ -143,13 +143,12 @@ def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
 
 def _optima(below: Axes, part: xr.Dataset, split: Facets) -> None:
     """Draw the optima of a panel, a row a colour."""
-    hues = split.hues(part)
-    each = [one for _, one in numbered_parts(part, hues)]
+    each = [one for _, one in split.colours(part)]
     for index, one in enumerate(each):
         _row(below, one, -index, look(index))
     labels = [value_label(one[split.hue], part[split.hue]) if split.hue else "optimum" for one in each]
-    below.set_ylim(-len(hues) + 0.4, 0.6)
-    below.set_yticks([-index for index in range(len(hues))], labels)
+    below.set_ylim(-len(each) + 0.4, 0.6)
+    below.set_yticks([-index for index in range(len(each))], labels)
     below.tick_params(left=False)
     below.spines["left"].set_visible(False)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.labels import dynamics_label
-from sweeplib.figures.facets import Facets, numbered_parts
+from sweeplib.figures.facets import Facets
 from sweeplib.figures.fit import SMALLEST, broken, renderer_of
 from sweeplib.figures.labels import value_label
 from sweeplib.figures.style import INK, STYLE, UNKNOWN, dynamics_look, keep_within_doubles, look
@@ -158,7 +158,7 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
     if split.hue is None:
         return []
     line = line or {"linestyle": "none"}
-    parts = numbered_parts(data, split.hues(data))
+    parts = split.colours(data)
     return [(look(index) | line, value_label(one[split.hue], data[split.hue])) for index, one in parts]
 
 

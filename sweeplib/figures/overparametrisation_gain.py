@@ -10,7 +10,7 @@ from sweeplib import theory
 from sweeplib.analysis.problem_fields import field
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import measured_dynamics, numbered_parts, over_width
+from sweeplib.figures.facets import measured_dynamics, over_width
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.points import Curve, Level, Points
 from sweeplib.figures.style import INK, THEORY_DASHES, line_look
@@ -36,7 +36,7 @@ def overparametrisation_gain(
     split = over_width(analyses["overparametrisation_gain"], where, panel, hue)
 
     def limits(axes: Axes, part: xr.Dataset) -> None:
-        for index, one in numbered_parts(part, split.hues(part)):
+        for index, one in split.colours(part):
             if bool(one["gain_limit"].notnull().all()):
                 limit = theory.overparametrisation_gain(np.inf, float(field(one, "Delta")))
                 tick: dict[str, Any] = {"linewidth": 1.8, "transform": axes.get_yaxis_transform(), "clip_on": False}

@@ -123,7 +123,7 @@ class _Picture:
         axes = self.panels.stacks[0][place]
         if level.y and self._is_logarithmic(level, data):
             axes.set_yscale("log")
-        for panel, part in numbered_parts(data, self.points.split.panels(data)):
+        for panel, part in self.points.split.parts(data):
             self._panel(self.panels.stacks[panel][place], level, part, data, first=place == 0)
         if level.limits is not None:
             axes.set_ylim(*level.limits)
@@ -161,15 +161,16 @@ class _Picture:
 
     def _curves_of(self, part: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
         """Yield the number of the colour and of the dash of each curve in a panel, and its data."""
-        for index, one in numbered_parts(part, self.points.split.hues(part)):
-            for dash, single in numbered_parts(one, _dashes(one, self.points.dash)):
+        for index, one in self.points.split.colours(part):
+            for dash, single in numbered_parts(one, self.points.dash):
                 yield index, dash, single
 
     def _aside(self, data: xr.Dataset, index: int) -> Shift:
         """Return the function that shifts the places of a colour sideways."""
         if not self.points.aside:
             return lambda x: x
-        places, count = self.places(data).values, len(self.points.split.hues(data))
+        places, hue = self.places(data).values, self.points.split.hue
+        count = data.sizes[hue] if hue else 1
         low, high = np.nanmin(places), np.nanmax(places)
         shift = ASIDE * (index - 0.5 * (count - 1))
         if self.panels.stacks[0][0].get_xscale() == "log":
@@ -276,7 +277,7 @@ class _Picture:
         line = {"color": INK, "linewidth": 1.0}
         dashes: list[Entry] = [
             (line | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[points.dash], data[points.dash]))
-            for n, one in numbered_parts(data, _dashes(data, points.dash))
+            for n, one in numbered_parts(data, points.dash)
             if points.dash
         ]
         curves = {curve.name: curve for level in levels for curve in _curves(level, data) if curve.label}
@@ -302,11 +303,6 @@ def _lines(axes: Axes, level: Level) -> None:
         axes.axvline(level.at_x, color=FAINT, linewidth=0.8, zorder=0, gid="optimum")
 
 
-def _dashes(data: xr.Dataset, dash: str | None) -> list[dict[str, int]]:
-    """Return the selection (for isel) of each dash."""
-    return [{}] if dash is None else [{dash: index} for index in range(data.sizes[dash])]
-
-
 def _unit(one: xr.Dataset, over: str) -> float:
     """Return the unit of an axis for one colour; 1 if it is not the same for all of its points."""
     return one[over].item() if over and not one[over].dims else 1.0
@@ -329,7 +325,7 @@ def _hues(data: xr.Dataset, points: Points) -> list[Entry]:
     """Return an entry per colour, with the text of its part; without colours that text alone."""
     if points.hue_text is None or points.split.panel:
         return hue_entries(data, points.split)
-    parts = numbered_parts(data, points.split.hues(data))
+    parts = points.split.colours(data)
     named = hue_entries(data, points.split) or [(look(0) | {"color": INK, "linestyle": "none"}, "")]
     texts = [
         ": ".join(filter(None, [label, points.hue_text(one)]))

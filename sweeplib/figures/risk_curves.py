@@ -10,7 +10,7 @@ from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, 
 from sweeplib.analysis.recorded import is_stochastic, require
 from sweeplib.analysis.two_gaussians import least_risk
 from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged, numbered_parts
+from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
 from sweeplib.figures.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.legend import Entry, legend_below
@@ -154,7 +154,7 @@ def _line(name: str, place: int, colour: str) -> dict[str, Any]:
 def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
     hues: list[Entry] = [
         (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue], data[split.hue]))
-        for index, one in numbered_parts(data, split.hues(data))
+        for index, one in split.colours(data)
         if split.hue
     ]
     kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(shown)]
