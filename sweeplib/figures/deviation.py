@@ -19,7 +19,7 @@ from sweeplib.figures.facets import MOST_HUES, arranged, free_axes
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.labels import MINUS, dynamics_order
 from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -60,7 +60,9 @@ def deviation(
     colours, the others are fixed at their middle value.
     """
     measured, fitted = (outline_of(analyses[name]) for name in ("deviation", "deviation_scaling"))
-    check_measured(measured, observable)
+    known = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
+    if observable not in known:
+        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
     names = dynamics_order(name for name in map(str, measured.axes["dynamics"]) if is_stochastic(name))
     if not names:
         raise InputError("no stochastic dynamics to draw", value=measured.axes["dynamics"], expected="sgd or sgd_chain")
@@ -88,18 +90,6 @@ def deviation(
         more=more,
         log_x=lambda _: True,
     )
-
-
-def measured_observables(measured: Outline) -> list[str]:
-    """The observables whose largest deviations a dataset of the analysis `deviation` has."""
-    return [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
-
-
-def check_measured(measured: Outline, observable: str) -> None:
-    """Raise InputError for an observable whose deviations were not measured."""
-    known = measured_observables(measured)
-    if observable not in known:
-        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
 
 
 def _fit(part: xr.Dataset, name: str) -> xr.Dataset:

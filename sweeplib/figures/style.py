@@ -61,8 +61,8 @@ STYLE: dict[str, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "sweeplib",
 }
-COLUMN, TEXT_WIDTH = 3.4, 7.0
-"""Widths in inches of a column and of the text of a two-column page."""
+TEXT_WIDTH = 7.0
+"""The width in inches of the text of a two-column page."""
 
 
 BOUND: dict[str, Any] = {"linestyle": "none", "marker": "^", "markersize": 5, "markerfacecolor": "white"}
