@@ -38,6 +38,10 @@ class Chart(Interactive):
     def __post_init__(self) -> None:
         object.__setattr__(self, "hue", self.hue or self.split.hue)
 
+    def begins_at(self) -> Mapping[str, int]:
+        """Return the places on axes that the picture shows."""
+        return {dim: place for dim, place in self.split.at.items() if isinstance(place, int)}
+
     def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
         """Return the picture; constants of the datasets are coordinates."""
         assert self.paint is not None

@@ -58,6 +58,10 @@ class Interactive:
     steps: bool = False
     frames: str | None = None
 
+    def begins_at(self) -> Mapping[str, int]:
+        """Return the places on axes at which the filters begin; at the first one on the other axes."""
+        return {}
+
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the plot, from a dataset and the analyses that it needs."""
         whole = {name: with_constants(analysis) for name, analysis in analyses.items()}

@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,9 +24,6 @@ COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "^", "D", "v", "P")
 DASHES: tuple[Any, ...] = ("solid", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)))
 """The dashes of several dynamics, in their order."""
-Theory = Literal["annealed", "quenched", "noise-corrected"]
-"""A theory of exit times: from the mean start, averaged over starts, and that with the noise of SGD."""
-
 THEORY_DASHES: dict[str, Any] = {"annealed": (0, (1, 1.2)), "quenched": (0, (5, 2)), "noise-corrected": "solid"}
 INK, DIM, FAINT, UNDECIDED = "#222222", "#5a5a5a", "#9a9a9a", "#c4c8ce"
 STYLE: dict[str, Any] = {

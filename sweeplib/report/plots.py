@@ -93,7 +93,7 @@ def interactive_plot(
     table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
     kind = "map" if declared.z else declared.kind
-    controls = _controls(table.columns, dims, drawn, hue, kind, options.get("where") or {}, declared.colors)
+    controls = _controls(table.columns, dims, drawn, hue, kind, _first(data, declared, options), declared.colors)
     controls = [replace(control, slider=control.column == declared.frames) for control in controls]
     left = left if drawn[-1] in dataset.dims or declared.z else 0  # an axis of ranks has no points that were run
     notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
@@ -219,7 +219,7 @@ def _controls(
     drawn: list[str],
     hue: str | None,
     kind: str,
-    where: Mapping[str, Any],
+    first: Mapping[str, int],
     colors: Mapping[str, str],
 ) -> list[Control]:
     found = []
@@ -234,7 +234,7 @@ def _controls(
         elif column.name in dims and column.name not in drawn and len(levels) > 1:
             dynamics = column.name == "dynamics" and kind != "map"
             looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None
-            chosen = EVERY if column.name == "seed" else _chosen(levels, where.get(column.name))
+            chosen = EVERY if column.name == "seed" else first.get(column.name, 0)
             found.append(Control(column.name, column.label, column.labels or [], looks, chosen, column.html))
     return sorted(found, key=lambda control: control.looks is None)
 
@@ -298,6 +298,13 @@ def _choices(
         "dynamics_looks": looks_of_dynamics,
         "steps": declared.steps,
     }
+
+
+def _first(data: xr.Dataset, declared: Interactive, options: Mapping[str, Any]) -> dict[str, int]:
+    """Return the places at which the filters begin: those of the picture, or of the option `where`."""
+    places = {dim: place for dim, place in declared.begins_at().items() if place < data.sizes.get(dim, 0)}
+    where = {dim: value for dim, value in (options.get("where") or {}).items() if dim in data.dims}
+    return places | {dim: _chosen(data[dim].values.tolist(), value) for dim, value in where.items()}
 
 
 def _chosen(levels: list[Any], wanted: Any) -> int:

@@ -148,6 +148,13 @@ def test_axes_become_colours_and_filters(ds, analyses):
     assert {control.column: control.chosen for control in swapped.controls} == {"dynamics": 0, "Delta": 0, "d": 1}
 
 
+def test_filters_begin_at_what_the_picture_shows(ds, analyses):
+    chart = FIGURES["exit_time_scaling"].declared(ds, analyses)
+    plot = interactive_plot("times", chart, ds, analyses, {})
+    [ratio] = [control for control in plot.controls if control.column == "gamma_ratio"]
+    assert ratio.chosen == chart.split.at["gamma_ratio"] == ds.sizes["gamma_ratio"] // 2
+
+
 @pytest.mark.parametrize(("d", "x", "title"), [([0], "Delta", "label-noise variance"), ([0, 1], "d", "dimension")])
 def test_points_are_against_an_axis_that_varies(ds, d, x, title):
     part = ds.isel(d=d)
