@@ -85,7 +85,7 @@ class Points(Chart):
     unknown : what a point without a value has none of; then dynamics without noise have the mark of such points too.
     entries : more entries of the legend.
     hue_text : function of the part of a colour that returns a text beside it in the legend.
-    guide : the slope of a line to compare with.
+    guide, share_x : the slope of a line to compare with; whether panels share the horizontal axis.
     """
 
     dash: str | None = None
@@ -129,7 +129,7 @@ def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
     import xarray as xr
 
     assert callable(curve.of)
-    points = xr.broadcast(data[x], data[y].isel(dynamics=0, drop=True))[0]
+    points = xr.broadcast(data[x], data[y].isel({"dynamics": 0}, drop=True, missing_dims="ignore"))[0]
     heights = points.astype(float).copy(data=np.full(points.shape, np.nan))
     others = [dim for dim in points.dims if dim != along(data, x)] if points.ndim else []
     for place in np.ndindex(*(points.sizes[dim] for dim in others)):
