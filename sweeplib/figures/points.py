@@ -109,8 +109,10 @@ class Points(Chart):
         """
         data = at_chosen_time(super().labelled(ds, analyses), self.split)
         laws = {curve.name: curve for level in self.levels for curve in level.curves if not isinstance(curve.of, str)}
-        known = self.theory in data.variables or self.theory not in laws
-        return data if known else data.assign({self.theory: _at_points(laws[self.theory], data, self.x, self.y)})
+        law = laws.get(self.theory or "")
+        if law is None or law.name in data.variables:
+            return data
+        return data.assign({law.name: _at_points(law, data, self.x, self.y)})
 
     def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the picture; constants are coordinates already."""
