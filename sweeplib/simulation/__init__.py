@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sweeplib.simulation.cases import Case, identities, with_seed, with_seeds
+from sweeplib.simulation.cases import Case, identities
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import Records, case_memory, case_steps, case_work, run_cases
 from sweeplib.simulation.recording import FAILURES, OUTCOMES, Excess, Recording, Status, failed, outcomes
@@ -27,8 +27,6 @@ __all__ = [
     "recorded_variables",
     "run_cases",
     "simulate",
-    "with_seed",
-    "with_seeds",
 ]
 
 

@@ -11,7 +11,7 @@ from sweeplib.simulation import Case, Cases
 from sweeplib.storage.damage import DamageError, lost
 from sweeplib.storage.layout import INDEX, Layout, create_layout, layout_name
 from sweeplib.storage.layout_files import read_metadata, write_metadata
-from sweeplib.storage.rows import Rows, cases_of, rows_of
+from sweeplib.storage.rows import OWN_FIELDS, cases_of, index_of
 from sweeplib.storage.run_store import whole
 
 
@@ -76,10 +76,10 @@ def _restore_index(layout: Layout, rows: slice, own: dict[bytes, Case]) -> None:
         return
     if "case_id" in known:
         ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
-        fields = rows_of(Cases.of([own[whole(identity)] for identity in ids.tolist()]))
+        fields = index_of(Cases.of([own[whole(identity)] for identity in ids.tolist()]))
     else:
-        fields = Rows(*(known[name] for name in Rows._fields))
+        fields = {name: known[name] for name in OWN_FIELDS}
         ids = cases_of(layout.shared, fields).identities()
-    for name, column in (fields._asdict() | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
+    for name, column in (fields | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
         if name not in known:
             layout.replace_index(name, rows, column)

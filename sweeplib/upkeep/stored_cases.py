@@ -53,8 +53,8 @@ class StoredCases:
 
     def _of_harm(self, layout: str, harm: Harm) -> Finding:
         if layout in self.damage.unreadable:
-            new = self.cases.wanted.new.get(layout) if self.cases else None
-            ids = tuple(new.at(slice(None))[0].tolist()) if new else ()
+            wanted = self.cases.wanted if self.cases else None
+            ids = tuple(wanted.ids[wanted.new[layout]].tolist()) if wanted and layout in wanted.new else ()
             what = "results" if harm.block is not None else "index or metadata"
             words = f"{what} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
             return Finding(harm.file, harm.problem, Remedy.cases, self.dynamics, of=layout, cases=ids, words=words)
@@ -89,7 +89,7 @@ class StoredCases:
             lost &= ~((wanted.layout == number) & damaged)
         for name in self.damage.unreadable:
             if name in wanted.new:
-                lost &= ~np.isin(wanted.ids, wanted.new[name].at(slice(None))[0])
+                lost &= ~np.isin(wanted.ids, wanted.ids[wanted.new[name]])
         return lost
 
     def _outcomes(self) -> Iterator[Finding]:

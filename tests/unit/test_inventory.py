@@ -40,11 +40,11 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> Non
     assert found.flat.tolist() == flat.tolist()
     assert found.ids.tolist() == np.array([case.identity() for case in cases.values()], "S16").tolist()
     different = {case.identity(): case for case in cases.values()}
-    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in new.at(slice(None))[1]]
+    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in found.cases(new)]
     assert len(rows) == len(different) == found.counts()["missing"]
     assert set(rows) <= {(case.problem.text, case.seed, case.clock) for case in cases.values()}
     for new in found.new.values():
-        assert (np.diff([case_work(case) for case in new.at(slice(None))[1]]) <= 0).all()
+        assert (np.diff([case_work(case) for case in found.cases(new)]) <= 0).all()
 
 
 def seconds(sweep: Sweep, directory: Path) -> float:
