@@ -34,14 +34,15 @@ class Column(NamedTuple):
     def of(cls, items: Iterable[Any]) -> "Column":
         """Return items as a column; two are one value if they have the same text: 0 and -0, 1 and 1.0 are not."""
         items = list(items)
-        if set(map(type, items)) == {float}:
-            numbers = np.array(items)
+        numbers = np.array(items) if set(map(type, items)) in ({float}, {int}) else np.empty(0)
+        if len(numbers) and numbers.dtype in (float, np.int64):
             _, first, codes = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
-            return cls(numbers[first], codes.astype(np.int32))
+            values = numbers[first] if numbers.dtype == float else numbers[first].tolist()
+            return cls(values, codes.astype(np.int32))
         texts = list(map(repr, items))
-        values = dict(zip(reversed(texts), reversed(items), strict=True))
-        places = {text: place for place, text in enumerate(values)}
-        return cls(list(values.values()), np.array([places[text] for text in texts], np.int32))
+        known = dict(zip(texts, items, strict=True))
+        places = {text: place for place, text in enumerate(known)}
+        return cls(list(known.values()), np.array([places[text] for text in texts], np.int32))
 
     def value(self, row: int) -> Any:
         """Return the value at a row."""
@@ -71,15 +72,6 @@ class Column(NamedTuple):
         present, codes = np.unique(codes, return_inverse=True)
         isarray = isinstance(self.values, np.ndarray)
         return Column(self.values[present] if isarray else [self.values[at] for at in present.tolist()], codes)  # type: ignore[call-overload]
-
-    def map(self, function: Callable[[Any], Any]) -> "Column":
-        """Return the column of a function of the values."""
-        return Column([function(value) for value in self.listed()], self.codes)
-
-    def different(self) -> "Column":
-        """Return the column with equal values as one."""
-        values, codes = Column.of(self.listed())
-        return Column(values, codes[self.codes])
 
     @classmethod
     def joined(cls, parts: Sequence["Column"]) -> "Column":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS
-from sweeplib.problem.problem import CHECKS, RESOLVED, Problem, differs, in_order, pairs
+from sweeplib.problem.problem import CHECKS, RESOLVED, Problem, in_order, pairs
 from sweeplib.table import Column, Reading, Table
 
 FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned")
@@ -68,15 +68,14 @@ class Problems(Table):
 
     def _column(self, name: str) -> Column:
         if name in FOLLOWING:
-            return self.each(getattr(Problem, name).fget, ProblemRow)
+            values, codes = self.each(getattr(Problem, name).fget, ProblemRow)
+            different = Column.of(values)
+            return different._replace(codes=different.codes[codes])
         return self._given() if name == "given" else self.constant(DEFAULTS[name])
 
     def _given(self) -> Column:
         """Return the names of the fields that differ from their defaults."""
-        columns = {
-            name: self._resolved(name).map(lambda value, name=name: differs(name, value)).different()
-            for name in self.fields
-        }
+        columns = {name: _differing(name, self._resolved(name)) for name in self.fields}
         return Table(columns, self.count).over(
             self.fields,
             lambda chosen, count: [frozenset(name for name in chosen if chosen[name][at]) for at in range(count)],
@@ -109,17 +108,26 @@ class Problems(Table):
     def texts(self, but: frozenset[str] = frozenset()) -> Column:
         """Return the texts of the problems (`Problem.text`), without the fields in `but`, of each different row."""
         first, codes = self.distinct(self.fields)
-        some = self.at(first)
-        parts = (some._part_of_text(name) for name in some.fields if name not in but)
-        texts: NDArray[np.object_] = reduce(operator.add, parts, np.full(len(first), "", object))
-        return Column([f"{{{text[2:]}}}" for text in texts.tolist()], codes)
+        return Column(self.at(first).each_text(but), codes)
+
+    def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
+        """Return the text of each problem, without the fields in `but`."""
+        parts = (self._part_of_text(name) for name in self.fields if name not in but)
+        texts: NDArray[np.object_] = reduce(operator.add, parts, np.full(self.count, "", object))
+        return [f"{{{text[2:]}}}" for text in texts.tolist()]
 
     def _part_of_text(self, name: str) -> NDArray[np.object_]:
         """Return a field in the texts of the rows: nothing for its default."""
+        column = self._resolved(name)
+        write, key = repr if isinstance(column.values, np.ndarray) else json.dumps, f', "{name}": '
+        parts = np.array([key + write(value) for value in column.listed()], object)[column.codes]
+        return parts if name not in DEFAULTS else np.where(_differing(name, column).array(bool), parts, "")
 
-        def written(value: Any) -> str:
-            if not differs(name, value):
-                return ""
-            return f', "{name}": {value!r}' if type(value) is float else f', "{name}": {json.dumps(value)}'
 
-        return self._resolved(name).map(written).array(object)
+def _differing(name: str, column: Column) -> Column:
+    """Return whether the values of a field differ from its default."""
+    if name not in DEFAULTS:
+        return Column((True,), np.broadcast_to(np.int32(0), len(column.codes)))
+    values, default = column.values, DEFAULTS[name]
+    differing = values != default if isinstance(values, np.ndarray) else [value != default for value in values]
+    return Column((False, True), np.array(differing, np.int32)[column.codes])

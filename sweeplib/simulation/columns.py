@@ -2,7 +2,8 @@
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -89,32 +90,28 @@ class Cases(Problems, Sequence[Case]):
         """Return the shapes of cases that can be run together."""
         return self.each(lambda case: case.shape)
 
-    def but_seeds(self) -> Column:
-        """Return 32 bytes that identify each case except for its seed."""
-        first, codes = self.distinct(self.columns.keys() - {"seed"})
-        some, found = self.at(first), np.empty(len(first), object)
-        shared, text_of = some.each(_shared), dict[frozenset[str], list[str]]()
-        for _, unread in set(shared.values):
-            text_of[unread] = some.texts(unread).items()
-        starts, clocks = some.column("student_start").items(), some.column("clock").items()
-        for at, (digest, unread) in enumerate(shared.items()):
-            own = f"{text_of[unread][at]} {starts[at]} {clocks[at]!r}"
-            found[at] = hashlib.blake2b(digest + own.encode(), digest_size=32).digest()
-        return Column(found.tolist(), codes)
+    def but_seeds(self) -> list[bytes]:
+        """Return 32 bytes for each case that identify it except for its seed."""
+        shared, ends = self.each(_shared), self.over(("student_start", "clock"), _ends).array(object)
+        unread_by_any = {unread for _, unread in shared.values}
+        texts = {unread: (np.array(self.each_text(unread), object) + ends).tolist() for unread in unread_by_any}
+        pairs, blake2b = shared.items(), hashlib.blake2b
+        if len(texts) == 1:
+            [lines] = texts.values()
+        else:
+            lines = [texts[unread][at] for at, (_, unread) in enumerate(pairs)]
+        lined = zip(pairs, lines, strict=True)
+        return [blake2b(digest + line.encode(), digest_size=32).digest() for (digest, _), line in lined]
 
     def identities(self) -> np.ndarray:
         """Return the identities (n,) of the cases, 16 bytes each (`Case.identity`)."""
-        pairs = zip(self.but_seeds().items(), _seed_bytes(self.field("seed", np.int64)), strict=True)
-        found = [hashlib.blake2b(but_seed + seed, digest_size=16).digest() for but_seed, seed in pairs]
-        return np.frombuffer(b"".join(found), "S16")
+        first, codes = self.distinct(self.columns.keys() - {"seed"})
+        but_seeds = Column(self.at(first).but_seeds(), codes).items()
+        return _identities(zip(but_seeds, _seed_bytes(self.field("seed", np.int64)), strict=True))
 
     def identities_with(self, seeds: NDArray[np.int64]) -> np.ndarray:
         """Return the identities (n m,) of the cases with each of m seeds."""
-        parts, blake2b = _seed_bytes(seeds), hashlib.blake2b
-        found = [
-            blake2b(but_seed + seed, digest_size=16).digest() for but_seed in self.but_seeds().items() for seed in parts
-        ]
-        return np.frombuffer(b"".join(found), "S16")
+        return _identities(itertools.product(self.but_seeds(), _seed_bytes(seeds)))
 
     def check(self) -> None:
         """Raise InputError if a case is not valid, as `Case.check` does."""
@@ -145,6 +142,17 @@ def _column(items: Sequence[Any]) -> Column:
     places = {key: place for place, key in enumerate(objects)}
     values, codes = Column.of(objects.values())
     return Column(values, codes[[places[id(item)] for item in items]])
+
+
+def _ends(columns: Mapping[str, Sequence[Any]], _: int) -> list[str]:
+    """Return what stands after the text of a problem in what identities are made from."""
+    return [f" {start} {clock!r}" for start, clock in zip(columns["student_start"], columns["clock"], strict=True)]
+
+
+def _identities(pairs: Iterable[tuple[bytes, bytes]]) -> np.ndarray:
+    """Return the identities of cases from what identifies each except for its seed, and its seed."""
+    blake2b = hashlib.blake2b
+    return np.frombuffer(b"".join([blake2b(but + seed, digest_size=16).digest() for but, seed in pairs]), "S16")
 
 
 def _seed_bytes(seeds: NDArray[np.int64]) -> list[bytes]:

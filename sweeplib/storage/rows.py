@@ -57,11 +57,15 @@ def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
 
 def _fields(problems: list[dict[str, Any]]) -> dict[str, Column]:
     """Return the fields of canonical problems as columns."""
-    names = dict.fromkeys(name for problem in problems for name in problem)
-    return {
-        name: Column.of(_tuples(problem[name]) if name in problem else DEFAULTS[name] for problem in problems)
-        for name in names
-    }
+    names = set().union(*problems)
+    return {name: Column.of(_listed(name, problems)) for name in names}
+
+
+def _listed(name: str, problems: list[dict[str, Any]]) -> list[Any]:
+    """Return the values of a field in canonical problems."""
+    default = DEFAULTS.get(name)
+    values = [problem.get(name, default) for problem in problems]
+    return list(map(_tuples, values)) if list in set(map(type, values)) else values
 
 
 def _tuples(value: Any) -> Any:
