@@ -71,7 +71,7 @@ class Column(NamedTuple):
             return Column(self.values, codes)
         present, codes = np.unique(codes, return_inverse=True)
         isarray = isinstance(self.values, np.ndarray)
-        return Column(self.values[present] if isarray else [self.values[at] for at in present.tolist()], codes)  # type: ignore[call-overload]
+        return Column(self.values[present] if isarray else [self.values[at] for at in present.tolist()], codes)
 
     @classmethod
     def joined(cls, parts: Sequence["Column"]) -> "Column":
@@ -93,17 +93,17 @@ class Table:
 
     def __init__(self, columns: Mapping[str, Column], count: int) -> None:
         self.columns = dict(columns)
-        self.count = count
+        self._rows = count
         self._constant: dict[str, bool] = {}
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return tables with the same columns, one below the other, as one."""
         columns = {name: Column.joined([part.columns[name] for part in parts]) for name in parts[0].columns}
-        return cls(columns, sum(part.count for part in parts))
+        return cls(columns, sum(len(part) for part in parts))
 
     def __len__(self) -> int:
-        return self.count
+        return self._rows
 
     def column(self, name: str) -> Column:
         """Return a column."""
@@ -111,16 +111,16 @@ class Table:
 
     def constant(self, value: Any) -> Column:
         """Return a column with one value."""
-        return Column((value,), _zeros(self.count))
+        return Column((value,), _zeros(self._rows))
 
     def at(self, rows: Rows) -> Self:
         """Return some rows."""
-        count = len(range(*rows.indices(self.count))) if isinstance(rows, slice) else len(rows)
+        count = len(range(*rows.indices(self._rows))) if isinstance(rows, slice) else len(rows)
         return type(self)({name: column.at(rows) for name, column in self.columns.items()}, count)
 
     def replaced(self, **columns: Column) -> Self:
         """Return the table with other columns of these names."""
-        return type(self)(self.columns | columns, self.count)
+        return type(self)(self.columns | columns, self._rows)
 
     def row(self, read: "Reading") -> Any:
         """Return what functions of a row are given."""
@@ -136,7 +136,7 @@ class Table:
     def distinct(self, names: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         """Return the first of the rows that agree in some columns, ascending, and the index (n,) of each row's one."""
         columns = [self.column(name) for name in names if not self.is_constant(name)]
-        size, codes = 1, np.zeros(self.count, np.int64)
+        size, codes = 1, np.zeros(self._rows, np.int64)
         for values, own in columns:
             if size * len(values) >= 2**62:
                 size, codes = _ranked(size, codes)[1:]
@@ -177,7 +177,7 @@ class Table:
 
     def _formula(self, function: Callable[[Any], Any], decided: dict[str, None], dtype: Any) -> NDArray[Any] | None:
         """Return the numbers (n,) of a function; None if it decides on further columns, which are added to these."""
-        (first, codes), known, found = self.distinct(decided), len(decided), np.empty(self.count, dtype)
+        (first, codes), known, found = self.distinct(decided), len(decided), np.empty(self._rows, dtype)
         for at, rows in zip(first.tolist(), _groups(codes, len(first)), strict=True):
             read = _Arrays(self, at, decided, rows)
             try:
@@ -303,7 +303,7 @@ def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int,
     return first, len(first), rank[codes]
 
 
-def _groups(codes: NDArray[np.intp], count: int) -> Iterator[NDArray[np.intp]]:
+def _groups(codes: NDArray[np.int32], count: int) -> Iterator[NDArray[np.intp]]:
     """Yield, for each number below `count`, the indices at which `codes` has it, ascending."""
     if count == 1:
         yield np.arange(len(codes))

@@ -25,7 +25,7 @@ class ProblemRow(Problem):
         self.__dict__["read"] = read
 
     @property
-    def of_parts(self) -> tuple[tuple[str, Any], ...]:  # type: ignore[override]
+    def of_parts(self) -> tuple[tuple[str, Any], ...]:
         """The parameters of parts that differ from their defaults, as pairs."""
         read = self.__dict__["read"]
         return pairs({name: read(name) for name in read.table.fields if name not in CORE})
@@ -76,7 +76,7 @@ class Problems(Table):
     def _given(self) -> Column:
         """Return the names of the fields that differ from their defaults."""
         columns = {name: _differing(name, self._resolved(name)) for name in self.fields}
-        return Table(columns, self.count).over(
+        return Table(columns, self._rows).over(
             self.fields,
             lambda chosen, count: [frozenset(name for name in chosen if chosen[name][at]) for at in range(count)],
         )
@@ -113,7 +113,7 @@ class Problems(Table):
     def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
         """Return the text of each problem, without the fields in `but`."""
         parts = (self._part_of_text(name) for name in self.fields if name not in but)
-        texts: NDArray[np.object_] = reduce(operator.add, parts, np.full(self.count, "", object))
+        texts: NDArray[np.object_] = reduce(operator.add, parts, np.full(self._rows, "", object))
         return [f"{{{text[2:]}}}" for text in texts.tolist()]
 
     def _part_of_text(self, name: str) -> NDArray[np.object_]:

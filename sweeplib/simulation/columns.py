@@ -66,7 +66,7 @@ class Cases(Problems, Sequence[Case]):
     def __getitem__(self, at: int | slice) -> "Case | Cases":
         if isinstance(at, slice):
             return self.at(at)
-        place = range(self.count)[at]
+        place = range(self._rows)[at]
         case: Case = object.__new__(Case)
         case.__dict__.update({name: self.columns[name].value(place) for name in FIELDS}, problem=self.problem(place))
         return case
