@@ -256,37 +256,19 @@ class Numbers:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __abs__ = __pow__ = __rpow__ = __mod__ = _decides
     __floordiv__ = __rfloordiv__ = __ceil__ = __floor__ = __trunc__ = __str__ = __repr__ = __array__ = _decides
 
-    def _with(self, operation: Callable[[Any, Any], Any], one: Any, other: Any) -> "Numbers":
-        names = frozenset[str]().union(*(number.names for number in (one, other) if isinstance(number, Numbers)))
-        values = [number.values if isinstance(number, Numbers) else number for number in (one, other)]
-        if operation is np.divide and not np.all(values[1]):
-            raise _DecidesError(names)
-        with np.errstate(all="ignore"):
-            return Numbers(operation(*values), names)
 
-    def __add__(self, other: Any) -> "Numbers":
-        return self._with(np.add, self, other)
+def _computed(operation: Callable[[Any, Any], Any], *numbers: Any) -> Numbers:
+    names = frozenset[str]().union(*(number.names for number in numbers if isinstance(number, Numbers)))
+    values = [number.values if isinstance(number, Numbers) else number for number in numbers]
+    if operation is np.divide and not np.all(values[1]):
+        raise _DecidesError(names)
+    with np.errstate(all="ignore"):
+        return Numbers(operation(*values), names)
 
-    def __radd__(self, other: Any) -> "Numbers":
-        return self._with(np.add, other, self)
 
-    def __sub__(self, other: Any) -> "Numbers":
-        return self._with(np.subtract, self, other)
-
-    def __rsub__(self, other: Any) -> "Numbers":
-        return self._with(np.subtract, other, self)
-
-    def __mul__(self, other: Any) -> "Numbers":
-        return self._with(np.multiply, self, other)
-
-    def __rmul__(self, other: Any) -> "Numbers":
-        return self._with(np.multiply, other, self)
-
-    def __truediv__(self, other: Any) -> "Numbers":
-        return self._with(np.divide, self, other)
-
-    def __rtruediv__(self, other: Any) -> "Numbers":
-        return self._with(np.divide, other, self)
+for _name, _operation in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide}.items():
+    setattr(Numbers, f"__{_name}__", lambda one, other, _operation=_operation: _computed(_operation, one, other))
+    setattr(Numbers, f"__r{_name}__", lambda one, other, _operation=_operation: _computed(_operation, other, one))
 
 
 def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int, NDArray[np.int64]]:

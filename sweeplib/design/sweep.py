@@ -34,7 +34,7 @@ def replica_counts(replicas: Expression, points: Table) -> NDArray[np.int64]:
         values = _evaluated(replicas, columns, count, "seeds")
         at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
         if at is not None:
-            problem = f"not a number of seeds: {replicas} at {_where(replicas, columns, at)}"
+            problem = f"not a number of seeds: {replicas} at {_values_at(replicas, columns, at)}"
             raise InputError(problem, key="seeds", value=values[at], expected=f"a whole number from 0 to {SEEDS}")
         return [int(value) for value in values]
 
@@ -49,7 +49,7 @@ def _evaluated(expression: Expression, columns: Mapping[str, Sequence[Any]], cou
         raise
 
 
-def _where(expression: Expression, columns: Mapping[str, Sequence[Any]], at: int) -> str:
+def _values_at(expression: Expression, columns: Mapping[str, Sequence[Any]], at: int) -> str:
     return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
 
 
@@ -142,7 +142,7 @@ class Sweep:
         fields = {"dynamics": kind_of(dynamics), "recording": self.recording, "seed": seed}
         fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
         own = {name: points.constant(value) for name, value in fields.items()}
-        own |= {"clock": self._clocks(points), "options": self._options(dynamics, points)}
+        own |= {"clock": self.clocks(points), "options": self._options(dynamics, points)}
         return Cases(self.grid.problems(points).columns | own, len(points))
 
     def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
@@ -165,7 +165,7 @@ class Sweep:
 
         return points.over([f"{dynamics}.{name}" for name in names], options)
 
-    def _clocks(self, points: Table) -> Column:
+    def clocks(self, points: Table) -> Column:
         """Return the factors of the recording times at points; InputError unless they are positive."""
         clock = self.clock
         if clock is None:
@@ -175,7 +175,7 @@ class Sweep:
             values = list(map(float, _evaluated(clock, columns, count, "times.scale")))
             at = next((at for at, value in enumerate(values) if value <= 0), None)
             if at is not None:
-                problem = f"the clock is not positive: {clock} at {_where(clock, columns, at)}"
+                problem = f"the clock is not positive: {clock} at {_values_at(clock, columns, at)}"
                 raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
             return values
 

@@ -199,7 +199,7 @@ class Case:
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
 
     def identity(self) -> bytes:
-        """16 bytes that are equal for two cases exactly if they have the same results (see `Identities`)."""
+        """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
         from sweeplib.simulation.columns import Cases
 
         return bytes(Cases.of([self]).identities().tobytes())
@@ -217,69 +217,50 @@ CHECKS = (
 """What is checked of a case, but for its steps and its schedule; each reads few fields."""
 
 
-class Identities:
-    """Computes the identities of cases that differ only in problem, clock and seed.
+def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
+    """The digest of what a case shares with others of its problem's names, and the fields that are not read.
 
     An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
     the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
-    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases.
+    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Fields
+    without a default may be unread; others have their default if they are not read.
     """
-
-    def __init__(
-        self,
-        dynamics: str,
-        recording: Recording,
-        options: tuple[tuple[str, Any], ...],
-        root_seed: int,
-        pair_by: tuple[str, ...] | None,
-    ) -> None:
-        kind = DYNAMICS[dynamics]
-        self._kind = kind
-        self._observed = frozenset().union(*(OBSERVABLES[name].acts_on for name in recording.observables))
-        given = {"options": options, "root_seed": root_seed, "pair_by": pair_by}
-        self._case: dict[str, Any] = {"dynamics": dynamics, "seed": 0, "recording": recording, **given}
-        self._values = {
-            "dynamics": dynamics,
-            "options": numerical_options(dynamics, options).model_dump(),
-            "recording": asdict(recording),
-            "root_seed": root_seed,
-            "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and kind.stochastic else None,
-        }
-        self._shared: dict[tuple[str, ...], tuple[bytes, frozenset[str]]] = {}
-
-    def shared(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
-        """The digest of what the cases of a problem's names share, and the fields that are not read."""
-        names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
-        return self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
-
-    def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
-        """The digest and the unread fields of cases with the problem's activations, target, start and data law.
-
-        The digest covers the code, the defaults of the fields that are read, and the names of the recorded variables.
-        Unread fields are those without a default; other fields have their default if they are not read.
-        """
-        case = Case(problem, **self._case)
-        reads = self._observed | self._kind.reads_of(problem, case.numerical_options())
-        values = self._values | {
+    problem = case.problem
+    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
+    values, known = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
+    if names not in known:
+        reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
+        reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.observables))
+        of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.observables),
             "variables": {name: variable.dims for name, variable in recorded_variables(case).items()},
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
-        digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
-        return digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
+        text = json.dumps(values | of_names, sort_keys=True)
+        digest = hashlib.blake2b(text.encode(), digest_size=32).digest()
+        known[names] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
+    return known[names]
 
 
 @lru_cache(maxsize=64)
-def identities(
+def shared_values(
     dynamics: str,
     recording: Recording,
     options: tuple[tuple[str, Any], ...],
     root_seed: int,
     pair_by: tuple[str, ...] | None,
-) -> Identities:
-    """The `Identities` of cases that have these in common."""
-    return Identities(dynamics, recording, options, root_seed, pair_by)
+) -> tuple[dict[str, Any], dict[tuple[str, ...], tuple[bytes, frozenset[str]]]]:
+    """What the digests of cases with these in common contain, and the known ones by the names of their problems."""
+    stochastic = DYNAMICS[dynamics].stochastic
+    values = {
+        "dynamics": dynamics,
+        "options": numerical_options(dynamics, options).model_dump(),
+        "recording": asdict(recording),
+        "root_seed": root_seed,
+        "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and stochastic else None,
+    }
+    return values, {}
 
 
 def needs_teacher(observable: Observable, view: type[View]) -> bool:

@@ -14,7 +14,7 @@ from sweeplib.problem import CORE, Problem
 from sweeplib.problem.columns import ProblemRow, Problems
 from sweeplib.problem.parameters import RESERVED
 from sweeplib.problem.problem import differs
-from sweeplib.simulation.cases import CHECKS, Case, identities
+from sweeplib.simulation.cases import CHECKS, Case, shared_digest
 from sweeplib.table import Column, Reading
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
@@ -92,7 +92,7 @@ class Cases(Problems, Sequence[Case]):
 
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""
-        shared, ends = self.each(_shared), self.over(("student_start", "clock"), _ends).array(object)
+        shared, ends = self.each(shared_digest), self.over(("student_start", "clock"), _ends).array(object)
         unread_by_any = {unread for _, unread in shared.values}
         texts = {unread: (np.array(self.each_text(unread), object) + ends).tolist() for unread in unread_by_any}
         pairs, blake2b = shared.items(), hashlib.blake2b
@@ -157,12 +157,6 @@ def _identities(pairs: Iterable[tuple[bytes, bytes]]) -> np.ndarray:
 
 def _seed_bytes(seeds: NDArray[np.int64]) -> list[bytes]:
     return seeds.astype("<u4").view("V4").tolist()
-
-
-def _shared(case: Case) -> tuple[bytes, frozenset[str]]:
-    """Return the digest of what a case shares with others of its problem's names, and the fields that are not read."""
-    shared = identities(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
-    return shared.shared(case.problem)
 
 
 def _step(case: Case) -> float:

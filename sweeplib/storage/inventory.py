@@ -48,16 +48,14 @@ class Inventory:
         flat = self.flat[places]
         if name == "dynamics":
             return np.full(len(flat), self.dynamics, object)
-        grid = self.sweep.grid
-        index = dict(zip((*grid.dims, "seed"), np.unravel_index(flat, self.sweep.shape), strict=True))
-        if name == "seed":
-            return np.array(self.sweep.seeds, object)[index["seed"]]
-        sizes = dict(zip(grid.dims, grid.shape, strict=True))
-        values = np.empty(len(grid.values_of(name)), object)
-        values[:] = list(grid.values_of(name))
-        dims = grid.dims_of(name)
-        at = tuple(index[dim] for dim in dims)
-        return values.reshape([sizes[dim] for dim in dims])[at] if dims else np.repeat(values, len(flat))
+        *index, seed = np.unravel_index(flat, self.sweep.shape)
+        points = np.array(index, np.int64).reshape(-1, len(flat)).T
+        column = (
+            Column(self.sweep.seeds, seed) if name == "seed" else self.sweep.grid.table(points, (name,)).column(name)
+        )
+        found = np.empty(len(flat), object)
+        found[:] = column.items()
+        return found
 
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""
