@@ -225,7 +225,7 @@ COMMON = {"gamma": 0.1, "k": 1, "d": 50, "Delta": 0.5}
 def test_the_driver_takes_nothing_from_a_case_but_what_its_identity_holds(
     problem: Problem, pair_by: tuple[str, ...] | None
 ) -> None:
-    """A row has the text of the problem, the clock, the seed and what its layout shares: an identity is made from it."""
+    """A row has the text of the problem, clock, seed and what its layout shares: identities are made from these."""
     recording = Recording((0.0, 1.0), (0.01,), ("risk", "test_error"))
     cases = Cases.of([Case(problem, "sgd_chain", seed, recording, 0.5, pair_by=pair_by) for seed in range(3)])
     whole, held = run_cases(cases), cases_of(shared_fields(cases[0]), index_of(cases))
