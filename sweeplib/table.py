@@ -14,6 +14,7 @@ that its values have the bits of those one by one; where it decides on a column,
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -105,6 +106,11 @@ class Table:
     def __len__(self) -> int:
         return self._rows
 
+    @classmethod
+    def of_one_value(cls, values: Mapping[str, Any], count: int) -> Self:
+        """Return a table of columns with one value each."""
+        return cls({name: Column((value,), _zeros(count)) for name, value in values.items()}, count)
+
     def column(self, name: str) -> Column:
         """Return a column."""
         return self.columns[name]
@@ -136,6 +142,8 @@ class Table:
     def distinct(self, names: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
         """Return the first of the rows that agree in some columns, ascending, and the index (n,) of each row's one."""
         columns = [self.column(name) for name in names if not self.is_constant(name)]
+        if not columns:
+            return np.arange(min(1, self._rows)), _zeros(self._rows)
         size, codes = 1, np.zeros(self._rows, np.int64)
         for values, own in columns:
             if size * len(values) >= 2**62:
@@ -299,6 +307,7 @@ def _values(items: Iterable[Any]) -> Sequence[Any] | NDArray[np.float64]:
     return np.array(items) if set(map(type, items)) == {float} else items
 
 
+@lru_cache(maxsize=64)
 def _zeros(count: int) -> NDArray[np.int32]:
     """Return the codes of a column with one value; they take no memory."""
     return np.broadcast_to(np.int32(0), count)

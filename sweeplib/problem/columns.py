@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS
-from sweeplib.problem.problem import CHECKS, RESOLVED, Problem, in_order, pairs
+from sweeplib.problem.problem import CHECKS, RESOLVED, Problem, differs, in_order, pairs
 from sweeplib.table import Column, Reading, Table
 
 FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned")
@@ -113,12 +113,17 @@ class Problems(Table):
     def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
         """Return the text of each problem, without the fields in `but`."""
         parts = (self._part_of_text(name) for name in self.fields if name not in but)
-        texts: NDArray[np.object_] = reduce(operator.add, parts, np.full(self._rows, "", object))
+        texts: str | NDArray[np.object_] = reduce(operator.add, parts, "")
+        if isinstance(texts, str):
+            return [f"{{{texts[2:]}}}"] * self._rows
         return [f"{{{text[2:]}}}" for text in texts.tolist()]
 
-    def _part_of_text(self, name: str) -> NDArray[np.object_]:
-        """Return a field in the texts of the rows: nothing for its default."""
+    def _part_of_text(self, name: str) -> str | NDArray[np.object_]:
+        """Return a field in the texts of the rows: nothing for its default; one text if it is the same in all."""
         column = self._resolved(name)
+        if len(column.values) == 1:
+            value = column.listed()[0]
+            return f', "{name}": {json.dumps(value)}' if differs(name, value) else ""
         write, key = repr if isinstance(column.values, np.ndarray) else json.dumps, f', "{name}": '
         parts = np.array([key + write(value) for value in column.listed()], object)[column.codes]
         return parts if name not in DEFAULTS else np.where(_differing(name, column).array(bool), parts, "")

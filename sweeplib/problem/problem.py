@@ -149,8 +149,10 @@ class Problem(Core):
 
     @cached_property
     def _canonical(self) -> dict[str, Any]:
-        resolved = {name: self.resolved(name) for name in in_order([*CORE, *dict(self.of_parts)])}
-        return {name: value for name, value in resolved.items() if differs(name, value)}
+        others = dict(self.of_parts)
+        names = in_order([*CORE, *others]) if others else IN_ORDER
+        given = [name for name in names if differs(name, getattr(self, name))]
+        return {name: value for name in given if differs(name, value := self.resolved(name))}
 
     def resolved(self, name: str) -> Any:
         """The value of a field; its default in place of another one that means the same."""
@@ -226,6 +228,9 @@ def differs(name: str, value: Any) -> bool:
 def in_order(names: Iterable[str]) -> list[str]:
     """The names of fields in the order of a problem's text: Δ is first."""
     return sorted(names, key=lambda name: (name != "Delta", name))
+
+
+IN_ORDER = in_order(CORE)
 
 
 def _checked(name: str, value: Any) -> Any:

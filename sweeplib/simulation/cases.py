@@ -202,7 +202,7 @@ class Case:
         """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
         from sweeplib.simulation.columns import Cases
 
-        return bytes(Cases.of([self]).identities().tobytes())
+        return bytes(Cases.with_seeds(self, [self.seed]).identities().tobytes())
 
 
 CHECKS = (

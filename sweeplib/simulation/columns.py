@@ -56,8 +56,10 @@ class Cases(Problems, Sequence[Case]):
     @classmethod
     def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
         """Return copies of a case with these seeds."""
-        count = len(seeds)
-        return cls.of([case]).at(np.zeros(count, np.intp)).replaced(seed=Column(list(seeds), np.arange(count)))
+        fields = {name: getattr(case.problem, name) for name in (*CORE, *dict(case.problem.of_parts))}
+        fields = {name: value for name, value in fields.items() if differs(name, value)}
+        whole = cls.of_one_value(fields | {name: getattr(case, name) for name in FIELDS}, len(seeds))
+        return whole.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
 
     @overload
     def __getitem__(self, at: int) -> Case: ...
@@ -137,8 +139,6 @@ def _fields_of(problems: Sequence[Problem]) -> dict[str, Column]:
 def _column(items: Sequence[Any]) -> Column:
     """Return objects, many of which may be the same one, as a column."""
     objects = {id(item): item for item in items}
-    if len(objects) == 1:
-        return Column((items[0],), np.zeros(len(items), np.intp))
     places = {key: place for place, key in enumerate(objects)}
     values, codes = Column.of(objects.values())
     return Column(values, codes[[places[id(item)] for item in items]])

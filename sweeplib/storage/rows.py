@@ -51,8 +51,7 @@ def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
     columns |= {name: Column.of(index[name].tolist()) for name in ("seed", "clock")}
     given = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
     given["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    constants = Cases(columns, count)
-    return constants.replaced(**{name: constants.constant(value) for name, value in given.items()})
+    return Cases.of_one_value(given, count).replaced(**columns)
 
 
 def _fields(problems: list[dict[str, Any]]) -> dict[str, Column]:
