@@ -25,6 +25,11 @@ class ProblemRow(Problem):
         self.__dict__["read"] = read
 
     @property
+    def __class__(self) -> type[Problem]:
+        """The class that `dataclasses.replace` makes."""
+        return Problem
+
+    @property
     def of_parts(self) -> tuple[tuple[str, Any], ...]:
         """The parameters of parts that differ from their defaults, as pairs."""
         read = self.__dict__["read"]

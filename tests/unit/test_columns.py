@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Cases, Recording, case_steps, case_work
+from sweeplib.simulation import Case, Cases, Recording, case_memory, case_steps, case_work
 from sweeplib.simulation.driver import replicas_of, samples_key
 from sweeplib.storage.rows import cases_of, index_of, shared_fields
 
@@ -100,6 +101,18 @@ def test_numbers(name: str) -> None:
     cases = some_cases()
     found = as_columns(cases).numbers(FUNCTIONS[name])
     assert found.tolist() == [FUNCTIONS[name](case) for case in cases]
+
+
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_every_dynamics_gives_for_columns_what_it_gives_for_each_case(dynamics: str) -> None:
+    """Also where its functions make other problems from the given one."""
+    varied: list[dict[str, Any]] = [{}, {"gamma": 0.3}, {"d": 41}, {"p": 3}, {"second_layer_rate": 0.2}, {"Delta": 0.0}]
+    problems = [Problem(**{"gamma": 0.1, "Delta": 0.5, "activation": "erf", **SHARED, **other}) for other in varied]
+    cases = [Case(problem, dynamics, 3, RECORDING) for problem in problems]
+    columns = as_columns(cases)
+    for number in (case_work, case_memory, case_steps):
+        assert columns.numbers(number).tolist() == [number(case) for case in cases]
+    assert columns.shapes().items() == [case.shape for case in cases]
 
 
 def test_a_function_is_called_once_for_what_it_reads() -> None:
