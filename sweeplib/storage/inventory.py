@@ -104,9 +104,8 @@ class Inventory:
 
     def _point(self, places: slice | np.ndarray) -> np.ndarray:
         """Return the points of the cases at some places."""
-        count = len(self.sweep.seeds)
-        found: np.ndarray = np.searchsorted(self._points.flat // count, self.flat[places] // count)
-        return found
+        after: np.ndarray = np.searchsorted(self._points.flat, self.flat[places], side="right")
+        return after - 1
 
     def cases(self, places: slice | np.ndarray) -> Cases:
         """Return the cases at some places."""
@@ -123,8 +122,7 @@ class Inventory:
         places = places[first_places(self.ids[places])]
         if not len(places):
             return {}
-        some, point = np.unique(self._point(places), return_inverse=True)
-        points = self._points.cases.at(some)
+        point, points = self._point(places), self._points.cases
         work, (shapes, shape) = points.numbers(case_work), points.shapes()
         numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
         kind = (np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_classes(work))[point]
