@@ -24,8 +24,8 @@ class ProblemRow(Problem):
     def __init__(self, read: Reading) -> None:
         self.__dict__["read"] = read
 
-    @property
-    def __class__(self) -> type[Problem]:
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Problem]:  # type: ignore[override]
         """The class that `dataclasses.replace` makes."""
         return Problem
 
