@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.problem.base_parameters import CORE
-from sweeplib.problem.parameters import DEFAULTS, PARAMETERS
-from sweeplib.problem.problem import CHECKS, RESOLVED, Problem, differs, in_order, pairs
+from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
+from sweeplib.problem.problem import RESOLVED, Problem, differs, in_order, pairs
 from sweeplib.table import Column, Reading, Table
 
 FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned")
@@ -46,6 +46,7 @@ def _read(name: str) -> Any:
 
 for _name in (*CORE, *FOLLOWING, "given"):
     setattr(ProblemRow, _name, _read(_name))
+RESERVED.add("read")
 
 
 class Problems(Table):
@@ -93,11 +94,6 @@ class Problems(Table):
     def row(self, read: Reading) -> Any:
         """Return a problem that reads the columns."""
         return ProblemRow(read)
-
-    def check_problems(self) -> None:
-        """Raise InputError, with the row, for a problem whose fields are not consistent, as `Problem.check` does."""
-        for check in CHECKS:
-            self.each(check, ProblemRow)
 
     def problem(self, at: int) -> Problem:
         """Return the problem of a row."""
