@@ -2,7 +2,7 @@
 
 import json
 import operator
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any, ClassVar
 
@@ -128,6 +128,14 @@ class Problems(Table):
         write, key = repr if isinstance(column.values, np.ndarray) else json.dumps, f', "{name}": '
         parts = np.array([key + write(value) for value in column.listed()], object)[column.codes]
         return parts if name not in DEFAULTS else np.where(_differing(name, column).array(bool), parts, "")
+
+
+def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) -> dict[str, Column]:
+    """Return the columns of rows that have the problems at some places of others, given by their `differing` fields."""
+    names = set[str]().union(*problems)
+    given = {name: [problem.get(name, DEFAULTS.get(name)) for problem in problems] for name in names}
+    columns = {name: Column.of(values) for name, values in given.items()}
+    return {name: Column(column.values, column.codes[place]) for name, column in columns.items()}
 
 
 def _differing(name: str, column: Column) -> Column:

@@ -149,10 +149,13 @@ class Problem(Core):
 
     @cached_property
     def _canonical(self) -> dict[str, Any]:
+        return {name: value for name in self.differing() if differs(name, value := self.resolved(name))}
+
+    def differing(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as they are given."""
         others = dict(self.of_parts)
         names = in_order([*CORE, *others]) if others else IN_ORDER
-        given = [name for name in names if differs(name, getattr(self, name))]
-        return {name: value for name in given if differs(name, value := self.resolved(name))}
+        return {name: value for name in names if differs(name, value := getattr(self, name))}
 
     def resolved(self, name: str) -> Any:
         """The value of a field; its default in place of another one that means the same."""

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.problem import CORE, Problem
-from sweeplib.problem.columns import ProblemRow, Problems
+from sweeplib.problem.columns import ProblemRow, Problems, columns_of
 from sweeplib.problem.parameters import RESERVED
-from sweeplib.problem.problem import differs
 from sweeplib.simulation.cases import CHECKS, Case, shared_digest
 from sweeplib.table import Column, Reading
 
@@ -49,16 +47,15 @@ class Cases(Problems, Sequence[Case]):
             return cases
         problems = list({id(case.problem): case.problem for case in cases}.values())
         places = {id(problem): place for place, problem in enumerate(problems)}
-        place = np.array([places[id(case.problem)] for case in cases], np.intp)
-        columns = {name: column._replace(codes=column.codes[place]) for name, column in _fields_of(problems).items()}
+        place = np.array([places[id(case.problem)] for case in cases], np.int32)
+        columns = columns_of([problem.differing() for problem in problems], place)
         return cls(columns | {name: _column([getattr(case, name) for case in cases]) for name in FIELDS}, len(cases))
 
     @classmethod
     def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
         """Return copies of a case with these seeds."""
-        fields = {name: getattr(case.problem, name) for name in (*CORE, *dict(case.problem.of_parts))}
-        fields = {name: value for name, value in fields.items() if differs(name, value)}
-        whole = cls.of_one_value(fields | {name: getattr(case, name) for name in FIELDS}, len(seeds))
+        own = {name: getattr(case, name) for name in FIELDS}
+        whole = cls.of_one_value(case.problem.differing() | own, len(seeds))
         return whole.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
 
     @overload
@@ -127,13 +124,6 @@ class Cases(Problems, Sequence[Case]):
         some = self.at(np.flatnonzero(suspect))
         for at in some.distinct(some.columns.keys() - {"seed"})[0].tolist():
             some[at].check()
-
-
-def _fields_of(problems: Sequence[Problem]) -> dict[str, Column]:
-    """Return the columns of the fields of problems of which one has another value than the default."""
-    names = dict.fromkeys(name for problem in problems for name in (*CORE, *dict(problem.of_parts)))
-    columns = {name: [getattr(problem, name) for problem in problems] for name in names}
-    return {name: _column(items) for name, items in columns.items() if any(differs(name, item) for item in items)}
 
 
 def _column(items: Sequence[Any]) -> Column:

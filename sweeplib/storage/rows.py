@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DEFAULTS
+from sweeplib.problem.columns import columns_of
 from sweeplib.simulation import Case, Cases, Recording
 from sweeplib.table import Column
 
@@ -41,30 +41,16 @@ def recording_of(shared: dict[str, Any]) -> Recording | None:
 
 def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
     """Return the cases of a layout from `shared_fields` and the columns of its index."""
-    count, texts = len(index["seed"]), index["problem"].tolist()
+    texts = index["problem"].tolist()
     places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    place = np.array([places[text] for text in texts], np.intp)
-    columns = {
-        name: Column(values, codes[place])
-        for name, (values, codes) in _fields(json.loads(f"[{','.join(places)}]")).items()
-    }
+    problems = json.loads(written := f"[{','.join(places)}]")
+    if "[" in written[1:]:
+        problems = [{name: _tuples(value) for name, value in problem.items()} for problem in problems]
+    columns = columns_of(problems, np.array([places[text] for text in texts], np.int32))
     columns |= {name: Column.of(index[name].tolist()) for name in ("seed", "clock")}
     given = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
     given["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    return Cases.of_one_value(given, count).replaced(**columns)
-
-
-def _fields(problems: list[dict[str, Any]]) -> dict[str, Column]:
-    """Return the fields of canonical problems as columns."""
-    names = set().union(*problems)
-    return {name: Column.of(_listed(name, problems)) for name in names}
-
-
-def _listed(name: str, problems: list[dict[str, Any]]) -> list[Any]:
-    """Return the values of a field in canonical problems."""
-    default = DEFAULTS.get(name)
-    values = [problem.get(name, default) for problem in problems]
-    return list(map(_tuples, values)) if list in set(map(type, values)) else values
+    return Cases.of_one_value(given, len(texts)).replaced(**columns)
 
 
 def _tuples(value: Any) -> Any:
