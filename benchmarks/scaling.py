@@ -18,7 +18,6 @@ from sweeplib.design.sweep import Sweep
 from sweeplib.execution.plan import write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation.driver import run_cases
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 SEEDS = 896
@@ -73,7 +72,7 @@ def computed(folder: str, share: int, of: int) -> None:
     layouts = (layout for store in stores for layout in store.layouts.values())
     blocks = [(layout, number) for layout in layouts for number in range(layout.n_blocks)]
     for layout, number in blocks[share::of]:
-        cases = cases_of(layout.shared, layout.rows(layout.block(number)))
+        cases = layout.cases(layout.block(number))
         shapes, places = cases.shapes()
         for shape in range(len(shapes)):
             run_cases(cases.at(np.flatnonzero(places == shape)))

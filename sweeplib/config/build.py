@@ -23,12 +23,12 @@ from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.fields import options_of
-from sweeplib.design.grid import Grid, Point
+from sweeplib.design.grid import Grid
 from sweeplib.design.sweep import Run, Sweep, replica_counts
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language import Expression, FormulaWithNames
-from sweeplib.problem import FORMULA_FIELDS, PARAMETERS
+from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
@@ -108,7 +108,7 @@ def _paths_at(key: str) -> Iterator[None]:
 def _most_replicas(replicas: Expression, grid: Grid) -> int:
     """Return the largest number of replicas of a point."""
     _refuse_unknown(replicas, grid, "seeds")
-    return max(int(replica_counts(replicas, *columns).max()) for columns in grid.evaluated(replicas))
+    return max(int(replica_counts(replicas, points).max()) for points in grid.evaluated(replicas.names))
 
 
 def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
@@ -266,7 +266,7 @@ def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]
     when = _expression(section.when, f"dynamics.{name}.when") if section.when is not None else None
     if when is not None:
         _refuse_unknown(when, grid, f"dynamics.{name}.when")
-        if next(grid.probed(axes, when), None) is None:
+        if not len(grid.probed(axes, when)):
             _refuse_never(when, f"dynamics.{name}.when", grid.size_where(axes))
     return Run(name, where, options, when)
 
@@ -320,14 +320,14 @@ def _at_key(key: str) -> Iterator[None]:
 def _check_points(sweep: Sweep, name: str) -> None:
     """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
     pairs = set()
-    for point, case in sweep.probed(name):
+    for case in sweep.probed(name):
         pairs.add((case.problem.activation, case.problem.teacher, case.problem.target))
         refuse_more("pairs of activations", len(pairs), PAIRS, key="grid", instead="several sweeps")
         try:
             _refuse_bytes(case)
             case.check()
         except InputError as error:
-            raise _at_point(error, name, point) from None
+            raise _at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
     for taken in (*recorded, *sorted(dims), *ATTRIBUTES):
@@ -344,9 +344,9 @@ def _refuse_bytes(case: Case) -> None:
     refuse_more("bytes a case", case_bytes(case), CASE_BYTES, key="times", instead=instead)
 
 
-def _at_point(error: InputError, name: str, point: Point) -> InputError:
+def _at_point(error: InputError, name: str, problem: Problem) -> InputError:
     shown = ("gamma", "p", "k", "d", "Delta", "activation")
-    error.problem += " at " + ", ".join(f"{field}={getattr(point.problem, field)}" for field in shown)
+    error.problem += " at " + ", ".join(f"{field}={getattr(problem, field)}" for field in shown)
     error.key = f"dynamics.{name}"
     return error
 

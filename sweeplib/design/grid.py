@@ -5,9 +5,9 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,13 @@ from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
-from sweeplib.problem import PARAMETERS, Problem
-from sweeplib.problem.columns import COLUMNS, Kinds, Problems
+from sweeplib.problem import PARAMETERS
+from sweeplib.problem.columns import ProblemRow, Problems
+from sweeplib.problem.problem import CHECKS
+from sweeplib.table import Column, Table
 from sweeplib.views import VIEW_DIMS
 
-__all__ = ["Axis", "Grid", "Point"]
+__all__ = ["Axis", "Grid"]
 
 FIRST_DIMS = ("gamma", "p", "d", "Delta")
 REQUIRED = ("gamma", "p", "k", "d", "Delta", "activation")
@@ -43,30 +45,6 @@ SHAPE_GROUP = re.compile(r"p\d+_k\d+")
 """The names of the groups of a dataset that hold the overlap matrices of one pair of widths (p, k)."""
 
 Where = Mapping[str, Iterable[Any]]
-
-
-@dataclass(frozen=True)
-class Point:
-    """One point of a grid: its index along each dimension, its problem, and the values of all names."""
-
-    index: tuple[int, ...]
-    problem: Problem
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Some points of a grid: their indices (points, dims), the columns of the values of all names, their problems."""
-
-    places: np.ndarray
-    columns: Mapping[str, list[Any]]
-    problems: Problems
-
-    def points(self) -> Iterator[Point]:
-        """Yield the points one by one."""
-        rows = zip(*self.columns.values(), strict=True)
-        for index, problem, row in zip(self.places.tolist(), self.problems, rows, strict=True):
-            yield Point(tuple(index), problem, dict(zip(self.columns, row, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -124,14 +102,16 @@ class Grid:
 
     def values_of(self, name: str) -> tuple[Any, ...]:
         """Return the values of `name` over `dims_of(name)`, in C order."""
-        positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
-        return tuple(value for places in some_places(positions) for value in self._columns(places, (name,))[name])
+        return tuple(self._over_dims(name).items())
 
     def array_of(self, name: str) -> np.ndarray:
         """Return `values_of(name)` as an array over `dims_of(name)`."""
-        positions = [range(len(axis)) if axis.name in self.dims_of(name) else (0,) for axis in self.axes]
-        parts = [np.array(self._columns(places, (name,))[name]) for places in some_places(positions)]
-        return np.concatenate(parts).reshape([len(axis) for axis in self.axes if axis.name in self.dims_of(name)])
+        values, codes = self._over_dims(name)
+        return np.array(values)[codes].reshape([len(axis) for axis in self.axes if axis.name in self.dims_of(name)])
+
+    def _over_dims(self, name: str) -> Column:
+        """Return the values of `name` over `dims_of(name)`, in C order, as a column."""
+        return Column.joined([table.column(name) for table in self.evaluated((name,))])
 
     def origin(self, name: str) -> str:
         """Return the key of the config that gives `name` its value."""
@@ -144,22 +124,25 @@ class Grid:
         """Return the key of the config that gives a value to a name that is no axis."""
         return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
 
-    def points(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
-        """Yield the points in C order of `dims`, with the names in `where` at one of the values given for them.
+    def points(self, where: Where | None = None, when: Expression | None = None) -> tuple[np.ndarray, Table]:
+        """Return the points in C order of `dims`, with the names in `where` at one of the values given for them.
 
-        If `when` is given, only the points at which this expression is true.
+        If `when` is given, only the points at which this expression is true. Returned are their indices (points, dims)
+        and the columns of all names, of valid problems.
         """
-        for batch in self.batches(where, when):
-            yield from batch.points()
+        places, tables = zip(*self.batches(where, when), strict=True)
+        return np.concatenate(places), self._checked(Table.joined(tables))
 
-    def batches(self, where: Where | None = None, when: Expression | None = None) -> Iterator["Batch"]:
-        """Yield the same points as `points`, some thousands at a time, as columns."""
-        kinds = Kinds()
+    def batches(
+        self, where: Where | None = None, when: Expression | None = None, names: Iterable[str] | None = None
+    ) -> Iterator[tuple[np.ndarray, Table]]:
+        """Yield the indices of the same points, some thousands at a time, and the columns of some names, or of all."""
         for places in some_places(self.positions(where)):
-            yield self._batch(self._where_true(when, places), kinds)
+            some = self._where_true(when, places)
+            yield some, self.table(some, self.names if names is None else names)
 
-    def probed(self, where: Where | None = None, when: Expression | None = None) -> Iterator[Point]:
-        """Yield the points as `points` does, or, of many, the corners and some more before `when` is evaluated.
+    def probed(self, where: Where | None = None, when: Expression | None = None) -> Table:
+        """Return the points that `points` does, or, of many, the corners and some more before `when` is evaluated.
 
         At least one point, if `when` is true at one of those evaluated: all, or of many `ASKED`, evenly spread.
         """
@@ -168,7 +151,7 @@ class Grid:
         found = self._where_true(when, at_positions(positions, probe_places(lengths, self._most_probes)))
         if not len(found) and when is not None:
             found = self._first_true(when, positions)
-        return self._batch(found, Kinds()).points()
+        return self._checked(self.table(found, self.names))
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
         """Return the indices along each axis that `where` selects, ascending; InputError if it selects none."""
@@ -196,12 +179,12 @@ class Grid:
         others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
         return others * sum(len(self._where_true(when, places)) for places in some_places(asked))
 
-    def evaluated(self, expression: Expression) -> Iterator[tuple[dict[str, list[Any]], int]]:
-        """Yield the columns of the names of an expression, and their length, at all combinations of their values."""
-        dims = {dim for name in expression.names for dim in self.dims_of(name)}
-        positions = [range(len(axis)) if axis.name in dims else (0,) for axis in self.axes]
-        for places in some_places(positions):
-            yield self._columns(places, expression.names), len(places)
+    def evaluated(self, names: Iterable[str]) -> Iterator[Table]:
+        """Yield the columns of some names, thousands of rows at a time, at all combinations of their values."""
+        names = list(names)
+        dims = {dim for name in names for dim in self.dims_of(name)}
+        for places in some_places([range(len(axis)) if axis.name in dims else (0,) for axis in self.axes]):
+            yield self.table(places, names)
 
     def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the indices (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
@@ -219,6 +202,11 @@ class Grid:
             if len(found):
                 return found[:1]
         return np.empty((0, len(lengths)), np.int64)
+
+    @cached_property
+    def _values(self) -> dict[str, Column]:
+        """The values of the names of axes along these."""
+        return {name: Column.of(axis.column(name)) for axis in self.axes for name in axis.names}
 
     @cached_property
     def _most_probes(self) -> int:
@@ -239,25 +227,20 @@ class Grid:
         """Return the points at which `when` is true."""
         if when is None:
             return places
-        true = when.evaluated(self._columns(places, when.names), len(places))
-        return places[np.array(true, bool)]
+        return places[self.table(places, when.names).over(when.names, when.evaluated).array(bool)]
 
-    def _batch(self, places: np.ndarray, kinds: Kinds) -> Batch:
-        columns = self._columns(places, self.names)
-        return Batch(places, columns, self._problems(columns, len(places), kinds))
-
-    def _columns(self, places: np.ndarray, names: Iterable[str]) -> dict[str, list[Any]]:
-        """Return the values of these names, and of those they are derived from, at the indices (points, dims)."""
-        needed, count = self._needed(names), len(places)
-        columns = {name: [value] * count for name, value in self.fixed.items() if name in needed}
-        for axis, along in zip(self.axes, places.T.tolist(), strict=True):
-            for name in filter(needed.__contains__, axis.names):
-                values = axis.column(name)
-                columns[name] = [values[place] for place in along]
+    def table(self, places: np.ndarray, names: Iterable[str]) -> Table:
+        """Return the columns of these names, and of those they are derived from, at the indices (points, dims)."""
+        needed = self._needed(names)
+        table = Table({}, len(places))
+        table.columns |= {name: table.constant(value) for name, value in self.fixed.items() if name in needed}
+        for axis, along in zip(self.axes, places.T.astype(np.int32), strict=True):
+            values = {name: self._values[name] for name in axis.names if name in needed}
+            table.columns |= {name: Column(own.values, own.codes[along]) for name, own in values.items()}
         for name, expression in self.derived.items():
             if name in needed:
-                columns[name] = self._derived_column(name, expression, columns, count)
-        return columns
+                table.columns[name] = table.over(sorted(expression.names), self._derivation(name, expression))
+        return table
 
     def _needed(self, names: Iterable[str]) -> set[str]:
         """Return the names and all names from which they are derived."""
@@ -269,15 +252,20 @@ class Grid:
                 found.extend(self.derived[name].names if name in self.derived else ())
         return needed
 
-    def _derived_column(
-        self, name: str, expression: Expression | FormulaWithNames, columns: Mapping[str, list[Any]], count: int
-    ) -> list[Any]:
-        try:
-            return list(field_values(name, expression.evaluated(columns, count)))
-        except InputError:
-            for at in range(count):
-                self._refuse_derived(name, expression, {used: columns[used][at] for used in sorted(expression.names)})
-            raise
+    def _derivation(
+        self, name: str, expression: Expression | FormulaWithNames
+    ) -> Callable[[dict[str, list[Any]], int], Sequence[Any]]:
+        """Return the function of columns that derives a name; InputError for a value that is not valid for it."""
+
+        def derived(columns: dict[str, list[Any]], count: int) -> Sequence[Any]:
+            try:
+                return field_values(name, expression.evaluated(columns, count))
+            except InputError:
+                for at in range(count):
+                    self._refuse_derived(name, expression, {used: column[at] for used, column in columns.items()})
+                raise
+
+        return derived
 
     def _refuse_derived(self, name: str, expression: Expression | FormulaWithNames, where: Mapping[str, Any]) -> None:
         """Raise InputError if the value derived from these is not valid for the name."""
@@ -295,23 +283,25 @@ class Grid:
         except InputError as error:
             raise error.within(prefix="problem") from None
 
-    def _problems(self, columns: Mapping[str, list[Any]], count: int, kinds: Kinds) -> Problems:
-        """Return the problems of some points, whose values have been checked one by one."""
-        fixed = {name: value for name, value in self.fixed.items() if name in PARAMETERS}
-        names = [name for name in columns if name in PARAMETERS and name not in fixed]
+    def problems(self, points: Table) -> Problems:
+        """Return the problems of points."""
+        fields = {name: column for name, column in points.columns.items() if name in PARAMETERS}
+        return Problems(fields, len(points))
 
-        def made(at: int) -> Problem:
-            return self._problem(fixed | {name: columns[name][at] for name in names}, columns, at)
+    def _checked(self, points: Table) -> Table:
+        """Return points, whose values have been checked one by one; InputError for one that is no valid problem."""
+        problems = self.problems(points)
+        for check in CHECKS:
+            problems.each(partial(self._check, check, points), ProblemRow)
+        return points
 
-        others = {name: columns[name] for name in names if name not in COLUMNS}
-        gamma, Delta = (np.array(columns[name], float) for name in ("gamma", "Delta"))
-        return Problems(kinds.examples, kinds.numbers(others, count, made), gamma, Delta)
-
-    def _problem(self, values: Mapping[str, Any], columns: Mapping[str, list[Any]], at: int) -> Problem:
+    def _check(self, check: Callable[[Any], None], points: Table, row: ProblemRow) -> None:
+        """Check a problem; InputError with the point and the key of the config."""
         try:
-            return Problem.of_valid(values)
+            check(row)
         except InputError as error:
-            error.problem += _at({name: column[at] for name, column in columns.items() if name not in self.fixed})
+            varying = (name for name in points.columns if name not in self.fixed)
+            error.problem += _at({name: points.column(name).value(row.read.row) for name in varying})
             error.key = self.origin(error.key) if error.key else None
             raise
 
@@ -321,9 +311,8 @@ class Grid:
             along.setdefault(self.dims_of(name), []).append(name)
         for dims, names in along.items():
             lengths = [len(axis) if axis.name in dims else 1 for axis in self.axes]
-            self._columns(probe_places(lengths, max(1, self._most_probes // len(along))), names)
-        for _ in self.probed():
-            pass
+            self.table(probe_places(lengths, max(1, self._most_probes // len(along))), names)
+        self.probed()
 
     def _refuse_excess(self) -> None:
         fewer = "fewer values of an axis, or several sweeps"

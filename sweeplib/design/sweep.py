@@ -2,10 +2,10 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +16,49 @@ from sweeplib.code.user_paths import is_file, with_files
 from sweeplib.data.published import references_digest
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.fields import options_of
-from sweeplib.design.grid import Batch, Grid, Point
+from sweeplib.design.grid import Grid
 from sweeplib.dynamics import kind_of
 from sweeplib.errors import InputError
 from sweeplib.language import Expression
 from sweeplib.numerics.random import checked_seed
-from sweeplib.simulation import Case, Recording
+from sweeplib.simulation import Case, Cases, Recording
+from sweeplib.table import Column, Table
 
 Options = tuple[tuple[str, Any], ...]
 
 
-def replica_counts(replicas: Expression, columns: Mapping[str, Sequence[Any]], count: int) -> NDArray[np.int64]:
+def replica_counts(replicas: Expression, points: Table) -> NDArray[np.int64]:
     """Return the values (n,) of the number of replicas of points; InputError unless they are whole numbers from 0."""
+
+    def counted(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
+        values = _evaluated(replicas, columns, count, "seeds")
+        at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
+        if at is not None:
+            problem = f"not a number of seeds: {replicas} at {_values_at(replicas, columns, at)}"
+            raise InputError(problem, key="seeds", value=values[at], expected=f"a whole number from 0 to {SEEDS}")
+        return [int(value) for value in values]
+
+    return points.over(sorted(replicas.names), counted).array(np.int64)
+
+
+def _evaluated(expression: Expression, columns: Mapping[str, Sequence[Any]], count: int, key: str) -> list[Any]:
     try:
-        values = replicas.evaluated(columns, count)
+        return expression.evaluated(columns, count)
     except InputError as error:
-        error.key = "seeds"
+        error.key = key
         raise
-    at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
-    if at is not None:
-        where = ", ".join(f"{name}={columns[name][at]}" for name in sorted(replicas.names))
-        problem, expected = f"not a number of seeds: {replicas} at {where}", f"a whole number from 0 to {SEEDS}"
-        raise InputError(problem, key="seeds", value=values[at], expected=expected)
-    return np.array(values, np.int64)
+
+
+def _values_at(expression: Expression, columns: Mapping[str, Sequence[Any]], at: int) -> str:
+    return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
+
+
+class Points(NamedTuple):
+    """The n points of a run: the flat index (n,) of the first seed of each, its number (n,) of seeds, and its case."""
+
+    flat: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    cases: Cases
 
 
 @dataclass(frozen=True)
@@ -103,20 +123,27 @@ class Sweep:
         places = [place for place, _ in self.seeds_of(dynamics)]
         if self.replicas is None:
             return self.grid.size_where(self._where(dynamics), self.runs[dynamics].when) * len(places)
-        counts = (self.counts(batch.columns, len(batch.problems)) for batch in self.batches(dynamics))
-        return sum(int(np.searchsorted(places, count).sum()) for count in counts)
+        where, when = self._where(dynamics), self.runs[dynamics].when
+        batches = self.grid.batches(where, when, self.replicas.names)
+        return sum(int(np.searchsorted(places, self.counts(table)).sum()) for _, table in batches)
 
     def most_cases_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics if its `when` were true everywhere."""
         return self.grid.size_where(self._where(dynamics)) * len(self._run(dynamics).where.get("seed", self.seeds))
 
-    def points(self, dynamics: str) -> Iterator[Point]:
-        """Yield the points of the grid that one dynamics runs on."""
-        return self.grid.points(self._where(dynamics), self.runs[dynamics].when)
+    def points(self, dynamics: str) -> Points:
+        """Return the points of the grid that one dynamics runs on, each with a case of seed 0."""
+        places, table = self.grid.points(self._where(dynamics), self.runs[dynamics].when)
+        flat = np.ravel_multi_index((*places.T, np.zeros(len(places), np.int64)), self.shape)
+        return Points(flat, self.counts(table), self._cases(dynamics, table, 0))
 
-    def batches(self, dynamics: str) -> Iterator[Batch]:
-        """Yield the same points as `points`, some thousands at a time, as columns."""
-        return self.grid.batches(self._where(dynamics), self.runs[dynamics].when)
+    def _cases(self, dynamics: str, points: Table, seed: int) -> Cases:
+        """Return a case of one dynamics with this seed at each of some points."""
+        fields = {"dynamics": kind_of(dynamics), "recording": self.recording, "seed": seed}
+        fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
+        own = {name: points.constant(value) for name, value in fields.items()}
+        own |= {"clock": self.clocks(points), "options": self._options(dynamics, points)}
+        return Cases(self.grid.problems(points).columns | own, len(points))
 
     def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
         """Return the indices (among all seeds) and the values of the seeds that one dynamics runs on."""
@@ -128,66 +155,53 @@ class Sweep:
             raise InputError("not a seed of the sweep", key="seed", value=missing, expected=expected)
         return [(place, checked_seed(seed)) for place, seed in enumerate(self.seeds) if seed in chosen]
 
-    def shared(self, dynamics: str) -> dict[str, Any]:
-        """Return the fields that all cases of one run share: all but their problem, options, clock and seed."""
-        shared = {"recording": self.recording, "root_seed": self.root_seed, "pair_by": self.pair_by}
-        return shared | {"dynamics": kind_of(dynamics)}
+    def _options(self, dynamics: str, points: Table) -> Column:
+        """Return the numerical options of one run at points."""
+        fixed, names = self._run(dynamics).options, options_of(dynamics, points.columns)
 
-    def options(self, dynamics: str, columns: Mapping[str, Sequence[Any]], count: int) -> list[Options]:
-        """Return the numerical options of one run at points, from the columns of all names: one object if all agree."""
-        fixed, axes = self._run(dynamics).options, options_of(dynamics, columns)
-        if not axes:
-            return [tuple(sorted(fixed.items()))] * count
-        rows = list(zip(*(columns[f"{dynamics}.{name}"] for name in axes), strict=True))
-        made = {row: tuple(sorted({**fixed, **dict(zip(axes, row, strict=True))}.items())) for row in set(rows)}
-        return [made[row] for row in rows]
+        def options(columns: Mapping[str, Sequence[Any]], count: int) -> list[Options]:
+            rows = zip(*columns.values(), strict=True) if names else [()] * count
+            return [tuple(sorted({**fixed, **dict(zip(names, row, strict=True))}.items())) for row in rows]
 
-    def clocks(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
+        return points.over([f"{dynamics}.{name}" for name in names], options)
+
+    def clocks(self, points: Table) -> Column:
         """Return the factors of the recording times at points; InputError unless they are positive."""
-        if self.clock is None:
-            return [1.0] * count
-        try:
-            values = list(map(float, self.clock.evaluated(columns, count)))
-        except InputError as error:
-            error.key = "times.scale"
-            raise
-        at = next((at for at, value in enumerate(values) if value <= 0), None)
-        if at is not None:
-            where = ", ".join(f"{name}={columns[name][at]}" for name in sorted(self.clock.names))
-            problem = f"the clock is not positive: {self.clock} at {where}"
-            raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
-        return values
+        clock = self.clock
+        if clock is None:
+            return points.constant(1.0)
 
-    def counts(self, columns: Mapping[str, Sequence[Any]], count: int) -> NDArray[np.int64]:
+        def clocks(columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
+            values = list(map(float, _evaluated(clock, columns, count, "times.scale")))
+            at = next((at for at, value in enumerate(values) if value <= 0), None)
+            if at is not None:
+                problem = f"the clock is not positive: {clock} at {_values_at(clock, columns, at)}"
+                raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
+            return values
+
+        return points.over(sorted(clock.names), clocks)
+
+    def counts(self, points: Table) -> NDArray[np.int64]:
         """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""
-        if self.replicas is None:
-            return np.full(count, len(self.seeds))
-        return replica_counts(self.replicas, columns, count)
+        return np.full(len(points), len(self.seeds)) if self.replicas is None else replica_counts(self.replicas, points)
 
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
 
         The cases of one point share its Problem.
         """
-        seeds, shared = self.seeds_of(dynamics), self.shared(dynamics)
-        for batch in self.batches(dynamics):
-            clocks = self.clocks(batch.columns, len(batch.problems))
-            options = self.options(dynamics, batch.columns, len(batch.problems))
-            counts = self.counts(batch.columns, len(batch.problems)).tolist()
-            columns = (batch.places.tolist(), batch.problems, clocks, options, counts)
-            for index, problem, clock, own, count in zip(*columns, strict=True):
-                for place, seed in seeds:
-                    if place < count:
-                        yield (*index, place), Case(problem=problem, seed=seed, clock=clock, options=own, **shared)
+        seeds, points = self.seeds_of(dynamics), self.points(dynamics)
+        index = np.array(np.unravel_index(points.flat, self.shape)).T[:, :-1].tolist()
+        for at, count, case in zip(index, points.counts.tolist(), points.cases, strict=True):
+            for place, seed in seeds:
+                if place < count:
+                    yield (*at, place), replace(case, seed=seed)
 
-    def probed(self, dynamics: str) -> Iterator[tuple[Point, Case]]:
-        """Yield the probed points of a dynamics, each with its first case: see `Grid.probed`."""
-        wanted, shared = self._run(dynamics).where.get("seed"), self.shared(dynamics)
-        seed = self.seeds[0] if wanted is None else self.seeds_of(dynamics)[0][1]
-        for point in self.grid.probed(self._where(dynamics), self.runs[dynamics].when):
-            columns = {name: [value] for name, value in point.values.items()}
-            [clock], [options] = self.clocks(columns, 1), self.options(dynamics, columns, 1)
-            yield point, Case(problem=point.problem, seed=seed, clock=clock, options=options, **shared)
+    def probed(self, dynamics: str) -> Cases:
+        """Return the first case of each probed point of a dynamics: see `Grid.probed`."""
+        wanted = self._run(dynamics).where.get("seed")
+        seed = checked_seed(self.seeds[0]) if wanted is None else self.seeds_of(dynamics)[0][1]
+        return self._cases(dynamics, self.grid.probed(self._where(dynamics), self.runs[dynamics].when), seed)
 
     def numerics(self, dynamics: str) -> str:
         """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
@@ -195,8 +209,7 @@ class Sweep:
         It changes with everything that can change a number of a result, not with messages, labels or input checks.
         """
         digest = hashlib.blake2b(digest_size=16)
-        for _, case in self.probed(dynamics):
-            digest.update(case.identity())
+        digest.update(self.probed(dynamics).identities().tobytes())
         return digest.hexdigest()
 
     def description(self, dynamics: str) -> str:

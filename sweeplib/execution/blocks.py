@@ -23,7 +23,6 @@ from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import block_lock
 from sweeplib.storage.outcomes import Reason, append_reasons
 from sweeplib.storage.provenance import cpu_model
-from sweeplib.storage.rows import cases_of
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -133,7 +132,7 @@ def _missing(block: Block, layout: Layout) -> np.ndarray:
 def _cases(block: Block, layout: Layout, positions: np.ndarray) -> Cases:
     """Return the cases of some rows of a block; SweeplibError if this code would compute other results than planned."""
     rows = layout.block(block.number)
-    cases = cases_of(layout.shared, layout.rows(rows).at(positions))
+    cases = layout.cases(rows.start + positions)
     if (cases.identities() != layout.stored_ids(rows)[positions]).any():
         problem = f"this worker's sweeplib or plugins are not those that planned block {block.name}"
         raise SweeplibError(f"{problem}; run again, with new workers")

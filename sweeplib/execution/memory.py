@@ -22,7 +22,7 @@ def refuse_large_cases(sweep: "Sweep", dynamics: str, workers: int | None = None
         problem = f"each worker would have {limit / 10**6:.0f} MB of memory"
         expected = f"at least {LEAST_MEMORY // 10**6} MB: fewer workers, or a container or job with more memory"
         raise InputError(problem, key="cluster", expected=expected)
-    case = max((case for _, case in sweep.probed(dynamics)), key=_most_memory)
+    case = max(sweep.probed(dynamics), key=_most_memory)
     needed, most = _most_memory(case), int(MEMORY_SHARE * limit)
     if needed > most:
         fields = {name: getattr(case.problem, name) for name in ("p", "k", "d", "samples")}

@@ -21,7 +21,6 @@ from sweeplib.storage.damage import damaged
 from sweeplib.storage.files import read_json, write_json
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.other_stores import other_cases
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -347,9 +346,9 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
         missing = wanted.missing_rows(number)
         if len(missing):
             places = np.array(_spread(missing))
-            pilots[name] = _pilot(store, name, cases_of(layout.shared, layout.some_rows(places)))
+            pilots[name] = _pilot(store, name, layout.cases(places))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, new.at(np.array(_spread(range(len(new)))))[1])
+        pilots[name] = _pilot(store, name, wanted.cases(np.array(_spread(new))))
     return pilots
 
 

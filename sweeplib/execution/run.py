@@ -30,10 +30,11 @@ from sweeplib.execution.plan import (
 )
 from sweeplib.execution.taken import take
 from sweeplib.execution.work import Work, by_cluster, by_processes
+from sweeplib.simulation import case_work
 from sweeplib.storage.artefacts import cases_made_from
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.inventory import Inventory, NewCases, inventory
+from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.jobs import tell
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.locks import driver_lock, remove_block_locks
@@ -213,7 +214,7 @@ def _layout(sweep: "Sweep", part: _Part, name: str) -> LayoutPlan:
         return part.plans[name]
     layout, new = part.store.layouts.get(name), part.wanted.new.get(name)
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
-    work = layout.work if layout else new.work if new else 0.0
+    work = layout.work if layout else part.wanted.cases(new).numbers(case_work).mean() if new is not None else 0.0
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
@@ -237,17 +238,17 @@ def _grown(sweep: "Sweep", part: _Part) -> _Part:
 
     New layouts have the configured or the planned block size.
     """
-    store = part.store
+    store, wanted = part.store, part.wanted
 
-    def grow(name: str, new: NewCases) -> None:
+    def grow(name: str, new: np.ndarray) -> None:
         if name not in store.layouts:
             size = cluster_of(sweep).block_size or _block_size(part, name, new)
-            store.create(name, new.at(slice(1))[1][0], size, len(new))
-        store.layouts[name].append(len(new), new.at)
+            store.create(name, wanted.cases(new[:1])[0], size, len(new))
+        store.layouts[name].append(wanted.ids[new], lambda some: wanted.cases(new[some]))
 
     with ThreadPoolExecutor(APPENDED_AT_ONCE) as threads:  # most of the time they wait for the disk
-        list(threads.map(grow, *zip(*part.wanted.new.items(), strict=True)) if part.wanted.new else ())
-    return replace(part, store=store.refreshed(), wanted=replace(part.wanted, points=None))
+        list(threads.map(grow, wanted.new.keys(), wanted.new.values()))
+    return replace(part, store=store.refreshed(), wanted=replace(wanted, points=None))
 
 
 def _located(part: _Part) -> _Part:
@@ -255,13 +256,13 @@ def _located(part: _Part) -> _Part:
     return replace(part, wanted=part.wanted.located(part.store.refreshed()))
 
 
-def _block_size(part: _Part, name: str, new: NewCases) -> int:
+def _block_size(part: _Part, name: str, new: np.ndarray) -> int:
     """Return the planned block size of a new layout, or that of the source if all of its cases are taken."""
     if name in part.plans:
         return part.plans[name].block_size
     if part.found is None:
         raise SweeplibError(f"{part.store.directory}/plan.json has no block size for {name}")
-    place = int(np.flatnonzero(part.wanted.ids == new.at(slice(1))[0][0])[0])
+    place = int(np.flatnonzero(part.wanted.ids == part.wanted.ids[new[0]])[0])
     source = part.found.sources[int(part.found.wanted.layout[place]) - part.found.own]
     return source.layout.block_size
 

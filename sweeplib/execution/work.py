@@ -4,7 +4,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing, nullcontext
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -114,7 +113,7 @@ def _shown(work: Work, blocks: list[Block], workers: int, *, show: bool) -> Abst
 
 def _probe(work: Work) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
-    cases = [case for name in work.dynamics for _, case in islice(work.sweep.probed(name), 1)]
+    cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
     folder = work.directory.resolve() / "runs.zarr"
     return Probe(str(folder), work.sweep.plugins, tuple((case, case.identity()) for case in cases))
 

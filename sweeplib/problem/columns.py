@@ -1,182 +1,147 @@
-"""Problems as columns: a kind is what problems share that differ in γ and Δ only; what they read of it is done once."""
+"""Problems: a table whose rows are problems."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, overload
+import operator
+from collections.abc import Mapping, Sequence
+from functools import cached_property, reduce
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.problem.parameters import any_problem
-from sweeplib.problem.parts import parts_of
-from sweeplib.problem.problem import Problem
+from sweeplib.problem.base_parameters import CORE
+from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
+from sweeplib.problem.problem import RESOLVED, Problem, differs, in_order, pairs
+from sweeplib.table import Column, Reading, Table
 
-COLUMNS = ("Delta", "gamma")
-"""The fields in which problems of a kind differ, in the order in which a problem's text has them."""
-
-LIVE = 10_000
-"""Examples of kinds that are kept as objects, of a thousand bytes each."""
-
-_OPAQUE = object()
-_MARKS = {name: f"\0{name}" for name in COLUMNS}
+FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned")
+"""Properties of a problem that are columns too, evaluated once for each different row of what they read."""
 
 
-class VariesError(BaseException):
-    """A function read what differs within a kind; not an Exception, so that the function does not handle it."""
+class ProblemRow(Problem):
+    """A problem that reads its fields, and what follows from them, from the columns of a table."""
+
+    def __init__(self, read: Reading) -> None:
+        self.__dict__["read"] = read
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type[Problem]:  # type: ignore[override]
+        """The class that `dataclasses.replace` makes."""
+        return Problem
+
+    @property
+    def of_parts(self) -> tuple[tuple[str, Any], ...]:
+        """The parameters of parts that differ from their defaults, as pairs."""
+        read = self.__dict__["read"]
+        return pairs({name: read(name) for name in read.table.fields if name not in CORE})
+
+    def __getattr__(self, name: str) -> Any:
+        """A parameter of a part."""
+        return self.__dict__["read"](name) if name in PARAMETERS else super().__getattr__(name)
 
 
-def varies(_: Any) -> NoReturn:
-    """Raise VariesError; the getter of properties that differ within a kind."""
-    raise VariesError
+def _read(name: str) -> Any:
+    return property(lambda row: row.__dict__["read"](name))
 
 
-class ProblemOfKind(Problem):
-    """The problem of a kind, without γ and Δ: reading them raises VariesError.
-
-    A function that returns a value for it returns this value for all problems of the kind.
-    """
-
-    gamma = property(varies)
-    Delta = property(varies)
-    text = property(varies)
-
-    @classmethod
-    def of(cls, problem: Problem) -> "ProblemOfKind":
-        """Return the problem of the kind of `problem`."""
-        made = object.__new__(cls)
-        canonical = {name: _OPAQUE if name in COLUMNS else value for name, value in problem.canonical().items()}
-        made.__dict__.update({name: value for name, value in vars(problem).items() if name not in (*COLUMNS, "text")})
-        made.__dict__["_canonical"] = canonical
-        return made
+for _name in (*CORE, *FOLLOWING, "given"):
+    setattr(ProblemRow, _name, _read(_name))
+RESERVED.add("read")
 
 
-def with_columns(problem: Problem, gamma: Any, Delta: Any) -> Problem:
-    """Return a problem of the kind of `problem` with these values, which are not checked; they may be arrays."""
-    made: Problem = object.__new__(type(problem))
-    made.__dict__.update(vars(problem))
-    for cached in ("_canonical", "text"):
-        made.__dict__.pop(cached, None)
-    made.__dict__.update(gamma=gamma, Delta=Delta)
-    return made
+class Problems(Table):
+    """n problems as the columns of their fields, valid one by one; fields without a column have their defaults."""
+
+    others: ClassVar[frozenset[str]] = frozenset()
+    """The names of columns that are no fields."""
+
+    def __init__(self, columns: Mapping[str, Column], count: int) -> None:
+        super().__init__(columns, count)
+        self._following: dict[str, Column] = {}
+
+    @cached_property
+    def fields(self) -> list[str]:
+        """The fields that have columns, in the order of a problem's text."""
+        return in_order(self.columns.keys() - self.others)
+
+    def column(self, name: str) -> Column:
+        """Return the column of a field, or of what follows from fields."""
+        if name in self.columns:
+            return self.columns[name]
+        if name not in self._following:
+            self._following[name] = self._column(name)
+        return self._following[name]
+
+    def _column(self, name: str) -> Column:
+        if name in FOLLOWING:
+            values, codes = self.each(getattr(Problem, name).fget, ProblemRow)
+            different = Column.of(values)
+            return different._replace(codes=different.codes[codes])
+        return self._given() if name == "given" else self.constant(DEFAULTS[name])
+
+    def _given(self) -> Column:
+        """Return the names of the fields that differ from their defaults."""
+        columns = {name: _differing(name, self._resolved(name)) for name in self.fields}
+        return Table(columns, self._rows).over(
+            self.fields,
+            lambda chosen, count: [frozenset(name for name in chosen if chosen[name][at]) for at in range(count)],
+        )
+
+    def _resolved(self, name: str) -> Column:
+        """Return the column of a field as the text of a problem has it."""
+        return self.each(lambda row: row.resolved(name), ProblemRow) if name in RESOLVED else self.columns[name]
+
+    def row(self, read: Reading) -> Any:
+        """Return a problem that reads the columns."""
+        return ProblemRow(read)
+
+    def problem(self, at: int) -> Problem:
+        """Return the problem of a row."""
+        same, differing = self._parts
+        return Problem.unchecked(same | {name: self.columns[name].value(at) for name in differing})
+
+    @cached_property
+    def _parts(self) -> tuple[dict[str, Any], list[str]]:
+        """The fields that are the same in all rows, and the names of the others."""
+        same = {name: self.columns[name].value(0) for name in self.fields if self.is_constant(name)}
+        return same, [name for name in self.fields if name not in same]
+
+    def texts(self, but: frozenset[str] = frozenset()) -> Column:
+        """Return the texts of the problems (`Problem.text`), without the fields in `but`, of each different row."""
+        first, codes = self.distinct(self.fields)
+        return Column(self.at(first).each_text(but), codes)
+
+    def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
+        """Return the text of each problem, without the fields in `but`."""
+        parts = (self._part_of_text(name) for name in self.fields if name not in but)
+        texts: str | NDArray[np.object_] = reduce(operator.add, parts, "")
+        if isinstance(texts, str):
+            return [f"{{{texts[2:]}}}"] * self._rows
+        return [f"{{{text[2:]}}}" for text in texts.tolist()]
+
+    def _part_of_text(self, name: str) -> str | NDArray[np.object_]:
+        """Return a field in the texts of the rows: nothing for its default; one text if it is the same in all."""
+        column = self._resolved(name)
+        if len(column.values) == 1:
+            value = column.listed()[0]
+            return f', "{name}": {json.dumps(value)}' if differs(name, value) else ""
+        write, key = repr if isinstance(column.values, np.ndarray) else json.dumps, f', "{name}": '
+        parts = np.array([key + write(value) for value in column.listed()], object)[column.codes]
+        return parts if name not in DEFAULTS else np.where(_differing(name, column).array(bool), parts, "")
 
 
-class Template(NamedTuple):
-    """The JSON text of the problems of a kind: `format` % the texts of the columns `names`."""
-
-    format: str
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any]) -> "Template":
-        """Return the template of problems that have the canonical `values` of one of them, in this order."""
-        text = json.dumps({name: _MARKS.get(name, value) for name, value in values.items()}).replace("%", "%%")
-        for mark in _MARKS.values():
-            text = text.replace(json.dumps(mark), "%s")
-        return cls(text, tuple(name for name in COLUMNS if name in values))
+def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) -> dict[str, Column]:
+    """Return the columns of rows that have the problems at some places of others, given by their `differing` fields."""
+    names = set[str]().union(*problems)
+    given = {name: [problem.get(name, DEFAULTS.get(name)) for problem in problems] for name in names}
+    columns = {name: Column.of(values) for name, values in given.items()}
+    return {name: Column(column.values, column.codes[place]) for name, column in columns.items()}
 
 
-@dataclass(frozen=True, eq=False)
-class Problems(Sequence[Problem]):
-    """n problems as columns.
-
-    examples : a problem of each kind; there may be more than occur.
-    kind (n,) : indices of the examples.
-    gamma, Delta (n,) : the values in which problems of a kind differ.
-    """
-
-    examples: Sequence[Problem]
-    kind: NDArray[np.intp]
-    gamma: NDArray[np.float64]
-    Delta: NDArray[np.float64]
-
-    def __len__(self) -> int:
-        return len(self.kind)
-
-    @overload
-    def __getitem__(self, at: int) -> Problem: ...
-    @overload
-    def __getitem__(self, at: slice) -> "Problems": ...
-    def __getitem__(self, at: int | slice) -> "Problem | Problems":
-        if isinstance(at, slice):
-            return Problems(self.examples, self.kind[at], self.gamma[at], self.Delta[at])
-        return with_columns(self.examples[int(self.kind[at])], float(self.gamma[at]), float(self.Delta[at]))
-
-
-class Examples(Sequence[Problem]):
-    """Problems that are added one by one; after the first `LIVE` ones only their texts are kept."""
-
-    def __init__(self) -> None:
-        self._problems: list[Problem | str] = []
-
-    def add(self, problem: Problem) -> None:
-        """Add a problem."""
-        self._problems.append(problem if len(self._problems) < LIVE else problem.text)
-
-    def __len__(self) -> int:
-        return len(self._problems)
-
-    @overload
-    def __getitem__(self, at: int) -> Problem: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Problem]: ...
-    def __getitem__(self, at: int | slice) -> Problem | Sequence[Problem]:
-        if isinstance(at, slice):
-            return [self[place] for place in range(*at.indices(len(self)))]
-        problem = self._problems[at]
-        return problem_of(problem) if isinstance(problem, str) else problem
-
-
-def problem_of(text: str) -> Problem:
-    """Return the problem of a text."""
-    return Problem.of_valid({name: _tuples(value) for name, value in json.loads(text).items()})
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value
-
-
-class Kinds:
-    """The kinds of the problems of a grid, found as its points are looked at; `examples` has a problem of each."""
-
-    def __init__(self) -> None:
-        self.examples = Examples()
-        self._numbers: dict[tuple[Any, ...], int] = {}
-        self._each: set[int] = set()
-
-    def numbers(
-        self, columns: Mapping[str, Sequence[Any]], count: int, made: Callable[[int], Problem]
-    ) -> NDArray[np.intp]:
-        """Return the kinds (n,) of `count` points with these columns of the fields, other than γ and Δ, that vary.
-
-        `made` returns the checked problem of a point. It is called for the first point of each kind, and for all points
-        of a kind whose check reads γ or Δ.
-        """
-        rows = list(zip(*map(_keys, columns.values()), strict=True)) if columns else [()] * count
-        for at, row in enumerate(rows):
-            if row not in self._numbers:
-                problem = made(at)
-                if reads_columns(problem):
-                    self._each.add(len(self.examples))
-                self._numbers[row] = len(self.examples)
-                self.examples.add(problem)
-        found = np.array([self._numbers[row] for row in rows], np.intp)
-        for at in np.flatnonzero(np.isin(found, list(self._each))).tolist() if self._each else ():
-            made(at)
-        return found
-
-
-def reads_columns(problem: Problem) -> bool:
-    """Return whether the check of a valid problem reads γ or Δ, as one of its parts may do."""
-    if all(part.check is any_problem for part in parts_of(problem).values()):
-        return False
-    try:
-        ProblemOfKind.of(problem).check()
-    except (VariesError, Exception):
-        return True
-    return False
-
-
-def _keys(column: Sequence[Any]) -> Sequence[Any]:
-    """Return values that are equal only for values with the same text: zero and minus zero are not."""
-    return [repr(value) if value == 0 else value for value in column] if 0 in column else column
+def _differing(name: str, column: Column) -> Column:
+    """Return whether the values of a field differ from its default."""
+    if name not in DEFAULTS:
+        return Column((True,), np.broadcast_to(np.int32(0), len(column.codes)))
+    values, default = column.values, DEFAULTS[name]
+    differing = values != default if isinstance(values, np.ndarray) else [value != default for value in values]
+    return Column((False, True), np.array(differing, np.int32)[column.codes])

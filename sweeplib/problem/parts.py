@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from sweeplib.errors import InputError
@@ -45,8 +44,6 @@ _DECIDED: dict[str, tuple[str, ...]] = {
     name: ("data", "target") if name in TARGET_FIELDS else ("data",) for name in sorted(TEACHER_FIELDS)
 }
 """The parameters of a problem itself that parts of these kinds decide about."""
-_of_teacher = attrgetter(*_DECIDED)
-_NOT_GIVEN = tuple(DEFAULTS[name] for name in _DECIDED)
 
 
 def parts_of(problem: "Problem") -> dict[str, Part]:
@@ -69,11 +66,9 @@ def meaningful(parts: Sequence[Part]) -> list[str]:
 
 def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
     """Raise InputError for a value that would be read by another data law, start or target, and not by its own."""
-    deciding: list[tuple[str, tuple[str, ...]]] = [
-        (name, (PARAMETERS[name].owner,)) for name, _ in problem.of_parts if name in PARAMETERS
-    ]
-    if _of_teacher(problem) != _NOT_GIVEN:
-        deciding += _DECIDED.items()
+    given = problem.given
+    own = [(name, (PARAMETERS[name].owner,)) for name in sorted(given) if name in PARAMETERS and name not in CORE]
+    deciding: list[tuple[str, tuple[str, ...]]] = [*own, *((name, kinds) for name, kinds in _DECIDED.items())]
     for name, kinds in deciding:
         for kind in kinds:
             if kind in parts and name not in parts[kind].acts_on:
@@ -85,11 +80,13 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
 
     kind : what the parts are. The message names those of this kind that read it, and the default, which is accepted.
     """
-    given = problem.canonical()
+    given = problem.given
     for name in names:
         if name in given and not any(name in reads for reads in acting.values()):
             reading = ", ".join(other for other, reads in READERS[kind](problem).items() if name in reads)
             which = f"the {kind} " if kind in ("start", "target") else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"
             expected = f"{json.dumps(DEFAULTS[name])}, its default; or {OFFERS[kind].format(reading or 'none yet')}"
-            raise InputError(f"{who} {does} not act on {name}", key=name, value=given[name], expected=expected)
+            raise InputError(
+                f"{who} {does} not act on {name}", key=name, value=problem.resolved(name), expected=expected
+            )

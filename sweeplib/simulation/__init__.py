@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sweeplib.simulation.cases import Case, identities, with_seed, with_seeds
+from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import Records, case_memory, case_steps, case_work, run_cases
 from sweeplib.simulation.recording import FAILURES, OUTCOMES, Excess, Recording, Status, failed, outcomes
@@ -22,13 +22,10 @@ __all__ = [
     "case_steps",
     "case_work",
     "failed",
-    "identities",
     "outcomes",
     "recorded_variables",
     "run_cases",
     "simulate",
-    "with_seed",
-    "with_seeds",
 ]
 
 

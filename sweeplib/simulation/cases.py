@@ -8,9 +8,7 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache, partial
 from typing import Any
 
-import numpy as np
 import pydantic
-from numpy.typing import NDArray
 
 from sweeplib.budget import STEPS
 from sweeplib.code.sources import modules_digest
@@ -76,22 +74,19 @@ class Case:
         the dynamics or needs a field that the problem does not set, if the number of steps is too large, or if the
         schedule is negative or not finite at a time of the run.
         """
-        self.check_kind()
+        for check in CHECKS:
+            check(self)
         length = DYNAMICS[self.dynamics].step_length(self.problem, self.numerical_options())
         self._check_steps(length)
         if self.problem.rates is not None:
             self._check_schedule(self.problem.rates, length)
 
-    def check_kind(self) -> None:
-        """Raise InputError as `check` does, but not for the number of steps or the schedule."""
+    def _check_observables(self) -> None:
         for name in self.recording.observables:
             observable_of(name, self.dynamics)
-        self._check_reads()
-        self._check_needs()
-        self._check_teacher()
-        self._check_offsets()
+
+    def _check_dynamics(self) -> None:
         DYNAMICS[self.dynamics].check(self.problem, self.numerical_options())
-        self._check_drifts()
 
     def _check_reads(self) -> None:
         """Raise InputError for a value that neither the dynamics nor, of their own parameters, an observable reads."""
@@ -106,7 +101,7 @@ class Case:
         """Raise InputError for an observable that needs a field of the problem that is not set."""
         for name in self.recording.observables:
             for field in sorted(OBSERVABLES[name].needs):
-                if getattr(self.problem, field) == DEFAULTS[field]:
+                if field not in self.problem.given:
                     expected = f"`{field}` in the problem, or an observable without a training set"
                     raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
 
@@ -199,104 +194,73 @@ class Case:
         problem = self.problem
         functions = (problem.activation, problem.teacher, problem.learned, problem.data, problem.rates)
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
-        kind = (problem.p, problem.k, problem.spherical, problem.second_layer_rate > 0, problem.has_offsets, *sample)
+        kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
 
     def identity(self) -> bytes:
-        """16 bytes that are equal for two cases exactly if they have the same results (see `Identities`)."""
-        shared = identities(self.dynamics, self.recording, self.options, self.root_seed, self.pair_by)
-        return with_seed(shared.but_seed(self.problem, self.clock), self.seed)
+        """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
+        from sweeplib.simulation.columns import Cases
+
+        return bytes(Cases.with_seeds(self, [self.seed]).identities().tobytes())
 
 
-class Identities:
-    """Computes the identities of cases that differ only in problem, clock and seed.
+CHECKS = (
+    Case._check_observables,
+    Case._check_reads,
+    Case._check_needs,
+    Case._check_teacher,
+    Case._check_offsets,
+    Case._check_dynamics,
+    Case._check_drifts,
+)
+"""What is checked of a case, but for its steps and its schedule; each reads few fields."""
+
+
+def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
+    """The digest of what a case shares with others of its problem's names, and the fields that are not read.
 
     An identity contains the values that the driver takes from a case: the fields of its problem that the dynamics and
     the observables read, with defaults for omitted ones, times, options, recorded variables, seeds. It also contains a
-    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases.
+    digest of the code that computes the results. It does not contain threads, blocks, paths or other cases. Fields
+    without a default may be unread; others have their default if they are not read.
     """
-
-    def __init__(
-        self,
-        dynamics: str,
-        recording: Recording,
-        options: tuple[tuple[str, Any], ...],
-        root_seed: int,
-        pair_by: tuple[str, ...] | None,
-    ) -> None:
-        kind = DYNAMICS[dynamics]
-        self._kind = kind
-        self._observed = frozenset().union(*(OBSERVABLES[name].acts_on for name in recording.observables))
-        given = {"options": options, "root_seed": root_seed, "pair_by": pair_by}
-        self._case: dict[str, Any] = {"dynamics": dynamics, "seed": 0, "recording": recording, **given}
-        self._values = {
-            "dynamics": dynamics,
-            "options": numerical_options(dynamics, options).model_dump(),
-            "recording": asdict(recording),
-            "root_seed": root_seed,
-            "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and kind.stochastic else None,
-        }
-        self._shared: dict[tuple[str, ...], tuple[bytes, frozenset[str]]] = {}
-
-    def but_seed(self, problem: Problem, clock: float) -> bytes:
-        """32 bytes that identify a case except for its seed."""
-        shared, unread = self.shared(problem)
-        own = f"{_text(problem, unread)} {problem.student_start} {clock!r}"
-        return hashlib.blake2b(shared + own.encode(), digest_size=32).digest()
-
-    def shared(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
-        """The digest of what the cases of a problem's names share, and the fields that are not read (`but_seed`)."""
-        names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
-        return self._shared.get(names) or self._shared.setdefault(names, self._of_names(problem))
-
-    def _of_names(self, problem: Problem) -> tuple[bytes, frozenset[str]]:
-        """The digest and the unread fields of cases with the problem's activations, target, start and data law.
-
-        The digest covers the code, the defaults of the fields that are read, and the names of the recorded variables.
-        Unread fields are those without a default; other fields have their default if they are not read.
-        """
-        case = Case(problem, **self._case)
-        reads = self._observed | self._kind.reads_of(problem, case.numerical_options())
-        values = self._values | {
+    problem = case.problem
+    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
+    values, known = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
+    if names not in known:
+        reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
+        reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.observables))
+        of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.observables),
             "variables": {name: variable.dims for name, variable in recorded_variables(case).items()},
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
-        digest = hashlib.blake2b(json.dumps(values, sort_keys=True).encode(), digest_size=32).digest()
-        return digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
-
-
-def _text(problem: Problem, unread: frozenset[str]) -> str:
-    """The fields of a problem that are read, as JSON."""
-    if not unread:
-        return problem.text
-    return json.dumps({name: value for name, value in problem.canonical().items() if name not in unread})
+        text = json.dumps(values | of_names, sort_keys=True)
+        digest = hashlib.blake2b(text.encode(), digest_size=32).digest()
+        known[names] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
+    return known[names]
 
 
 @lru_cache(maxsize=64)
-def identities(
+def shared_values(
     dynamics: str,
     recording: Recording,
     options: tuple[tuple[str, Any], ...],
     root_seed: int,
     pair_by: tuple[str, ...] | None,
-) -> Identities:
-    """The `Identities` of cases that have these in common."""
-    return Identities(dynamics, recording, options, root_seed, pair_by)
-
-
-def with_seed(but_seed: bytes, seed: int) -> bytes:
-    """The identity of a case with this seed."""
-    return hashlib.blake2b(but_seed + seed.to_bytes(4, "little"), digest_size=16).digest()
-
-
-def with_seeds(but_seeds: list[bytes], seeds: NDArray[np.int64]) -> np.ndarray:
-    """The identities (n m,) of cases with each of m seeds, of each of n `but_seeds`."""
-    parts, blake2b = seeds.astype("<u4").view("V4").tolist(), hashlib.blake2b
-    found = [blake2b(but_seed + seed, digest_size=16).digest() for but_seed in but_seeds for seed in parts]
-    return np.frombuffer(b"".join(found), "S16")
+) -> tuple[dict[str, Any], dict[tuple[str, ...], tuple[bytes, frozenset[str]]]]:
+    """What the digests of cases with these in common contain, and the known ones by the names of their problems."""
+    stochastic = DYNAMICS[dynamics].stochastic
+    values = {
+        "dynamics": dynamics,
+        "options": numerical_options(dynamics, options).model_dump(),
+        "recording": asdict(recording),
+        "root_seed": root_seed,
+        "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and stochastic else None,
+    }
+    return values, {}
 
 
 def needs_teacher(observable: Observable, view: type[View]) -> bool:

@@ -19,6 +19,7 @@ from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.recording import Excess, Status
 from sweeplib.simulation.variables import Variable, recorded_variables
+from sweeplib.table import Table
 from sweeplib.views import View
 
 Array = NDArray[np.float64]
@@ -222,8 +223,8 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         teacher_activation=problem.teacher,
         target=problem.learned,
         spherical=problem.spherical,
-        gamma=cases.gamma.copy(),
-        Delta=cases.Delta.copy(),
+        gamma=cases.field("gamma"),
+        Delta=cases.field("Delta"),
         d=cases.field("d", np.int64),
         batch_size=problem.batch_size,
         repeats=problem.repeats,
@@ -242,8 +243,8 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         second_layer_decay=cases.field("second_layer_decay"),
         starts=CaseStarts(cases, initial),
         keys=_samples_keys(cases),
-        seeds=cases.seed.astype(np.uint64),
-        times=np.multiply.outer(cases.clock, recording.times),
+        seeds=cases.field("seed", np.uint64),
+        times=np.multiply.outer(cases.field("clock"), recording.times),
         thresholds=np.array(recording.thresholds, dtype=float),
         stop_at_exit=recording.stop == "exit",
     )
@@ -258,18 +259,19 @@ def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
     """The keys (n,) of the random numbers of the samples of cases that share their `pair_by`."""
     if cases[0].pair_by is not None:
         return cases.numbers(_shared_key, np.uint64)
-    owns = [
-        hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        for text in cases.texts(frozenset(parameters_of("observables")))
-    ]
-    first, run = cases.runs
-    streams = cases.each(_samples_stream)
-    parts = [streams[0][place] for place in streams[1][first].tolist()]
-    keys = [
-        hashlib.blake2b(f"{before}{own}{after}".encode(), digest_size=8).digest()
-        for (before, after), own in zip(parts, owns, strict=True)
-    ]
-    return np.frombuffer(b"".join(keys), "<u8")[run]
+    texts, streams = cases.texts(frozenset(parameters_of("observables"))), cases.each(_samples_stream)
+    pairs = Table({"stream": streams, "text": texts}, len(cases))
+    return pairs.over(("stream", "text"), _keys_of).array(np.uint64)
+
+
+def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
+    """The keys of streams and texts of problems (`stream_key`)."""
+    keys = []
+    for (before, after), text in zip(columns["stream"], columns["text"], strict=True):
+        own = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        key = hashlib.blake2b(f"{before}{own}{after}".encode(), digest_size=8).digest()
+        keys.append(int.from_bytes(key, "little"))
+    return keys
 
 
 def _samples_stream(case: Case) -> tuple[str, str]:

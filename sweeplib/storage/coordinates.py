@@ -1,6 +1,5 @@
 """The coordinates and the constants of a dataset, from the grid of its sweep."""
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,7 +90,7 @@ def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     found = [_coordinate(name, grid.dims_of(name), _values_of(grid, name), sweep) for name in grid.names]
     others = (name for name in meaningful(_parts(sweep, problem)) if name not in grid.names)
     found += [_default(sweep, problem, name) for name in others]
-    return found + ([] if sweep.clock is None else [_clock(grid, sweep.clock)])
+    return found + ([] if sweep.clock is None else [_clock(sweep, sweep.clock)])
 
 
 def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:
@@ -159,24 +158,14 @@ def _time_attributes(sweep: "Sweep") -> dict[str, Any]:
     return label("time") | {"long_name": f"time in units of {sweep.clock.text}", "scale": sweep.clock.text}
 
 
-def _clock(grid: "Grid", clock: "Expression") -> Coordinate:
+def _clock(sweep: "Sweep", clock: "Expression") -> Coordinate:
     """Return the unit of the recording times at each point."""
+    grid = sweep.grid
     dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in clock.names))
-    return Coordinate("clock", dims, lambda: _clock_values(grid, clock, dims), label("clock") | {"formula": clock.text})
+    sizes = [size for dim, size in zip(grid.dims, grid.shape, strict=True) if dim in dims]
 
+    def values() -> Any:
+        parts = [sweep.clocks(points).array() for points in grid.evaluated(clock.names)]
+        return np.concatenate(parts).reshape(sizes) if dims else float(parts[0][0])
 
-def _clock_values(grid: "Grid", clock: "Expression", dims: Sequence[str]) -> Any:
-    sizes = dict(zip(grid.dims, grid.shape, strict=True))
-    used = {
-        name: dict(zip(_places(grid.dims_of(name), sizes), grid.values_of(name), strict=True)) for name in clock.names
-    }
-    values = []
-    for place in _places(dims, sizes):
-        at = dict(zip(dims, place, strict=True))
-        here = {name: column[tuple(at[dim] for dim in grid.dims_of(name))] for name, column in used.items()}
-        values.append(float(clock.evaluate(here)))
-    return np.array(values).reshape([sizes[dim] for dim in dims]) if dims else values[0]
-
-
-def _places(dims: Sequence[str], sizes: Mapping[str, int]) -> list[tuple[int, ...]]:
-    return list(itertools.product(*(range(sizes[dim]) for dim in dims)))
+    return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})

@@ -44,7 +44,7 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
 def _write(
     sweep: "Sweep", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
 ) -> None:
-    problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
+    problem = sweep.probed(next(iter(sweep.runs)))[0].problem
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}
     with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:

@@ -1,51 +1,26 @@
 """Inventory: the cases of one dynamics that a sweep needs, and their state in the run store, as columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.design.fields import options_of
-from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Cases, Status, case_work, with_seeds
+from sweeplib.simulation import Cases, Status, case_work
 from sweeplib.storage.identity_file import KnownCases, read_identities, write_identities
 from sweeplib.storage.layout import cost_classes, layout_name
 from sweeplib.storage.run_store import RunStore, first_places
+from sweeplib.table import Column
 
 if TYPE_CHECKING:
-    from sweeplib.design.grid import Batch
-    from sweeplib.design.sweep import Options, Sweep
+    from sweeplib.design.sweep import Points, Sweep
 
 CLASSES = 1024
 """More than there are classes of cost: works are doubles."""
-
-
-@dataclass(frozen=True, eq=False)
-class NewCases:
-    """The n cases of one layout that are not in the run store, the costliest first.
-
-    order (n,) : indices of the cases among all seeds of all points.
-    ids (points, seeds) : the identities of all cases.
-    points, seeds : a case of each point, and the replicas.
-    work : the mean work of a case.
-    """
-
-    order: np.ndarray
-    ids: np.ndarray
-    points: Cases
-    seeds: np.ndarray
-    work: float
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def at(self, places: slice | np.ndarray) -> tuple[np.ndarray, Cases]:
-        """Return the identities and the cases at some places."""
-        point, seed = np.divmod(self.order[places], len(self.seeds))
-        return self.ids[point, seed], replace(self.points.at(point), seed=self.seeds[seed])
+AT_ONCE = 4096
+"""The number of points whose identities are computed together."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +31,7 @@ class Inventory:
     flat (n,) : flat indices over (grid dims, seed).
     layout, row (n,) : positions in the store, -1 where a case is not there.
     status (n,) : their status.
-    points : a case of each point, if they were made for the identities.
+    points : the points, if they were made for the identities.
     """
 
     sweep: "Sweep"
@@ -66,23 +41,21 @@ class Inventory:
     layout: np.ndarray
     row: np.ndarray
     status: np.ndarray
-    points: Cases | None = None
+    points: "Points | None" = None
 
     def column(self, name: str, places: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Return the value of a name of the grid, of the seeds, or of the dynamics, of the cases at some places."""
         flat = self.flat[places]
         if name == "dynamics":
             return np.full(len(flat), self.dynamics, object)
-        grid = self.sweep.grid
-        index = dict(zip((*grid.dims, "seed"), np.unravel_index(flat, self.sweep.shape), strict=True))
-        if name == "seed":
-            return np.array(self.sweep.seeds, object)[index["seed"]]
-        sizes = dict(zip(grid.dims, grid.shape, strict=True))
-        values = np.empty(len(grid.values_of(name)), object)
-        values[:] = list(grid.values_of(name))
-        dims = grid.dims_of(name)
-        at = tuple(index[dim] for dim in dims)
-        return values.reshape([sizes[dim] for dim in dims])[at] if dims else np.repeat(values, len(flat))
+        *index, seed = np.unravel_index(flat, self.sweep.shape)
+        points = np.array(index, np.int64).reshape(-1, len(flat)).T
+        column = (
+            Column(self.sweep.seeds, seed) if name == "seed" else self.sweep.grid.table(points, (name,)).column(name)
+        )
+        found = np.empty(len(flat), object)
+        found[:] = column.items()
+        return found
 
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""
@@ -126,21 +99,38 @@ class Inventory:
         write_identities(self.sweep, store, KnownCases(self.ids, self.flat, self.layout, self.row))
 
     @cached_property
-    def new(self) -> dict[str, NewCases]:
-        """The different cases that are not in the store, by the layout they will be added to."""
-        if not (self.layout < 0).any():
+    def _points(self) -> "Points":
+        return self.points or self.sweep.points(self.dynamics)
+
+    def _point(self, places: slice | np.ndarray) -> np.ndarray:
+        """Return the points of the cases at some places."""
+        after: np.ndarray = np.searchsorted(self._points.flat, self.flat[places], side="right")
+        return after - 1
+
+    def cases(self, places: slice | np.ndarray) -> Cases:
+        """Return the cases at some places."""
+        seed = Column(self.sweep.seeds, self.flat[places] % len(self.sweep.seeds))
+        return self._points.cases.at(self._point(places)).replaced(seed=seed.at(slice(None)))
+
+    @cached_property
+    def new(self) -> dict[str, np.ndarray]:
+        """The places of the different cases that are not in the store, by the layout they will be added to.
+
+        The costliest are first.
+        """
+        places = np.flatnonzero(self.layout < 0)
+        places = places[first_places(self.ids[places])]
+        if not len(places):
             return {}
-        (places, seeds), parts = _seeds(self.sweep, self.dynamics), []
-        if self.points is None or self.sweep.replicas is not None:
-            parts = list(_points(self.sweep, self.dynamics))
-        points = self.points or _joined([cases for cases, _, _ in parts])
-        unknown, ids = self.layout < 0, self.ids
-        if self.sweep.replicas is not None:
-            needed = places < np.concatenate([counts for _, _, counts in parts])[:, None]
-            unknown, ids = needed.copy(), np.zeros(needed.shape, "S16")
-            unknown[needed], ids[needed] = self.layout < 0, self.ids
-        shape = len(points), len(seeds)
-        return _new_cases(points, ids.reshape(shape), seeds, unknown.reshape(shape))
+        point, points = self._point(places), self._points.cases
+        work, (shapes, shape) = points.numbers(case_work), points.shapes()
+        numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
+        kind = (np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_classes(work))[point]
+        order = np.lexsort((-work[point], kind))
+        parts = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
+        first = [int(point[part[0]]) for part in parts]
+        names = [layout_name(points[at], float(work[at])) for at in first]
+        return dict(sorted((name, places[part]) for name, part in zip(names, parts, strict=True)))
 
 
 def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
@@ -165,96 +155,13 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, Cases | None]:
-    """Return the identities and the flat indices (n,) of all cases, and a case of each point."""
-    places, seeds = _seeds(sweep, dynamics)
-    ids, flat, parts = [np.empty(0, "S16")], [np.empty(0, np.int64)], []
-    for points, first, counts in _points(sweep, dynamics):
-        parts.append(points.at(slice(None)))  # its columns alone, not what follows from them
-        needed = (places < counts[:, None]).ravel()
-        ids.append(with_seeds(points.but_seeds(), seeds)[needed])
-        flat.append(np.add.outer(first, places).ravel()[needed])
-    return np.concatenate(ids), np.concatenate(flat), _joined(parts) if parts else None
-
-
-def _seeds(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices and the values of the seeds of a dynamics."""
-    places, seeds = zip(*sweep.seeds_of(dynamics), strict=True)
-    return np.array(places, np.int64), np.array(seeds, np.int64)
-
-
-def _points(sweep: "Sweep", dynamics: str) -> Iterator[tuple[Cases, np.ndarray, np.ndarray]]:
-    """Yield the points of a run, thousands at a time: a case of each, the flat index of its seed 0, its replicas."""
-    examples = _Examples(sweep, dynamics)
-    for batch in sweep.batches(dynamics):
-        problems, count = batch.problems, len(batch.problems)
-        index = (*batch.places.T, np.zeros(count, np.int64))
-        clock = np.array(sweep.clocks(batch.columns, count), float)
-        columns = (examples.numbers(batch), problems.gamma, problems.Delta, clock, np.zeros(count, np.int64))
-        replicas = sweep.counts(batch.columns, count)
-        yield Cases(examples, *columns), np.ravel_multi_index(index, sweep.shape), replicas
-
-
-class _Examples(Sequence[Case]):
-    """A case for each kind of the problems of a run; a kind with each choice of swept options, found point by point."""
-
-    def __init__(self, sweep: "Sweep", dynamics: str) -> None:
-        self._sweep, self._dynamics = sweep, dynamics
-        self._shared = sweep.shared(dynamics) | {"seed": 0}
-        self._swept = bool(options_of(dynamics, sweep.grid.names))
-        self._problems: Sequence[Problem] = ()
-        self._numbers: dict[tuple[int, Options], int] = {}
-        self._pairs: list[tuple[int, Options]] = []
-
-    def numbers(self, batch: "Batch") -> np.ndarray:
-        """Return the kinds (n,) of some points."""
-        self._problems, kind = batch.problems.examples, batch.problems.kind
-        if not self._swept:
-            return kind
-        options = self._sweep.options(self._dynamics, batch.columns, len(kind))
-        pairs = list(zip(kind.tolist(), options, strict=True))
-        for pair in dict.fromkeys(pairs):
-            if pair not in self._numbers:
-                self._numbers[pair] = len(self._pairs)
-                self._pairs.append(pair)
-        return np.array([self._numbers[pair] for pair in pairs], np.intp)
-
-    def __len__(self) -> int:
-        return len(self._pairs) if self._swept else len(self._problems)
-
-    def __getitem__(self, at: Any) -> Any:
-        problem, options = self._pairs[at] if self._swept else (at, self._options)
-        return Case(self._problems[problem], options=options, **self._shared)
-
-    @cached_property
-    def _options(self) -> "Options":
-        """The options of all cases, if none is swept."""
-        [options] = self._sweep.options(self._dynamics, {}, 1)
-        return options
-
-
-def _joined(parts: Sequence[Cases]) -> Cases:
-    """Return points with the same examples, each with seed 0, as one."""
-    names = ("kind", "gamma", "Delta", "clock")
-    kind, gamma, Delta, clock = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Cases(parts[-1].examples, kind, gamma, Delta, clock, np.broadcast_to(parts[-1].seed[:1], len(kind)))
-
-
-def _new_cases(points: Cases, ids: np.ndarray, seeds: np.ndarray, unknown: np.ndarray) -> dict[str, NewCases]:
-    """Return the new cases by layout, from points and the identities (points, seeds) of which some are `unknown`."""
-    some = np.flatnonzero(unknown.any(axis=1))
-    if len(some) < len(points):
-        points, ids, unknown = points.at(some), ids[some], unknown[some]
-    work = points.numbers(case_work)
-    shapes, shape = points.shapes()
-    numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
-    kind = np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_classes(work)
-    found: dict[str, NewCases] = {}
-    for number in np.unique(kind).tolist():
-        here = np.flatnonzero(kind == number)
-        name = layout_name(points[int(here[0])], float(work[here[0]]))
-        order = np.flatnonzero(unknown & (kind == number)[:, None])
-        order = order[first_places(ids.ravel()[order])]
-        order = order[np.argsort(-work[order // len(seeds)], kind="stable")]
-        found[name] = NewCases(order, ids, points, seeds, float(work[here].mean()))
-    return dict(sorted(found.items()))
+def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, "Points"]:
+    """Return the identities and the flat indices (n,) of all cases, and the points."""
+    places, seeds = (np.array(column, np.int64) for column in zip(*sweep.seeds_of(dynamics), strict=True))
+    points, ids, flat = sweep.points(dynamics), [np.empty(0, "S16")], [np.empty(0, np.int64)]
+    for first in range(0, len(points.flat), AT_ONCE):
+        some = slice(first, first + AT_ONCE)
+        needed = (places < points.counts[some, None]).ravel()
+        ids.append(points.cases.at(some).identities_with(seeds)[needed])
+        flat.append(np.add.outer(points.flat[some], places).ravel()[needed])
+    return np.concatenate(ids), np.concatenate(flat), points

@@ -27,7 +27,7 @@ from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.damage import DamageError, damaged, lost
 from sweeplib.storage.files import is_intact, partial, remove, remove_partials, sync
 from sweeplib.storage.layout_files import COMPRESSORS, read_chunk, read_metadata, write_chunk, write_metadata
-from sweeplib.storage.rows import Rows, rows_of, shared_fields
+from sweeplib.storage.rows import OWN_FIELDS, cases_of, index_of, shared_fields
 from sweeplib.storage.stores import LinkingStore
 
 INDEX_ROWS = 16384
@@ -112,14 +112,12 @@ class Layout:
                 status[inside.start - start : inside.stop - start] = found[inside.start - first : inside.stop - first]
         return status
 
-    def rows(self, rows: slice) -> Rows:
-        """Return the fields of some rows."""
-        return Rows(*(self._index(name, rows) for name in Rows._fields))
-
-    def some_rows(self, places: np.ndarray) -> Rows:
-        """Return the fields of rows at ascending places."""
-        rows = self.rows(slice(int(places[0]), int(places[-1]) + 1))
-        return rows.at(places - places[0])
+    def cases(self, rows: slice | np.ndarray) -> Cases:
+        """Return the cases of some rows, at ascending places."""
+        if isinstance(rows, slice):
+            return cases_of(self.shared, {name: self._index(name, rows) for name in OWN_FIELDS})
+        around = slice(int(rows[0]), int(rows[-1]) + 1)
+        return cases_of(self.shared, {name: self._index(name, around)[rows - rows[0]] for name in OWN_FIELDS})
 
     def data(self, variable: str) -> np.ndarray:
         """Return a recorded variable of all rows, (case, ...)."""
@@ -227,12 +225,12 @@ class Layout:
         chunks = [self._chunk(name, number) for name in self.variables]
         return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
 
-    def append(self, count: int, at: Callable[[slice], tuple[np.ndarray, Cases]]) -> None:
-        """Append cases, all missing, in one atomic step. Only for the driver.
+    def append(self, ids: np.ndarray, cases_at: Callable[[slice], Cases]) -> None:
+        """Append cases with these identities, all missing, in one atomic step. Only for the driver.
 
-        `at` returns the identities and the cases of a part of them; one chunk of the index is in memory at a time.
+        `cases_at` returns a part of the cases; one chunk of the index is in memory at a time.
         """
-        start, stop = len(self), len(self) + count
+        start, stop = len(self), len(self) + len(ids)
         for name in INDEX:
             self._index(name, slice(start - 1, start))
         for name in (*self.variables, "status", *INDEX):
@@ -240,8 +238,8 @@ class Layout:
         for number in range(start // self.index_rows, -(-stop // self.index_rows)):
             first = number * self.index_rows
             some = slice(max(start, first) - start, min(stop, first + self.index_rows) - start)
-            ids, cases = at(some)
-            columns = rows_of(cases)._asdict() | {"case_id": ids.view("<u8").reshape(-1, 2)}
+            words = np.ascontiguousarray(ids[some]).view("<u8").reshape(-1, 2)
+            columns = index_of(cases_at(some)) | {"case_id": words}
             for name, column in columns.items():
                 self._put_index(name, number, max(start - first, 0), column)
         self._commit(stop)

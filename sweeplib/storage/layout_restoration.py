@@ -1,6 +1,5 @@
 """Damaged metadata and index of a layout, written again from the cases of a sweep, so that its results stay."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,27 +8,22 @@ import numpy as np
 
 from sweeplib.simulation import Case, Cases
 from sweeplib.storage.damage import DamageError, lost
-from sweeplib.storage.layout import INDEX, Layout, create_layout, layout_name
+from sweeplib.storage.layout import INDEX, Layout, create_layout
 from sweeplib.storage.layout_files import read_metadata, write_metadata
-from sweeplib.storage.rows import Rows, cases_of, rows_of
-from sweeplib.storage.run_store import whole
+from sweeplib.storage.rows import OWN_FIELDS, cases_of, index_of
 
 
-def is_restored(path: Path, cases: Iterable[Case]) -> bool:
-    """Return whether the metadata and the index of a layout are intact again; `cases` are those of a sweep.
+def is_restored(path: Path, cases: Cases) -> bool:
+    """Return whether the metadata and the index of a layout are intact again; `cases` are those of a sweep for it.
 
     It needs the number of rows, the block size and, of each part of the index, the identities or all other columns;
     with the identities alone, the sweep must have the cases. Only for the driver, while no worker runs.
     """
-    alike = (case for case in cases if path.name.startswith(f"p{case.problem.p}_k{case.problem.k}_w"))
-    own = {case.identity(): case for case in alike if layout_name(case) == path.name}
-    if not own:
-        return False
     try:
-        _restore_metadata(path, next(iter(own.values())))
+        _restore_metadata(path, cases[0])
         layout = Layout(path)
         for start in range(0, len(layout), layout.index_rows):
-            _restore_index(layout, slice(start, min(start + layout.index_rows, len(layout))), own)
+            _restore_index(layout, slice(start, min(start + layout.index_rows, len(layout))), cases)
     except (DamageError, KeyError):
         return False
     return True
@@ -69,17 +63,18 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _restore_index(layout: Layout, rows: slice, own: dict[bytes, Case]) -> None:
+def _restore_index(layout: Layout, rows: slice, cases: Cases) -> None:
     """Write the damaged columns of a part of the index again. KeyError if too much is lost."""
     known = {name: column for name in INDEX if (column := layout.index(name, rows)) is not None}
     if len(known) == len(INDEX):
         return
     if "case_id" in known:
         ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
-        fields = rows_of(Cases.of([own[whole(identity)] for identity in ids.tolist()]))
+        places = {identity: place for place, identity in enumerate(cases.identities().tolist())}
+        fields = index_of(cases.at(np.array([places[identity] for identity in ids.tolist()])))
     else:
-        fields = Rows(*(known[name] for name in Rows._fields))
+        fields = {name: known[name] for name in OWN_FIELDS}
         ids = cases_of(layout.shared, fields).identities()
-    for name, column in (fields._asdict() | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
+    for name, column in (fields | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
         if name not in known:
             layout.replace_index(name, rows, column)

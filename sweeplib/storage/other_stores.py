@@ -19,7 +19,7 @@ from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Recording, Status, recorded_variables
 from sweeplib.storage.inventory import Inventory, identified
 from sweeplib.storage.layout import Layout
-from sweeplib.storage.rows import cases_of, recording_of
+from sweeplib.storage.rows import recording_of
 from sweeplib.storage.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _covers(known: Recording, wanted: Recording, dynamics: str) -> bool:
 def _needed(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[str] | None:
     """Return the variables that a sweep records of a layout's cases; None if one does not follow from the layout's."""
     wanted = sweep.recording
-    case = replace(cases_of(layout.shared, layout.rows(slice(1)))[0], recording=wanted)
+    case = replace(layout.cases(slice(1))[0], recording=wanted)
     variables = recorded_variables(case)
     for name, variable in variables.items():
         timeless = "time" not in variable.dims and name not in ALIKE

@@ -123,7 +123,7 @@ def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
     found: list[Case] = []
     for dynamics in sweep.runs:
         shapes: dict[tuple[int, int], Case] = {}
-        for _, case in sweep.probed(dynamics):
+        for case in sweep.probed(dynamics):
             shapes.setdefault((case.problem.p, case.problem.k), case)
             if not every_shape:
                 break

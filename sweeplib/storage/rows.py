@@ -1,35 +1,27 @@
-"""A case as a row of the run store: the fields that its layout shares, and its own fields."""
+"""Cases as rows of a layout: the fields that it shares, and the columns of its index."""
 
 import dataclasses
 import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem.columns import problem_of
+from sweeplib.problem.columns import columns_of
 from sweeplib.simulation import Case, Cases, Recording
+from sweeplib.table import Column
 
 OWN_FIELDS = ("problem", "seed", "clock")
+"""The fields of a case that are columns of the index: canonical problems as JSON, seeds, clocks."""
 
 
-class Rows(NamedTuple):
-    """n rows as columns (n,): the canonical problems as JSON, seeds, and clocks."""
-
-    problem: np.ndarray
-    seed: np.ndarray
-    clock: np.ndarray
-
-    def at(self, places: np.ndarray | Sequence[int]) -> "Rows":
-        """Return the rows at some indices."""
-        return Rows(*(column[places] for column in self))
-
-
-def rows_of(cases: Cases) -> Rows:
-    """Return the rows of some cases."""
-    _, run = cases.runs
-    return Rows(np.array(cases.texts(), object)[run], cases.seed, cases.clock)
+def index_of(cases: Cases) -> dict[str, np.ndarray]:
+    """Return the columns (n,) of the index for some cases."""
+    columns = zip(
+        OWN_FIELDS, (cases.texts(), cases.column("seed"), cases.column("clock")), (object, int, float), strict=True
+    )
+    return {name: column.array(dtype) for name, column, dtype in columns}
 
 
 def shared_fields(case: Case) -> dict[str, Any]:
@@ -47,29 +39,18 @@ def recording_of(shared: dict[str, Any]) -> Recording | None:
     return Recording(**fields) if set(fields["observables"]) <= OBSERVABLES.keys() else None
 
 
-def cases_of(shared: dict[str, Any], rows: Rows) -> Cases:
-    """Return the cases of a layout from `shared_fields` and their rows."""
+def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
+    """Return the cases of a layout from `shared_fields` and the columns of its index."""
+    texts = index["problem"].tolist()
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    problems = json.loads(written := f"[{','.join(places)}]")
+    if "[" in written[1:]:
+        problems = [{name: _tuples(value) for name, value in problem.items()} for problem in problems]
+    columns = columns_of(problems, np.array([places[text] for text in texts], np.int32))
+    columns |= {name: Column.of(index[name].tolist()) for name in ("seed", "clock")}
     given = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
     given["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    texts = rows.problem.tolist()
-    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
-    parts = [_parted(text) for text in numbers]
-    firsts = {part[2:]: text for text, part in reversed([*zip(numbers, parts, strict=True)])}
-    kinds = {key: kind for kind, key in enumerate(firsts)}
-    examples = [Case(problem=problem_of(text), seed=0, **given) for text in firsts.values()]
-    problem = np.array([numbers[text] for text in texts], np.intp)
-    gamma, Delta = np.array([part[:2] for part in parts], float).reshape(-1, 2).T
-    kind = np.array([kinds[part[2:]] for part in parts], np.intp)
-    columns = (rows.clock.astype(float), rows.seed.astype(np.int64))
-    return Cases(examples, kind[problem], gamma[problem], Delta[problem], *columns)
-
-
-def _parted(text: str) -> tuple[str, str, str, str]:
-    """Return γ and Δ of a canonical problem, which begins with Δ, and the text between them and after them."""
-    before, _, after = text.partition(', "gamma": ')
-    Delta, _, between = before.removeprefix('{"Delta": ').partition(",")
-    gamma, _, rest = after.partition(",")
-    return gamma, Delta, between, rest
+    return Cases.of_one_value(given, len(texts)).replaced(**columns)
 
 
 def _tuples(value: Any) -> Any:

@@ -12,7 +12,6 @@ import numpy as np
 from sweeplib.errors import InputError
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.rows import cases_of
 from sweeplib.storage.run_store import RunStore, whole
 
 if TYPE_CHECKING:
@@ -185,12 +184,8 @@ def _chosen(cases: Cases, place: int) -> Chosen:
     number, row = int(wanted.layout[place]), int(wanted.row[place])
     if number >= 0:
         layout = list(cases.store.layouts.values())[number]
-        case = cases_of(layout.shared, layout.rows(slice(row, row + 1)))[0]
+        case = layout.cases(slice(row, row + 1))[0]
     else:
-        case = next(
-            new.at(slice(None))[1][int(found[0])]
-            for new in wanted.new.values()
-            if len(found := np.flatnonzero(new.at(slice(None))[0] == wanted.ids[place]))
-        )
+        case = wanted.cases(np.array([place]))[0]
     status = Status(int(wanted.status[place]))
     return Chosen(case, identity, cases.coordinates(place), cases.store, number, row, status)

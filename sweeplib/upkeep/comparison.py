@@ -12,7 +12,6 @@ from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.journal import processors
 from sweeplib.storage.layout import Layout
 from sweeplib.storage.provenance import cpu_model
-from sweeplib.storage.rows import cases_of
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
@@ -78,7 +77,7 @@ class Compared:
 
 def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Compared]:
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
-    cases = [cases_of(layout.shared, layout.rows(slice(row, row + 1)))[0] for row in rows]
+    cases = [layout.cases(slice(row, row + 1))[0] for row in rows]
     by_block = processors(directory, dynamics)
     found = []
     for places in _by_shape(cases):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.simulation import Case, Status
+from sweeplib.simulation import Status
 from sweeplib.storage.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
 from sweeplib.storage.inventory import Inventory, inventory
@@ -53,8 +53,8 @@ class StoredCases:
 
     def _of_harm(self, layout: str, harm: Harm) -> Finding:
         if layout in self.damage.unreadable:
-            new = self.cases.wanted.new.get(layout) if self.cases else None
-            ids = tuple(new.at(slice(None))[0].tolist()) if new else ()
+            wanted = self.cases.wanted if self.cases else None
+            ids = tuple(wanted.ids[wanted.new[layout]].tolist()) if wanted and layout in wanted.new else ()
             what = "results" if harm.block is not None else "index or metadata"
             words = f"{what} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
             return Finding(harm.file, harm.problem, Remedy.cases, self.dynamics, of=layout, cases=ids, words=words)
@@ -89,7 +89,7 @@ class StoredCases:
             lost &= ~((wanted.layout == number) & damaged)
         for name in self.damage.unreadable:
             if name in wanted.new:
-                lost &= ~np.isin(wanted.ids, wanted.new[name].at(slice(None))[0])
+                lost &= ~np.isin(wanted.ids, wanted.ids[wanted.new[name]])
         return lost
 
     def _outcomes(self) -> Iterator[Finding]:
@@ -127,7 +127,9 @@ class StoredCases:
             blocks |= {(layout, number) for layout, numbers in self._unaccounted().items() for number in numbers}
             drop_damaged_lines(path)
         damaged = set(self.damage.unreadable)
-        kept = {layout for layout in damaged if self.cases and is_restored(folder / layout, self._of(sweep))}
+        wanted = self.cases.wanted if self.cases else None
+        new = {name: wanted.cases(places) for name, places in wanted.new.items() if name in damaged} if wanted else {}
+        kept = {layout for layout, cases in new.items() if is_restored(folder / layout, cases)}
         blocks |= {(layout, number) for layout in kept for number in Layout(folder / layout).damaged_blocks()}
         for layout in damaged - kept:
             remove_own(folder / layout, is_of_layout)
@@ -142,9 +144,6 @@ class StoredCases:
                 of_layout.reset(np.unique(rows[numbers == number]))
         unread = {finding.of or finding.path for finding in own if finding.remedy is Remedy.cases}
         return bool(blocks) or not unread <= {*kept, journal(self.directory, self.dynamics)}
-
-    def _of(self, sweep: "Sweep") -> Iterator[Case]:
-        return (case for _, case in sweep.cases(self.dynamics))
 
     def _unaccounted(self) -> dict[str, list[int]]:
         """Return the blocks, by layout, with more results than the intact lines of the journal account for."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
-from sweeplib.problem import STARTS, Problem
-from sweeplib.problem.columns import Examples, Kinds, reads_columns
-from sweeplib.simulation import Case, Cases, Recording, case_steps, case_work
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Cases, Recording, case_memory, case_steps, case_work
 from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.rows import cases_of, rows_of, shared_fields
+from sweeplib.storage.rows import cases_of, index_of, shared_fields
 
 RECORDING = Recording((0.0, 0.3, 1.0), (0.1,))
 SHARED: dict[str, Any] = {"p": 2, "k": 1, "d": 30}
@@ -37,10 +37,8 @@ def some_cases(dynamics: str = "sgd_chain", **fields: Any) -> list[Case]:
 
 
 def as_columns(cases: list[Case]) -> Cases:
-    """Return cases as a worker reads them, in which problems that differ in γ and Δ share a kind."""
-    columns = cases_of(shared_fields(cases[0]), rows_of(Cases.of(cases)))
-    assert len(columns.examples) < len(PROBLEMS)
-    return columns
+    """Return cases as a worker reads them."""
+    return cases_of(shared_fields(cases[0]), index_of(Cases.of(cases)))
 
 
 @pytest.mark.parametrize("dynamics", ["sgd_chain", "gradient_flow"])
@@ -105,11 +103,22 @@ def test_numbers(name: str) -> None:
     assert found.tolist() == [FUNCTIONS[name](case) for case in cases]
 
 
-def test_a_function_is_called_once_for_a_kind() -> None:
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_every_dynamics_gives_for_columns_what_it_gives_for_each_case(dynamics: str) -> None:
+    """Also where its functions make other problems from the given one."""
+    varied: list[dict[str, Any]] = [{}, {"gamma": 0.3}, {"d": 41}, {"p": 3}, {"second_layer_rate": 0.2}, {"Delta": 0.0}]
+    problems = [Problem(**{"gamma": 0.1, "Delta": 0.5, "activation": "erf", **SHARED, **other}) for other in varied]
+    cases = [Case(problem, dynamics, 3, RECORDING) for problem in problems]
+    columns = as_columns(cases)
+    for number in (case_work, case_memory, case_steps):
+        assert columns.numbers(number).tolist() == [number(case) for case in cases]
+    assert columns.shapes().items() == [case.shape for case in cases]
+
+
+def test_a_function_is_called_once_for_what_it_reads() -> None:
     calls: list[int] = []
-    columns = as_columns(some_cases())
-    columns.each(lambda case: calls.append(case.problem.p))
-    assert len(calls) == len(columns.examples)
+    as_columns(some_cases()).each(lambda case: calls.append(case.problem.samples))
+    assert calls == [None, None, 40]  # the first shows what it reads
 
 
 @pytest.mark.parametrize(
@@ -127,34 +136,3 @@ def test_a_case_that_is_refused_alone_is_refused_among_others(fields: dict[str, 
     with pytest.raises(InputError, match=problem) as together:
         Cases.of(cases).check()
     assert str(alone.value) == str(together.value)
-
-
-def test_kinds_whose_check_reads_gamma_are_checked_at_each_point(monkeypatch: pytest.MonkeyPatch) -> None:
-    columns, made = {"d": [10, 10, 20]}, []
-    reading = replace(STARTS["gaussian"], check=lambda problem: problem.d == 10 or problem.gamma)
-    monkeypatch.setitem(STARTS._things, "gaussian", reading)
-
-    def problem(at: int) -> Problem:
-        made.append(at)
-        return Problem(gamma=0.1, Delta=0.0, p=1, k=1, d=columns["d"][at], activation="erf")
-
-    kinds = Kinds()
-    assert kinds.numbers(columns, 3, problem).tolist() == [0, 0, 1]
-    assert [reads_columns(one) for one in kinds.examples] == [False, True]
-    assert made == [0, 2, 2]
-
-
-def test_zero_and_minus_zero_are_kinds_of_their_own() -> None:
-    def problem(_: int) -> Problem:
-        return PROBLEMS[0]
-
-    assert Kinds().numbers({"m0": [0.0, -0.0, 0.5], "spherical": [True, True, False]}, 3, problem).tolist() == [0, 1, 2]
-
-
-def test_many_examples_are_kept_as_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sweeplib.problem.columns.LIVE", 2)
-    examples = Examples()
-    for problem in PROBLEMS:
-        examples.add(problem)
-    assert list(examples) == PROBLEMS
-    assert examples[3:5] == PROBLEMS[3:5]

@@ -299,6 +299,6 @@ times: [0, 1]
     found = [(case.problem.p, case.problem.d, case.problem.Delta) for _, case in sweep.cases("sgd") if case.seed == 0]
     assert sorted(found) == [(1, 200, 0), (1, 200, 1), (1, 400, 0), (1, 400, 1), (2, 200, 0), (2, 200, 1)]
     assert sweep.size_of("sgd") == 18 and sweep.size_of("ode") == 36
-    assert {point.problem.d for point, _ in sweep.probed("sgd")} == {200, 400}
+    assert {case.problem.d for case in sweep.probed("sgd")} == {200, 400}
     complete = parsed(sweep.source)["dynamics"]["sgd"]
     assert complete == {"where": {"d": [200, 400]}, "when": "p * d <= 400", "weights": "float64"}

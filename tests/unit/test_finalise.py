@@ -139,12 +139,12 @@ def test_what_follows_from_another_field_varies_with_it() -> None:
     axes = (Axis("activation", ("erf", "he2")), Axis("spherical", (False, True)))
     fixed = {"gamma": 0.1, "p": 1, "k": 1, "d": 9, "Delta": 0.0}
     sweep = Sweep("followed", Grid(axes, fixed), (0,), {"ode": Run("ode")}, Recording(times=(1.0,)))
-    found = {each.name: each for each in coordinates(sweep, next(sweep.points("ode")).problem)}
+    found = {each.name: each for each in coordinates(sweep, sweep.points("ode").cases[0].problem)}
     assert found["teacher_activation"].dims == ("activation",)
     assert found["teacher_activation"].values.tolist() == ["erf", "he2"]
     assert (found["start"].dims, found["start"].values.tolist()) == (("spherical",), ["gaussian", "sphere"])
     assert "m0" not in found
-    assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, next(sweep.points("ode")).problem))
+    assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, sweep.points("ode").cases[0].problem))
 
 
 def test_damaged_lines_of_a_journal_change_nothing(sweep: Sweep, path: Path) -> None:

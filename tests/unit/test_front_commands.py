@@ -426,7 +426,7 @@ def test_values_of_overrides(text: str, value: Any) -> None:
 def test_a_field_moves_between_the_grid_and_the_problem(config: Path) -> None:
     sweep = load(config, ["grid.Delta=0,1", "problem.gamma=0.3"])
     assert sweep.grid.dims == ("Delta",)
-    assert {point.problem.gamma for point in sweep.points("ode")} == {0.3}
+    assert set(sweep.points("ode").cases.field("gamma").tolist()) == {0.3}
 
 
 def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:

@@ -19,6 +19,7 @@ from sweeplib.design.places import probes
 from sweeplib.errors import InputError
 from sweeplib.language import Expression
 from sweeplib.problem import PARAMETERS, Problem
+from tests.points import points_of
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}
 
@@ -46,7 +47,7 @@ def grid_of(axes: dict[str, list[Any]], **derived: str) -> Grid:
 @given(AXES)
 def test_points_are_all_combinations_in_c_order(axes: dict[str, list[Any]]) -> None:
     grid = grid_of(axes)
-    points = list(grid.points())
+    points = points_of(grid)
     assert grid.shape == tuple(len(axes[name]) for name in grid.dims)
     assert len(points) == grid.size == math.prod(grid.shape)
     assert [point.index for point in points] == list(itertools.product(*map(range, grid.shape)))
@@ -69,8 +70,8 @@ def test_where_leaves_the_points_with_these_values(axes: dict[str, list[Any]], d
     grid = grid_of(axes)
     name = data.draw(st.sampled_from(sorted(axes)))
     wanted = data.draw(st.lists(st.sampled_from(axes[name]), min_size=1, unique=True))
-    left = list(grid.points({name: wanted}))
-    assert left == [point for point in grid.points() if point.values[name] in wanted]
+    left = points_of(grid, {name: wanted})
+    assert left == [point for point in points_of(grid) if point.values[name] in wanted]
     assert grid.size_where({name: wanted}) == len(left)
 
 
@@ -78,9 +79,9 @@ def test_where_leaves_the_points_with_these_values(axes: dict[str, list[Any]], d
 @given(AXES, st.data())
 def test_a_grid_that_grows_keeps_its_problems(axes: dict[str, list[Any]], data: st.DataObject) -> None:
     axes.setdefault("gamma", [0.1])
-    before = {point.problem for point in grid_of(axes).points()}
+    before = {point.problem for point in points_of(grid_of(axes))}
     new = data.draw(st.floats(1e-6, 10).filter(lambda value: value not in axes["gamma"]))
-    after = [point.problem for point in grid_of({**axes, "gamma": [*axes["gamma"], new]}).points()]
+    after = [point.problem for point in points_of(grid_of({**axes, "gamma": [*axes["gamma"], new]}))]
     assert before == {problem for problem in after if problem.gamma != new}
     assert len(after) == len(set(after))
 
@@ -96,9 +97,9 @@ def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     sizes = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)"}
     value = {"teacher_activation": "erf", "start": "sphere", "m0": 0.1, "contrast": 0.5, **sizes}.get(name, value)
     fixed = FIXED | ({"data": "two_gaussians", "k": 0} if name == "contrast" else {})
-    [point] = Grid((Axis(name, (value,)),), {key: fixed[key] for key in fixed if key != name}).points()
+    [point] = points_of(Grid((Axis(name, (value,)),), {key: fixed[key] for key in fixed if key != name}))
     assert getattr(point.problem, name) == point.values[name] == value
-    [point] = Grid((), fixed | {name: value}).points()
+    [point] = points_of(Grid((), fixed | {name: value}))
     assert getattr(point.problem, name) == value
 
 
@@ -122,7 +123,7 @@ def test_derived_fields_follow_their_axes() -> None:
     assert grid.dims_of("k") == ()
     assert grid.values_of("p") == (3, 30, 3, 300)
     assert grid.values_of("gamma") == (2 * 100**-0.25, 0.2, 0.2, 2 * 10000**-0.5)
-    for point in grid.points():
+    for point in points_of(grid):
         d, delta, kappa = (point.values[name] for name in ("d", "delta", "kappa"))
         assert point.problem.gamma == 2.0 * d**-delta
         assert point.problem.p == round(3 * d**kappa)
@@ -131,10 +132,10 @@ def test_derived_fields_follow_their_axes() -> None:
 def test_linked_names_move_together() -> None:
     axis = Axis("p", (4, 1, 9), {"d": (400, 100, 900), "activation": ("erf", "square", "erf")})
     fixed = {name: FIXED[name] for name in ("gamma", "k", "Delta")}
-    points = list(Grid((axis,), fixed).points())
+    points = points_of(Grid((axis,), fixed))
     seen = [(point.problem.p, point.problem.d, point.problem.activation) for point in points]
     assert seen == [(1, 100, "square"), (4, 400, "erf"), (9, 900, "erf")]
-    [point] = Grid((axis,), fixed).points({"d": [400]})
+    [point] = points_of(Grid((axis,), fixed), {"d": [400]})
     assert point.index == (1,)
 
 
@@ -279,9 +280,9 @@ def _decimal(number: Fraction) -> Decimal:
 def test_a_when_that_is_rarely_true_is_found_where_it_is() -> None:
     grid = grid_of({"d": [*range(1000, 1300)], "gamma": linspace(0.1, 1, 300)})
     rare = Expression("1234 < d and d < 1240 and gamma > 0.5 and gamma < 0.52")
-    found = list(grid.probed(when=rare))
-    assert found and all(1234 < point.problem.d < 1240 for point in found)
-    assert list(grid.probed(when=Expression("d < 0"))) == []
+    found = grid.probed(when=rare).column("d").items()
+    assert found and all(1234 < d < 1240 for d in found)
+    assert len(grid.probed(when=Expression("d < 0"))) == 0
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from sweeplib import Problem
 from sweeplib.code.numerical_code import LABELS, numerical_code
 from sweeplib.maths.activations import Activation
 from sweeplib.observables import Observable
-from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.simulation import Case, Cases, Recording, run_cases
+from sweeplib.storage.rows import cases_of, index_of, shared_fields
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
 CHAIN, ODE, SDE = CASES
@@ -210,43 +210,6 @@ def test_labels_are_arguments_at_their_places(kind: Any) -> None:
     assert {name: names.index(name) for name in LABELS[kind.__name__]} == LABELS[kind.__name__]
 
 
-class HeldProblem(Problem):
-    """The values of a problem in an identity: its fields that are not at their defaults, and the defaults."""
-
-    text = student_start = teacher = canonical = step_time = _check = None
-
-    def __new__(cls, problem: Problem) -> "HeldProblem":
-        held = object.__new__(cls)
-        given = json.loads(problem.text)
-        values = DEFAULTS | {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        assert values.keys() == set(PARAMETERS)
-        resolved = {
-            "student_start": problem.student_start,
-            "teacher": values["teacher_activation"] or problem.activation,
-        }
-        held.__dict__.update(values | resolved | {"text": problem.text})
-        return held
-
-    def __init__(self, problem: Problem) -> None:
-        pass
-
-
-class HeldCase(Case):
-    """The values of a case in an identity; `Case` and `Problem` have no methods here that could be called."""
-
-    shape = check = identity = numerical_options = None
-
-    def __new__(cls, case: Case) -> "HeldCase":
-        held = object.__new__(cls)
-        options = case.numerical_options()
-        called = {"numerical_options": lambda: options, "check": lambda: None, "shape": 0}
-        held.__dict__.update(vars(case) | {"problem": HeldProblem(case.problem)} | called)
-        return held
-
-    def __init__(self, case: Case) -> None:
-        pass
-
-
 COMMON = {"gamma": 0.1, "k": 1, "d": 50, "Delta": 0.5}
 
 
@@ -260,12 +223,12 @@ COMMON = {"gamma": 0.1, "k": 1, "d": 50, "Delta": 0.5}
 )
 @pytest.mark.parametrize("pair_by", [None, ("d", "gamma")])
 def test_the_driver_takes_nothing_from_a_case_but_what_its_identity_holds(
-    problem: Problem, pair_by: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch
+    problem: Problem, pair_by: tuple[str, ...] | None
 ) -> None:
+    """A row has the text of the problem, clock, seed and what its layout shares: identities are made from these."""
     recording = Recording((0.0, 1.0), (0.01,), ("risk", "test_error"))
-    cases = [Case(problem, "sgd_chain", seed, recording, clock=0.5, pair_by=pair_by) for seed in range(3)]
-    whole = run_cases(cases)
-    monkeypatch.setattr(Cases, "check", lambda _: None)
-    held = run_cases([HeldCase(case) for case in cases])
-    for name, values in whole.data.items():
-        np.testing.assert_array_equal(held.data[name], values)
+    cases = Cases.of([Case(problem, "sgd_chain", seed, recording, 0.5, pair_by=pair_by) for seed in range(3)])
+    whole, held = run_cases(cases), cases_of(shared_fields(cases[0]), index_of(cases))
+    assert held.fields == list(problem.canonical())
+    for name, values in run_cases(held).data.items():
+        np.testing.assert_array_equal(whole.data[name], values)

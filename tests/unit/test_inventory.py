@@ -1,7 +1,9 @@
 """The cases that a sweep needs of a run store; the time per case does not depend on the case."""
 
 import time
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +11,12 @@ import pytest
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.language import Expression
+from sweeplib.problem import Problem
 from sweeplib.simulation import Recording, case_work
 from sweeplib.storage.inventory import Inventory, inventory
 from sweeplib.storage.run_store import RunStore
 
-FIXED = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
+FIXED: dict[str, Any] = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 
 
 def sweep_of(points: int = 1, seeds: int = 1, times: int = 10, dynamics: str = "sgd_chain") -> Sweep:
@@ -40,11 +43,11 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> Non
     assert found.flat.tolist() == flat.tolist()
     assert found.ids.tolist() == np.array([case.identity() for case in cases.values()], "S16").tolist()
     different = {case.identity(): case for case in cases.values()}
-    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in new.at(slice(None))[1]]
+    rows = [(case.problem.text, case.seed, case.clock) for new in found.new.values() for case in found.cases(new)]
     assert len(rows) == len(different) == found.counts()["missing"]
     assert set(rows) <= {(case.problem.text, case.seed, case.clock) for case in cases.values()}
     for new in found.new.values():
-        assert (np.diff([case_work(case) for case in new.at(slice(None))[1]]) <= 0).all()
+        assert (np.diff([case_work(case) for case in found.cases(new)]) <= 0).all()
 
 
 def seconds(sweep: Sweep, directory: Path) -> float:
@@ -65,3 +68,39 @@ def test_a_case_takes_no_longer_for_more_recording_times(tmp_path: Path) -> None
 def test_a_case_takes_no_longer_among_more_seeds(tmp_path: Path) -> None:
     few, many = (seconds(sweep_of(1, seeds=seeds), tmp_path) for seeds in (4_000, 32_000))
     assert many < 24 * few
+
+
+def axis_of(name: str, values: tuple[float, ...], **fixed: float) -> Grid:
+    others = {"gamma": 0.1, "Delta": 0.1, **FIXED, "d": 1000, **fixed}
+    return Grid((Axis(name, values),), {key: value for key, value in others.items() if key != name})
+
+
+@pytest.mark.parametrize("name", ["weight_decay", "second_layer_rate", "second_layer_decay"])
+def test_any_parameter_is_an_axis_as_fast_as_the_learning_rate(name: str, tmp_path: Path) -> None:
+    """Its values do not make problems of another kind."""
+    values = tuple(np.linspace(0.01, 1.0, 4000).tolist())
+    sweeps = [replace(sweep_of(), grid=axis_of(each, values, second_layer_rate=0.1)) for each in ("gamma", name)]
+    of_gamma, of_other = (seconds(sweep, tmp_path) for sweep in sweeps)
+    assert of_other < 3 * of_gamma
+
+
+def test_a_parameter_that_is_an_axis_for_one_run_is_fixed_for_another(tmp_path: Path) -> None:
+    runs = {"sgd_chain": Run("sgd_chain"), "ode": Run("ode", {"weight_decay": (0.0,)}, {"finite_d": True})}
+    sweep = replace(sweep_of(seeds=2), grid=axis_of("weight_decay", (0.0, 0.1, 0.2)), runs=runs)
+    found = {name: inventory(sweep, name, RunStore(tmp_path, name)) for name in runs}
+    assert [len(each.ids) for each in found.values()] == [6, 2]
+    decays = [each.cases(slice(None)).field("weight_decay").tolist() for each in found.values()]
+    assert decays == [[0.0, 0.0, 0.1, 0.1, 0.2, 0.2], [0.0, 0.0]]
+    for each in found.values():
+        each.cases(slice(None)).check()
+
+
+@pytest.mark.parametrize("axes", [(), (Axis("gamma", (0.1,)),)])
+def test_no_axis_and_an_axis_of_one_value_are_the_same_cases(axes: tuple[Axis, ...], tmp_path: Path) -> None:
+    fixed = {"Delta": 0.1, **FIXED} | ({} if axes else {"gamma": 0.1})
+    found = wanted(replace(sweep_of(seeds=3), grid=Grid(axes, fixed)), tmp_path)
+    [case] = {case.problem.text for case in found.cases(slice(None))}
+    assert case == Problem(gamma=0.1, Delta=0.1, **FIXED).text
+    assert found.column("seed").tolist() == [0, 1, 2]
+    assert found.column("gamma").tolist() == [0.1] * 3
+    assert [len(places) for places in found.new.values()] == [3]

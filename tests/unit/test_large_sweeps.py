@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -116,12 +117,16 @@ def found(sweep: Any, directory: Path) -> Any:
     return inventory(sweep, "sgd_chain", RunStore(directory, "sgd_chain"))
 
 
+def _cases_at(wanted: Any, new: Any, some: slice) -> Any:
+    return wanted.cases(new[some])
+
+
 def appended(sweep: Any, directory: Path) -> None:
     """Append the new cases of a sweep to its store, and remember its cases."""
     store, wanted = RunStore(directory, "sgd_chain"), found(sweep, directory)
     for name, new in wanted.new.items():
-        layout = store.layouts.get(name) or store.create(name, new.at(slice(1))[1][0], 8)
-        layout.append(len(new), new.at)
+        layout = store.layouts.get(name) or store.create(name, wanted.cases(new[:1])[0], 8)
+        layout.append(wanted.ids[new], partial(_cases_at, wanted, new))
     wanted.located(store.refreshed())
 
 

@@ -189,11 +189,11 @@ def test_nothing_is_taken_from_other_code_or_from_failures(tmp_path: Path, monke
     tables = [(tmp_path / name / "outcomes" / "calm.csv").read_text() for name in "ab"]
     assert tables[0] == tables[1] and tables[0].count("\n") == 1 + done["failed"] + done["diverged"]
     monkeypatch.setattr(cases, "numerics_version", lambda *_: "edited")
-    cases.identities.cache_clear()
+    cases.shared_values.cache_clear()
     try:
         assert planned(replace(first, name="c"), tmp_path, "calm") == (30, {}, 0)
     finally:
-        cases.identities.cache_clear()
+        cases.shared_values.cache_clear()
 
 
 def test_damaged_rows_are_computed_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

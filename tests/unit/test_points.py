@@ -79,7 +79,7 @@ def test_a_name_in_a_formula_is_a_number_of_the_grid(tmp_path: Path) -> None:
     assert "problem.c: not a value of c" in refusal(tmp_path, problem=problem | {"c": "erf"})
     for c, text in ((1, "lam1 + he3(lam1)"), (-2, "lam1 - 2*he3(lam1)")):
         given = {"name": "x", "problem": problem, "grid": {"c": [c]}, "dynamics": ["ode"], **SHORT}
-        assert [point.problem.target for point in from_mapping(given, tmp_path).points("ode")] == [text]
+        assert [case.problem.target for case in from_mapping(given, tmp_path).points("ode").cases] == [text]
     assert "'t'" in refusal(tmp_path, problem=problem | {"target": "lam1", "schedule": "1/t"}, grid={"t": [1]})
 
 

@@ -57,9 +57,10 @@ def appended(directory: Path) -> Layout:
     grid, recording = Grid((Axis("gamma", (0.1,)),), FIXED), Recording((1.0,), (0.1,), ("overlap_M",))
     sweep = Sweep("tiny", grid, tuple(range(9)), {"sgd": Run("sgd")}, recording, source="name: tiny\n")
     store = RunStore(directory, "sgd")
-    [(name, new)] = inventory(sweep, "sgd", store).new.items()
-    layout = store.create(name, new.at(slice(1))[1][0], 4)
-    layout.append(len(new), new.at)
+    wanted = inventory(sweep, "sgd", store)
+    [(name, new)] = wanted.new.items()
+    layout = store.create(name, wanted.cases(new[:1])[0], 4)
+    layout.append(wanted.ids[new], lambda some: wanted.cases(new[some]))
     return layout
 
 

@@ -13,7 +13,7 @@ from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Cases, Recording, Status
 from sweeplib.storage.layout import Layout, cost_class, layout_name
-from sweeplib.storage.rows import cases_of, rows_of, shared_fields
+from sweeplib.storage.rows import cases_of, index_of, shared_fields
 from sweeplib.storage.run_store import RunStore
 
 load_plugins(["tests.faults.troubled"])
@@ -33,7 +33,7 @@ def identities(some: list[Case]) -> np.ndarray:
 
 def append(layout: Layout, some: list[Case]) -> None:
     ids, columns = identities(some), Cases.of(some)
-    layout.append(len(some), lambda part: (ids[part], columns[part]))
+    layout.append(ids, columns.at)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def layout(tmp_path: Path) -> Layout:
 
 def test_case_comes_back_from_its_row() -> None:
     for case in cases(2):
-        (again,) = cases_of(shared_fields(case), rows_of(Cases.of([case])))
+        (again,) = cases_of(shared_fields(case), index_of(Cases.of([case])))
         assert again == case
         assert again.identity() == case.identity()
 
@@ -111,7 +111,7 @@ def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pyte
     assert crashes > 4
     done = Layout(layout.path)
     assert (done.ids == identities(everything)).all()
-    assert list(cases_of(done.shared, done.rows(slice(None)))) == everything
+    assert list(done.cases(slice(None))) == everything
     assert (done.status() == Status.missing).all()
 
 
