@@ -26,7 +26,7 @@ is stable wherever that is, however many steps it takes.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,9 @@ ALIGNED = 1e-10
 
 @dataclass(frozen=True)
 class Setting:
-    """What a process of one replica depends on, with the names of `Problem`.
+    """What a process of one replica depends on, with the names of `Problem`; `Numbers` are its numbers.
 
     alpha : samples over dimensions, n/d.
-    step_time : γ/(pd).
     L (k+p, k+p) : factor of the initial overlaps, teacher rows first.
     """
 
@@ -59,9 +58,7 @@ class Setting:
     target: str
     spherical: bool
     alpha: float
-    step_time: float
-    second_layer_rate: float
-    Delta: float
+    numbers: Any
     a: Array
     a_star: Array
     L: Array
@@ -126,7 +123,7 @@ class EffectiveProcess:
         self.weights = widened(self.V[:width]) if _grows(setting, self.V[: self.k, :8]) else None
         self.h, self.squares = np.empty((steps * self.p, paths)), np.zeros((self.p, paths))
         self.y = setting.labels(combinations(setting.L[: self.k, : self.k], self.V[: self.k]))
-        self.y += math.sqrt(setting.Delta) * z[0]
+        self.y += math.sqrt(setting.numbers.Delta) * z[0]
         self.U = np.zeros((steps + 1, self.p, len(self.V)))
         self.U[0, :, :width] = setting.L[self.k :]
         self.G = np.zeros((steps * self.p, steps * self.p))
@@ -157,12 +154,12 @@ class EffectiveProcess:
     def advance(self) -> bool:
         """Take a step; false if it diverged, when the state is that before it."""
         setting, t, p = self.setting, self.step, self.p
-        known, T = self._known(t), setting.step_time
+        known, T = self._known(t), setting.numbers.T
         g = self.a[t][:, None] * self.slope * self.E
         U, a = self.U[t].copy(), self.a[t].copy()
         U[:, :known] += T * self._means(g, self.V[:known])
         U[:, known : known + p] = T / math.sqrt(setting.alpha) * self._orthonormalise(g)
-        a += setting.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
+        a += setting.numbers.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
         if setting.spherical:
             U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):

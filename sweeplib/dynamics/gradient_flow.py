@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,8 @@ class GradientFlow(Ode):
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
-        super().__init__(replace(replicas, Delta=np.zeros_like(replicas.Delta)), options)
+        without = {**replicas.parameters, "Delta": np.zeros(len(replicas))}
+        super().__init__(replace(replicas, parameters=without), options)
         self._Delta = replicas.Delta
         start = self._risks(replicas.Q, replicas.M, replicas.a)
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
@@ -40,11 +42,12 @@ class GradientFlow(Ode):
         """As for the ODE; and without decay the risk is not above that of an earlier time by more than both errors."""
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
-        highest = np.where(self.replicas.weight_decay + self.replicas.second_layer_decay > 0.0, np.inf, highest)
+        numbers = self.replicas.numbers
+        highest = np.where(numbers.weight_decay + numbers.second_layer_decay > 0.0, np.inf, highest)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 
-    def _noise(self) -> Array:
-        return np.zeros(len(self.replicas))
+    def _numbers(self) -> Any:
+        return self.replicas.numbers._replace(noise=np.zeros(len(self.replicas)))
 
 
 DYNAMICS.register("gradient_flow", GradientFlow)

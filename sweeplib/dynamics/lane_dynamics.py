@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.dynamics import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
-from sweeplib.kernels.lanes import LANES, Constants, Functions, Progress, constants_block
+from sweeplib.kernels.lanes import LANES, Functions, Progress
 from sweeplib.kernels.schedules import rates
 
 STEPS_A_ROUND = 512
@@ -32,19 +32,7 @@ class LaneDynamics(StepDynamics):
         given = self.replicas
         self._rates = rates(given.schedule, self.stride)
         self.state = np.ascontiguousarray(state)
-        self._constants = constants_block(
-            Constants(
-                L_star.transpose(1, 2, 0),
-                given.a_star.T,
-                given.gamma / (given.p * given.batch_size),
-                given.step_time,
-                given.second_layer_rate,
-                given.Delta,
-                given.d.astype(np.float64),
-                given.weight_decay,
-                given.second_layer_decay,
-            )
-        )
+        self._constants = np.concatenate([rows(L_star), given.a_star.T, given.numbers])
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
@@ -95,7 +83,7 @@ class LaneDynamics(StepDynamics):
 
 def trained(replicas: Replicas) -> bool:
     """Whether the second layers are trained; replicas agree in this."""
-    return bool(replicas.second_layer_rate[0] > 0.0)
+    return bool(replicas.numbers.second_layer_rate[0] > 0.0)
 
 
 def rows(part: Array) -> Array:

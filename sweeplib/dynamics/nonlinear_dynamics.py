@@ -79,7 +79,7 @@ class NonlinearDynamics(MeanField):
         self._units, count = replicas.p, options.particles
         among = dataclasses.replace(
             replicas,
-            gamma=replicas.gamma * (count / replicas.p),
+            parameters={**replicas.parameters, "gamma": replicas.gamma * (count / replicas.p)},
             a=np.repeat(replicas.a[:, :1], count, axis=1),
             starts=AmongOthers(replicas.starts, replicas.p, count),
         )

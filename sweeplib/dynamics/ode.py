@@ -83,7 +83,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
-        self._trained = bool((replicas.second_layer_rate > 0).any())
+        self._trained = bool((replicas.numbers.second_layer_rate > 0).any())
         self._finite_d = isinstance(options, OdeOptions) and options.finite_d
         if self._finite_d and are_dependent(replicas.P).any():
             expected = "independent teacher rows with finite_d; or `finite_d: false`"
@@ -150,23 +150,19 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         errors = pair.drift_errors(start.Q, start.M, start.P, start.a, start.a_star, start.Delta)
         return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
 
-    def _noise(self) -> Array:
-        """The factor (n,) of Ψ^Var."""
-        return self.replicas.gamma / (self.replicas.p * self.replicas.batch_size)
+    def _numbers(self) -> Any:
+        """The `Numbers` of the equations, whose noise is the factor (n,) of Ψ^Var."""
+        return self.replicas.numbers
 
     def _constants(self, needed: Expectations) -> Systems:
         replicas = self.replicas
-        decays = replicas.weight_decay, replicas.second_layer_decay
-        numbers = np.array([self._noise(), replicas.Delta, replicas.second_layer_rate, *decays])
-        noise, Delta, epsilon, decay, layer_decay = numbers
         P, a, a_star = map(np.ascontiguousarray, (replicas.P, replicas.a, replicas.a_star))
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
         projected = needed.pair.nodes.size and not self._finite_d
         L_star = teacher_factors(P) if projected else P[:0]
         scheduled, xi, _ = rates(replicas.schedule)
         end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
-        kinds, factors = (replicas.spherical, self._trained), (noise, Delta, epsilon, decay, layer_decay)
-        return Systems(*kinds, *factors, *layers, *rules, L_star, scheduled, xi, end)
+        return Systems(replicas.spherical, self._trained, self._numbers(), *layers, *rules, L_star, scheduled, xi, end)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""

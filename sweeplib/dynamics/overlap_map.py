@@ -22,6 +22,7 @@ from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, SLOW, Array, 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
+from sweeplib.kernels.numbers import Numbers
 from sweeplib.kernels.overlap_flow import ROUNDING
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import Expectations
@@ -97,13 +98,14 @@ class OverlapMap(StepDynamics):
         products = mean_gradient_products(drifts.M, drifts.GF, Q, M, P, self._resolution[order])
         noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
         long, square = T[:, None, None], (T * T)[:, None, None]
-        kept = 1.0 - given.weight_decay[order][:, None, None] * long
+        numbers = Numbers(*(values[order] for values in given.numbers))
+        kept = 1.0 - numbers.weight_decay[:, None, None] * long
         M = kept * M + long * drifts.M
         Q = kept**2 * Q + kept * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
-        force = drifts.a - given.second_layer_decay[order][:, None] * a
+        force = drifts.a - numbers.second_layer_decay[:, None] * a
         if given.spherical:
             Q, M = on_sphere(Q, M)
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a + (given.second_layer_rate[order] * T)[:, None] * force
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a + (numbers.second_layer_rate * T)[:, None] * force
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""

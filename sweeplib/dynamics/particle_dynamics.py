@@ -89,7 +89,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     def __init__(self, replicas: Replicas, options: ParticleOptions) -> None:
         super().__init__(replicas, options)
-        self._trained = bool((replicas.second_layer_rate > 0).any())
+        self._trained = bool((replicas.numbers.second_layer_rate > 0).any())
         self._starts = [self.start_of(i) for i in range(len(replicas))]
         self._paths = [self._path(i) for i in range(len(replicas))]
         self._drift_error = np.full(len(replicas), np.nan)
@@ -150,10 +150,7 @@ class ParticleDynamics(IntegratedDynamics):
             start.D > 0,
             given.has_offsets,
             NOISES[self._noise],
-            float(given.gamma[i] / (given.p * given.batch_size)),
-            float(given.Delta[i]),
-            float(given.second_layer_rate[i]),
-            float(given.offset_rate[i]),
+            given.numbers_of(i),
             np.ascontiguousarray(given.a[i]),
             with_constant(nodes) if given.has_offsets else nodes,
             smoothing(student, start.D, fine.omega),

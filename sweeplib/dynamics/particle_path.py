@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import ROUNDING
+from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
@@ -80,7 +81,8 @@ def pointers() -> tuple[Any, Any]:
     own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
     inputs = Inputs(np.ones((1, 1)), one, one, one, one)
     rule = smoothing(square, 3, 1)
-    flow = Flow(False, False, True, False, 0, 1.0, 1.0, 1.0, 1.0, one, inputs, rule, own, line, *rates(None)[:2], 1.0)
+    numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
+    flow = Flow(False, False, True, False, 0, numbers, one, inputs, rule, own, line, *xi, 1.0)
     given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
     return (
         pointer(fill_slope, numba.void(*given, numba.typeof(one))),

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.second_layers import Regression, second_layers
+from sweeplib.kernels.numbers import Numbers
 from sweeplib.maths.expectations import Expectations, Risks
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.problem.data import DATA
@@ -50,7 +51,8 @@ class Replicas:
 
     batch_size, repeats : samples of a batch, and steps that use it.
     schedule : formula of the factor ξ(t) of the learning rate, None if it is constant.
-    gamma, Delta, d, second_layer_rate (n,) : fields of the problems.
+    parameters (n,) : the parameters of problems themselves that are real numbers, by name; `numbers` has them.
+    d (n,) : dimensions.
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
     epochs (n,) : whether batches are passes through the training set.
     data : the data law.
@@ -58,7 +60,6 @@ class Replicas:
     refit_keys (n,) uint64 : streams of the fresh samples to which observables fit the second layer.
     a (n, p), a_star (n, k) : second layers at the start.
     has_offsets : whether units have offsets, in all problems or in none.
-    offset_rate, weight_decay, second_layer_decay (n,) : β, λ and λ_a of the problems.
     starts : the initial states, as weights, overlaps or particles; only the requested form is computed.
     keys, seeds (n,) uint64 : names of the streams of random numbers.
     times (n, n_times) : ODE times at which to record.
@@ -73,8 +74,7 @@ class Replicas:
     batch_size: int
     repeats: int
     schedule: str | None
-    gamma: Array
-    Delta: Array
+    parameters: Mapping[str, Array]
     d: NDArray[np.int64]
     samples: NDArray[np.int64]
     epochs: NDArray[np.bool_]
@@ -83,11 +83,7 @@ class Replicas:
     refit_keys: NDArray[np.uint64]
     a: Array
     a_star: Array
-    second_layer_rate: Array
     has_offsets: bool
-    offset_rate: Array
-    weight_decay: Array
-    second_layer_decay: Array
     starts: Starts
     keys: NDArray[np.uint64]
     seeds: NDArray[np.uint64]
@@ -96,7 +92,27 @@ class Replicas:
     stop_at_exit: bool
 
     def __len__(self) -> int:
-        return len(self.gamma)
+        return len(self.d)
+
+    @property
+    def gamma(self) -> Array:
+        """The learning rates (n,)."""
+        return self.parameters["gamma"]
+
+    @property
+    def Delta(self) -> Array:
+        """The label-noise variances (n,)."""
+        return self.parameters["Delta"]
+
+    @cached_property
+    def numbers(self) -> Any:
+        """The `Numbers` (n,) of the replicas, for kernels."""
+        noise = self.gamma / (self.p * self.batch_size)
+        return Numbers(**self.parameters, d=self.d.astype(float), T=self.step_time, noise=noise)
+
+    def numbers_of(self, i: int) -> Any:
+        """The `Numbers` of replica i."""
+        return Numbers(*(float(values[i]) for values in self.numbers))
 
     @property
     def p(self) -> int:

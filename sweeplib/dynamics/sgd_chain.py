@@ -42,7 +42,7 @@ class SgdChain(LaneDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
-        of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.weight_decay > 0.0).any())
+        of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays)
         self.called = self.functions()
         self.round = self._round()

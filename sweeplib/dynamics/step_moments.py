@@ -79,9 +79,9 @@ class StepMoments:
         self._student = activation(replicas.activation)
         self._target, self._teacher = replicas.target, replicas.teacher_activation
         self._spherical, self._trained = replicas.spherical, trained
-        self._noise_factor = float(replicas.gamma[i] / (replicas.p * replicas.batch_size))
+        self._noise_factor = float(replicas.numbers.noise[i])
         self._share = 1.0 / replicas.batch_size
-        self._rate, self._P, self._a_star = replicas.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
+        self._rate, self._P, self._a_star = replicas.numbers.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
         self._u, z, self._weights = nodes(
             replicas.p + replicas.k, self._nodes_an_axis(replicas.p + replicas.k), noisy=bool(replicas.Delta[i] > 0)
         )

@@ -16,6 +16,7 @@ from sweeplib.kernels.lanes import (
     Stream,
     allocating,
     any_of,
+    constants_of,
     draw_normals,
     filled_lanes,
     group_width,
@@ -24,6 +25,7 @@ from sweeplib.kernels.lanes import (
     loops,
 )
 from sweeplib.kernels.local_fields import fields, fields_of_replica
+from sweeplib.kernels.numbers import COUNT
 
 LARGE = 32
 """From this size on, the lanes are the samples of a batch."""
@@ -87,18 +89,8 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
     if settings.batch_size < LARGE:
         return empty_samples(p, k, chain.a.shape[1], chain.a, chain.constants, chain.fields)
     lanes = group_width(settings.batch_size)
-    per_lane, wide, rows = np.empty((7, lanes)), np.empty((4, p, lanes)), np.empty((2, lanes))
-    constants = Constants(
-        np.empty((k, k, lanes)),
-        np.empty((k, lanes)),
-        per_lane[0],
-        per_lane[1],
-        per_lane[2],
-        per_lane[3],
-        per_lane[4],
-        per_lane[5],
-        per_lane[6],
-    )
+    wide, rows = np.empty((4, p, lanes)), np.empty((2, lanes))
+    constants = constants_of(np.empty((k * (k + 1) + COUNT) * lanes), k)
     fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1])
     return empty_samples(p, k, lanes, wide[3], constants, fields)
 
@@ -147,14 +139,12 @@ def clear(sums):  # type: ignore[no-untyped-def]
 @kernel
 def load(chain, replica, samples):  # type: ignore[no-untyped-def]
     """Copy the second layer and the constants of a replica to all lanes of its samples."""
-    given, to = chain.constants, samples.constants
+    given, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
     for i in range(samples.a.shape[0]):
         samples.a[i, :] = chain.a[i, replica]
-    for r in range(to.a_star.shape[0]):
-        to.a_star[r, :] = given.a_star[r, replica]
-        for s in range(r + 1):
-            to.L_star[r, s, :] = given.L_star[r, s, replica]
-    to.T[:], samples.fields.deviation[:] = given.T[replica], chain.fields.deviation[replica]
+    for row in range(given.shape[0] // width):
+        to[row * lanes : (row + 1) * lanes] = given[row * width + replica]
+    samples.fields.deviation[:] = chain.fields.deviation[replica]
 
 
 @kernel
@@ -162,7 +152,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
     """From the fields of the samples, fill E, σ(λ) and the columns of C; E is zero from lane `filled` on."""
     p, k = settings.p, settings.k
     _, lam_star, _, c, E, deviation = samples.fields
-    lanes, share = E.shape[0], 1.0 / settings.batch_size
+    lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
     functions.labels(lam_star, samples.constants.a_star, E)
     for lane in range(lanes):
         E[lane] += deviation[lane] * samples.z[k + p, lane]
@@ -171,7 +161,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
         E[lane], samples.overflow[lane] = 0.0, False
     for i in range(p):
         for lane in range(lanes):
-            samples.column[i, lane] = share * samples.constants.T[lane] * samples.a[i, lane] * E[lane] * c[i, lane]
+            samples.column[i, lane] = share * T[lane] * samples.a[i, lane] * E[lane] * c[i, lane]
 
 
 @kernel

@@ -16,6 +16,8 @@ from sweeplib.kernels.weights import (
     fill_moves,
     fill_overlaps,
     is_waiting,
+    kept_part,
+    move_others,
     note_exits,
     room_of,
 )
@@ -30,7 +32,7 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((2, len(replica.a)))
     clock = np.empty((2, 1))
     for taken in range(count):
-        T, first = step_time(step + taken, replica.T, rates, clock), (step + taken) * batch_size
+        T, first = step_time(step + taken, replica.numbers.T, rates, clock), (step + taken) * batch_size
         for _ in range(repeats):
             if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
                 return taken, DIVERGED
@@ -48,7 +50,7 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
     `moves` (p, d) and `layer_moves` (2, p), of a and of b, are work arrays.
     """
     p, d = replica.W.shape
-    share, root = 1.0 / batch_size, 1.0 / math.sqrt(d)
+    share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
     moves[:], layer_moves[:] = 0.0, 0.0
     for drawn in range(0, batch_size, BLOCK):
         filled = min(BLOCK, batch_size - drawn)
@@ -61,15 +63,14 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
                 return False
             fill_moves(replica, share * E, T, functions, room)
             for i in range(p):
-                layer_moves[0, i] += share * E * replica.epsilon * T * room.value[i]
-                layer_moves[1, i] += replica.beta * room.c[i]
+                layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
+                layer_moves[1, i] += numbers.offset_rate * room.c[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
+    move_others(replica, T, layer_moves)
+    kept = kept_part(numbers, T)
     for i in range(p):
-        replica.a[i] *= 1.0 - replica.epsilon * T * replica.layer_decay
-        replica.a[i] += layer_moves[0, i]
-        replica.b[i] += layer_moves[1, i]
-        square, kept = 0.0, 1.0 - replica.decay * T
+        square = 0.0
         for j in range(d):
             replica.W[i, j] = kept * replica.W[i, j] + moves[i, j]
             square += replica.W[i, j] * replica.W[i, j]

@@ -95,11 +95,12 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lanes = state.shape[0] // (p * k + p * p + p)
     ends = p * k * lanes, (p * k + p * p) * lanes
     given = constants_of(constants, k)
+    Delta, d = given.numbers.Delta, given.numbers.d
     rows = np.empty((10, lanes))
     z, sure, four = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
-        length.degrees[lane], rows[9, lane] = given.d[lane] - p - k, math.sqrt(given.Delta[lane])
+        length.degrees[lane], rows[9, lane] = d[lane] - p - k, math.sqrt(Delta[lane])
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
     wide, teacher = np.empty((3, p, lanes)), np.empty((k, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
@@ -305,11 +306,11 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     """
     if not settings.decays:
         return
-    A, B, constants, rate, norm = work.A, work.B, work.constants, work.rotations.cosine, work.rotations.sine
+    A, B, numbers, rate, norm = work.A, work.B, work.constants.numbers, work.rotations.cosine, work.rotations.sine
     p, k, lanes = A.shape
     bounded = needs_slack(settings, lipschitz, work.network)
     for lane in range(lanes):
-        rate[lane] = constants.decay[lane] * constants.T[lane]
+        rate[lane] = numbers.weight_decay[lane] * numbers.T[lane]
     for i in range(p):
         if bounded:
             norm[:] = 0.0
@@ -345,7 +346,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     Here c_i = T a_i σ'(λ_i) E. A and B decay first.
     """
     p, k = settings.p, settings.k
-    A, a, constants, z = work.A, work.a, work.constants, work.z
+    A, a, constants, numbers, z = work.A, work.a, work.constants, work.constants.numbers, work.z
     lam, lam_star, value, c, E, deviation = work.fields
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
@@ -358,15 +359,15 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     decay(settings, functions.lipschitz, work)
     for i in range(p):
         for lane in range(lanes):
-            c[i, lane] *= constants.T[lane] * a[i, lane] * E[lane]
+            c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
         for s in range(k):
             for lane in range(lanes):
                 A[i, s, lane] += c[i, lane] * z[s, lane]
     if settings.trained:
         for i in range(p):
             for lane in range(lanes):
-                force = value[i, lane] * E[lane] - constants.layer_decay[lane] * a[i, lane]
-                a[i, lane] += constants.epsilon[lane] * constants.T[lane] * force
+                force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
+                a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
     shorten_slack(settings, functions.lipschitz, work)
     refactor(work.B, c, z[k : k + p], work.length.s, work.rotations)
     if settings.spherical:

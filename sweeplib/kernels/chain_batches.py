@@ -153,7 +153,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     """
     p, k, n_b = settings.p, settings.k, settings.batch_size
     chain, sums, outside = work.chain, work.sums, work.outside
-    A, B, constants, rotations = chain.A, chain.B, chain.constants, chain.rotations
+    A, B, numbers, rotations = chain.A, chain.B, chain.constants.numbers, chain.rotations
     lanes = broken.shape[0]
     sum_batches(settings, functions, stream, work, broken)
     for lane in range(lanes):
@@ -168,8 +168,8 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
                 A[i, s, lane] += sums.moves[i, s, lane]
         if settings.trained:
             for lane in range(lanes):
-                force = sums.layer[i, lane] / n_b - constants.layer_decay[lane] * chain.a[i, lane]
-                chain.a[i, lane] += constants.epsilon[lane] * constants.T[lane] * force
+                force = sums.layer[i, lane] / n_b - numbers.second_layer_decay[lane] * chain.a[i, lane]
+                chain.a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
     for j in range(p):
         column = chain.fields.c
         for i in range(p):

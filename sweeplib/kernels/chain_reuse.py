@@ -103,7 +103,7 @@ def begin_round(A, B, V):  # type: ignore[no-untyped-def]
 def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def]
     """A step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε T [Σ σ(λ) E/n_b − λ_a a]; project."""
     chain, V, moves, layer = work.chain, work.V, work.moves, work.layer
-    a, constants, norm = chain.a, chain.constants, chain.rotations.tail
+    a, numbers, norm = chain.a, chain.constants.numbers, chain.rotations.tail
     lam, _, value, c, E, _ = chain.fields
     p, width, lanes = V.shape
     share = 1.0 / settings.batch_size
@@ -120,8 +120,8 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
         displace(functions, a, chain.fields, broken)
         for i in range(p):
             for lane in range(lanes):
-                c[i, lane] *= share * constants.T[lane] * a[i, lane] * E[lane]
-                layer[i, lane] += share * constants.T[lane] * value[i, lane] * E[lane]
+                c[i, lane] *= share * numbers.T[lane] * a[i, lane] * E[lane]
+                layer[i, lane] += share * numbers.T[lane] * value[i, lane] * E[lane]
             for j in range(filled):
                 for lane in range(lanes):
                     moves[i, j, lane] += c[i, lane] * x[j, lane]
@@ -129,7 +129,8 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
         norm[:] = 0.0
         for j in range(width):
             for lane in range(lanes):
-                V[i, j, lane] = (1.0 - constants.decay[lane] * constants.T[lane]) * V[i, j, lane] + moves[i, j, lane]
+                kept = 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+                V[i, j, lane] = kept * V[i, j, lane] + moves[i, j, lane]
                 norm[lane] += V[i, j, lane] * V[i, j, lane]
         if settings.spherical:
             for lane in range(lanes):
@@ -139,8 +140,9 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
                     V[i, j, lane] *= norm[lane]
         if settings.trained:
             for lane in range(lanes):
-                a[i, lane] *= 1.0 - constants.epsilon[lane] * constants.T[lane] * constants.layer_decay[lane]
-                a[i, lane] += constants.epsilon[lane] * layer[i, lane]
+                rate = numbers.second_layer_rate[lane]
+                a[i, lane] *= 1.0 - rate * numbers.T[lane] * numbers.second_layer_decay[lane]
+                a[i, lane] += rate * layer[i, lane]
 
 
 @kernel

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.numbers import COUNT, numbers_of_rows
 from sweeplib.kernels.schedules import clock_of, set_rates
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
@@ -68,17 +69,12 @@ class Functions(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """The constants of replicas (last axis): L* (k, k), a* (k,), γ/(p n_b), T = γ/(pd), ε, Δ, d, decays λ and λ_a."""
+    """The constants of replicas (last axis): L* (k, k), a* (k,), and the numbers, views of one flat block."""
 
     L_star: Array
     a_star: Array
-    noise: Array
-    T: Array
-    epsilon: Array
-    Delta: Array
-    d: Array
-    decay: Array
-    layer_decay: Array
+    numbers: Any
+    block: Array
 
 
 class Progress(NamedTuple):
@@ -147,26 +143,15 @@ def inner_product(x, y):  # type: ignore[no-untyped-def]
 
 @allocating
 def constants_of(block, k):  # type: ignore[no-untyped-def]
-    """The constants in a flat block of k (k + 1) + 7 rows."""
-    width = block.shape[0] // (k * (k + 1) + 7)
+    """The constants in a flat block of k (k + 1) rows and one for each number."""
+    width = block.shape[0] // (k * (k + 1) + COUNT)
     at = k * (k + 1) * width
     return Constants(
         block[: k * k * width].reshape((k, k, width)),
         block[k * k * width : at].reshape((k, width)),
-        block[at : at + width],
-        block[at + width : at + 2 * width],
-        block[at + 2 * width : at + 3 * width],
-        block[at + 3 * width : at + 4 * width],
-        block[at + 4 * width : at + 5 * width],
-        block[at + 5 * width : at + 6 * width],
-        block[at + 6 * width : at + 7 * width],
+        numbers_of_rows(block[at:].reshape((COUNT, width))),
+        block,
     )
-
-
-def constants_block(constants: Constants) -> Array:
-    """The block (rows, n) of the constants of n replicas."""
-    n = len(constants.d)
-    return np.ascontiguousarray(np.concatenate([part.reshape(-1, n) for part in constants]))
 
 
 @kernel
@@ -374,7 +359,7 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         gather(state, order, first, own)
         gather(constants, order, first, given)
         work = work_space(settings, own.reshape(own.size), given.reshape(given.size))
-        clock = clock_of(constants_of(given.reshape(given.size), settings.k))
+        clock = clock_of(constants_of(given.reshape(given.size), settings.k).numbers)
         work.network.slack[:] = 0.0
         stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)
         for lane in range(lanes):

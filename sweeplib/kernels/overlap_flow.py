@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
@@ -29,19 +30,15 @@ ROUNDING = 1e-14
 class Systems(NamedTuple):
     """The constants of n systems.
 
-    They are: the factor `noise` (n,) of Ψ^Var, γ/p in the Saad-Solla ODE; Δ, ε, the decays λ and λ_a (n,);
-    P (n, k, k); the second layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk,
-    and their addresses; for rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k);
-    whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed.
+    They are: `Numbers` (n,), whose noise is the factor of Ψ^Var, γ/p in the Saad-Solla ODE; P (n, k, k); the second
+    layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
+    rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k); whether the learning rate has a
+    schedule, the address of ξ, and the last times (n,) at which it is needed.
     """
 
     spherical: bool
     trained: bool
-    noise: Array
-    Delta: Array
-    epsilon: Array
-    decay: Array
-    layer_decay: Array
+    numbers: Any
     P: Array
     a: Array
     a_star: Array
@@ -83,8 +80,8 @@ def pointers() -> tuple[Any, Any]:
     one, rule = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(rule.drifts), risk_address(rule.risk)
-    numbers = one, one, one, one, one
-    systems = Systems(False, False, *numbers, *layers, rule.pair, *addresses, layers[0], *rates(None)[:2], one)
+    numbers = Numbers(*[one] * COUNT)
+    systems = Systems(False, False, numbers, *layers, rule.pair, *addresses, layers[0], *rates(None)[:2], one)
     given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
     used: dict[str, Any] = {"unpacked": unpack, "taken_inside": take_inside}
     slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), **used)
@@ -165,12 +162,12 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
-    spherical, trained = systems.spherical, systems.trained
+    spherical, trained, numbers = systems.spherical, systems.trained, systems.numbers
     p, k = M.shape
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
-    system = System(Q, M, systems.P[i], a, systems.a_star[i], systems.Delta[i], 1.0, systems.pair, None)
+    system = System(Q, M, systems.P[i], a, systems.a_star[i], numbers.Delta[i], 1.0, systems.pair, None)
     if len(systems.L_star) > 0:
         taken_inside(Q, M, systems.L_star[i], spherical)
     systems.drifts(system, drifts)
@@ -181,7 +178,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
         rate = clock[1, 0]
     for j in range(p):
         for l in range(p):  # noqa: E741
-            flow[j, l] += rate * systems.noise[i] * drifts.Var[j, l] - 2.0 * systems.decay[i] * Q[j, l]
+            flow[j, l] += rate * numbers.noise[i] * drifts.Var[j, l] - 2.0 * numbers.weight_decay[i] * Q[j, l]
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):
@@ -190,13 +187,13 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
             at += 1
     for j in range(p):
         for r in range(k):
-            slope[at] = drifts.M[j, r] - systems.decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
+            slope[at] = drifts.M[j, r] - numbers.weight_decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
             if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
                 slope[at] = 0.0
             at += 1
     if trained:
         for j in range(p):
-            slope[at + j] = systems.epsilon[i] * (drifts.a[j] - systems.layer_decay[i] * a[j])
+            slope[at + j] = numbers.second_layer_rate[i] * (drifts.a[j] - numbers.second_layer_decay[i] * a[j])
     if systems.scheduled:
         for v in range(slope.shape[0]):
             slope[v] *= rate

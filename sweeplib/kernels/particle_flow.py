@@ -43,7 +43,7 @@ class Flow(NamedTuple):
 
     rest : whether the input has coordinates beyond g.
     offsets : whether the last coordinate of u is an offset, and that of g is one.
-    noise_kind, noise : what noise there is, and γ/(p n_b).
+    noise_kind : what noise there is.
     a (p,) : the second layer at the start.
     own : the rule for means of a unit with itself, which has the addresses of σ and σ'.
     omega (2, n) : nodes and weights of ω, for the whole noise.
@@ -55,10 +55,7 @@ class Flow(NamedTuple):
     rest: bool
     offsets: bool
     noise_kind: int
-    noise: float
-    Delta: float
-    epsilon: float
-    beta: float
+    numbers: Any
     a: Array
     inputs: Inputs
     smoothing: Smoothing
@@ -271,7 +268,7 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
         own, share = room.means.value[i], a[i] / p
         left = residual + share * own
         others = scatter - share * share * (moments[3, i] - own * own)
-        whole = (left * left + others + flow.Delta) * moments[0, i] - 2.0 * left * share * moments[1, i]
+        whole = (left * left + others + flow.numbers.Delta) * moments[0, i] - 2.0 * left * share * moments[1, i]
         room.own.steep[i] += weight * (whole + share * share * moments[2, i])
 
 
@@ -323,14 +320,14 @@ def add_self_terms(flow: Flow, room: Room) -> None:
     if flow.offsets:
         for j in range(p):
             room.u_slope[directions, j] -= a[j] * a[j] / p * room.own.tilted[j]
-            room.u_slope[directions, j] *= flow.beta
+            room.u_slope[directions, j] *= flow.numbers.offset_rate
 
 
 @without_references
 def add_noise(rate: float, flow: Flow, room: Room) -> None:
     """Add the noise to q̇; its factor γ is that of the schedule's rate."""
     if flow.noise_kind != NO_NOISE:
-        strength = rate * flow.noise * (flow.Delta if flow.noise_kind == LABEL_NOISE else 1.0)
+        strength = rate * flow.numbers.noise * (flow.numbers.Delta if flow.noise_kind == LABEL_NOISE else 1.0)
         for j in range(room.a.shape[0]):
             room.q_slope[j] += strength * room.a[j] * room.a[j] * room.own.steep[j]
 
@@ -360,7 +357,7 @@ def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
         at += p
     if flow.trained:
         for j in range(p):
-            slope[at + j] = rate * flow.epsilon * room.a_slope[j]
+            slope[at + j] = rate * flow.numbers.second_layer_rate * room.a_slope[j]
     if flow.scheduled:
         slope[slope.shape[0] - 1] = 1.0
 

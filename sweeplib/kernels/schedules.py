@@ -38,7 +38,7 @@ class Rates(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The rates of a group: T and γ/(p n_b) of the present step, among its constants, and those of ξ = 1 (lanes,).
+    """The rates of a group: T and γ/(p n_b) of the present step, among its numbers, and those of ξ = 1 (lanes,).
 
     times, factors (lanes,) : the middle of the step, and ξ there.
     """
@@ -67,9 +67,9 @@ def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
 
 
 @_allocating
-def clock_of(constants):  # type: ignore[no-untyped-def]
-    """The rates of a group; it changes T and γ/(p n_b) of the constants."""
-    T, noise = constants.T, constants.noise
+def clock_of(numbers):  # type: ignore[no-untyped-def]
+    """The rates of a group; it changes T and γ/(p n_b) of its numbers."""
+    T, noise = numbers.T, numbers.noise
     return Clock(T, noise, T.copy(), noise.copy(), np.empty_like(T), np.empty_like(T))
 
 

@@ -114,10 +114,10 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     a, given = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
     P, rows, wide = np.empty((k, k, lanes)), np.empty((9, lanes)), np.empty((4, p, lanes))
     fill_teacher_overlaps(given.L_star, P)
-    stretch = rows[0]
+    stretch, numbers = rows[0], given.numbers
     for lane in range(lanes):
-        stretch[lane] = 1.0 + 2.0 / given.d[lane]
-        rows[7, lane], rows[8, lane] = math.sqrt(given.Delta[lane]), 1.0 / given.d[lane]
+        stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
+        rows[7, lane], rows[8, lane] = math.sqrt(numbers.Delta[lane]), 1.0 / numbers.d[lane]
     z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
     matrices, teacher = np.zeros((3, p, p, lanes)), np.empty((k, lanes))
     tall = np.zeros((2, p, k, lanes))
@@ -128,7 +128,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
         np.empty((p, k, lanes)),
         np.zeros((p, p, lanes)),
         np.empty(lanes, np.bool_),
-        System(Q, M, P, a, given.a_star, given.Delta, stretch, None, None),
+        System(Q, M, P, a, given.a_star, numbers.Delta, stretch, None, None),
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
         Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
         pairs,
@@ -241,21 +241,21 @@ def sde_network(work):  # type: ignore[no-untyped-def]
 def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
     """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
     p, k = settings.p, settings.k
-    constants = work.constants
+    constants, numbers = work.constants, work.constants.numbers
     _, lam, lam_star, value, c, E, eta, total, square, deviation, per_dimension = work.fields
     lanes = E.shape[0]
     fields(work.A, work.B, constants.L_star, u, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
         E[lane] += deviation[lane] * u[k + p, lane]
-        eta[lane] = constants.T[lane] * (settings.share + settings.spread * u[k + p + 1, lane])
+        eta[lane] = numbers.T[lane] * (settings.share + settings.spread * u[k + p + 1, lane])
         total[lane] += eta[lane]
         square[lane] = 0.0
     for row in range(k + p):
         for lane in range(lanes):
             square[lane] += u[row, lane] * u[row, lane]
     for lane in range(lanes):
-        square[lane] = constants.noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
+        square[lane] = numbers.noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     add_mean(-1.0 / p, work.a, value, E)
     functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
@@ -323,7 +323,7 @@ def note_overflow(Q, a, broken):  # type: ignore[no-untyped-def]
 @kernel
 def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step: (Q, M) += Ψ Δt + T Σ_s η_s (X_s − Ψ), a += ε times the same; project."""
-    system, drifts, step, constants, sample = work.system, work.drifts, work.step, work.constants, work.fields
+    system, drifts, step, sample, numbers = work.system, work.drifts, work.step, work.fields, work.constants.numbers
     p, _, lanes = step.M.shape
     width = p + settings.k + 2
     draw_normals(stream.step, stream.seed, stream.key, sample.z)
@@ -339,18 +339,18 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
     for i in range(p):
         for j in range(i + 1):
             for lane in range(lanes):
-                drifts.GF[i, j, lane] += constants.noise[lane] * drifts.Var[i, j, lane]
+                drifts.GF[i, j, lane] += numbers.noise[lane] * drifts.Var[i, j, lane]
     add_drifts(sample.total, -1.0, drifts, step)
     if settings.batch_size > 1:
-        add_products_of_means(settings, constants.T, work.pairs, drifts)
+        add_products_of_means(settings, numbers.T, work.pairs, drifts)
     if settings.spherical:
-        project_drifts(system, constants.T, drifts, step, sample.c)
-    add_drifts(constants.T, settings.length, drifts, step)
+        project_drifts(system, numbers.T, drifts, step, sample.c)
+    add_drifts(numbers.T, settings.length, drifts, step)
     move(system.Q, system.M, step)
     if settings.trained:
         for i in range(p):
             for lane in range(lanes):
-                work.a[i, lane] += constants.epsilon[lane] * step.a[i, lane]
+                work.a[i, lane] += numbers.second_layer_rate[lane] * step.a[i, lane]
     note_overflow(system.Q, work.a, broken)
     work.network.slack[:] = 0.0  # the noise has no bound
     if settings.spherical:

@@ -21,6 +21,8 @@ from sweeplib.kernels.weights import (
     STOPPED,
     fill_overlaps,
     is_waiting,
+    kept_part,
+    move_others,
     note_exits,
 )
 from sweeplib.numerics.linked import FOR_KERNELS
@@ -257,11 +259,11 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
     `layer_moves` (2, p) is a work array, of a and of b.
     """
-    W, a, size, most = replica.W, replica.a, len(batch), len(chunk.E)
+    W, numbers, size, most = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
-    scale, layer_scale = math.sqrt(d) * T / size, replica.epsilon * T / size
-    offset_scale = replica.beta * T / size
-    few, kept = size <= min(FOUR, most), 1.0 - replica.decay * T
+    scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
+    offset_scale = numbers.offset_rate * T / size
+    few, kept = size <= min(FOUR, most), kept_part(numbers, T)
     layer_moves[:] = 0.0
     if not few:
         moves[:] = 0.0
@@ -275,18 +277,16 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
                 layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
                 chunk.factors[s * p + i] *= scale
         if few:
-            if replica.decay > 0.0:
+            if kept != 1.0:
                 for i in range(p):
                     for j in range(d):
                         W[i, j] *= kept
             add_samples(rows, data.x, chunk.factors, W)
         else:
             add_samples(rows, data.x, chunk.factors, moves)
-    for i in range(p):
-        a[i] *= 1.0 - replica.epsilon * T * replica.layer_decay
-        a[i] += layer_moves[0, i]
-        replica.b[i] += layer_moves[1, i]
-        if not few:
+    move_others(replica, T, layer_moves)
+    if not few:
+        for i in range(p):
             for j in range(d):
                 W[i, j] = kept * W[i, j] + moves[i, j]
     return True
@@ -301,7 +301,7 @@ def training_steps(count, step, batch_size, repeats, replica, rates, functions, 
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
     moves, layer_moves, clock = np.empty((p, d)), np.empty((2, p)), np.empty((2, 1))
     for taken in range(count):
-        T = step_time(step + taken, replica.T, rates, clock)
+        T = step_time(step + taken, replica.numbers.T, rates, clock)
         size = choose(step + taken, batch_size, replica.seed, data, batch)
         for _ in range(repeats):
             if not move(batch[:size], T, replica, functions, data, chunk, moves, layer_moves):

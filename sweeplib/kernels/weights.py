@@ -36,7 +36,7 @@ class Replica(NamedTuple):
     """One run: its state and constants.
 
     W (p, d), a (p,), b (p,) : the state.
-    W* (k, d), a* (k,), T = γ/(pd), ε, β, the decays λ and λ_a, Δ, geometry : the constants.
+    W* (k, d), a* (k,), `Numbers`, geometry : the constants.
     key, seed : the name of the stream of its samples.
     inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
     """
@@ -46,12 +46,7 @@ class Replica(NamedTuple):
     b: Array
     W_star: Array
     a_star: Array
-    T: float
-    epsilon: float
-    beta: float
-    decay: float
-    layer_decay: float
-    Delta: float
+    numbers: Any
     spherical: bool
     key: Any
     seed: Any
@@ -181,7 +176,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     functions.labels(room.along_star, room.a_star, room.label)
     for s in range(count):
         room.label[s] += room.shift[s]
-        room.label[s] += math.sqrt(replica.Delta) * x[s, d]
+        room.label[s] += math.sqrt(replica.numbers.Delta) * x[s, d]
     for s in range(BLOCK):
         for i in range(room.factors.shape[1]):
             room.factors[s, i] = 0.0
@@ -207,13 +202,30 @@ def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyp
 @_kernel
 def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
     """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i."""
-    if replica.beta > 0.0:
+    numbers = replica.numbers
+    if numbers.offset_rate > 0.0:
         for i in range(len(replica.b)):
-            replica.b[i] += replica.beta * room.c[i]
-    if replica.epsilon > 0.0:
+            replica.b[i] += numbers.offset_rate * room.c[i]
+    if numbers.second_layer_rate > 0.0:
         for i in range(len(replica.a)):
-            force = E * room.value[i] - replica.layer_decay * replica.a[i]
-            replica.a[i] += replica.epsilon * step_time * force
+            force = E * room.value[i] - numbers.second_layer_decay * replica.a[i]
+            replica.a[i] += numbers.second_layer_rate * step_time * force
+
+
+@_kernel
+def kept_part(numbers, T):  # type: ignore[no-untyped-def]
+    """The factor of the weights in a step, beside the gradient."""
+    return 1.0 - numbers.weight_decay * T
+
+
+@_kernel
+def move_others(replica, T, moves):  # type: ignore[no-untyped-def]
+    """Let a decay, and add the moves (2, p) to a and b."""
+    rate = replica.numbers.second_layer_rate
+    for i in range(len(replica.a)):
+        replica.a[i] *= 1.0 - rate * T * replica.numbers.second_layer_decay
+        replica.a[i] += moves[0, i]
+        replica.b[i] += moves[1, i]
 
 
 @_kernel
@@ -278,7 +290,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
-    root, kept = 1.0 / math.sqrt(d), 1.0 - replica.decay * T
+    root, kept = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
     for t in range(s):
         for i in range(p):
             room.along[s, i] += factors[t, i] * room.gram[t, s]
@@ -338,14 +350,14 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
         fresh = min(BLOCK, count - taken)
         draw_block(fresh, step + taken, replica, functions, samples, room)
         for s in range(fresh):
-            T = step_time(step + taken, replica.T, rates, clock)
+            T = step_time(step + taken, replica.numbers.T, rates, clock)
             fate = take_step(s, samples, step + taken, T, replica, functions, exits, room)
             if fate != DIVERGED:
                 taken += 1
             if fate != GOING:
                 break
         samples = 1 - samples
-        if replica.decay > 0.0 and room.norm.min() < SMALL:
+        if room.norm.min() < SMALL:
             break
     finish(replica, room.normals[1 - samples], room)
     return taken, fate

@@ -245,6 +245,8 @@ def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, t
                 parts.append(f"{name} {_described(reached, known)}")
             elif isinstance(reached, np.ndarray):
                 parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
+            elif isinstance(reached, type) and issubclass(reached, tuple):
+                parts.append(f"{name} {getattr(reached, '_fields', ())}")
             elif isinstance(reached, int | float | complex | str | bytes | tuple | np.generic):
                 parts.append(f"{name} {reached!r}")
         known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.errors import SweeplibError
+from sweeplib.kernels.numbers import REAL
 from sweeplib.numerics.random import stream_key
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import DATA, parameters_of
@@ -223,8 +224,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         teacher_activation=problem.teacher,
         target=problem.learned,
         spherical=problem.spherical,
-        gamma=cases.field("gamma"),
-        Delta=cases.field("Delta"),
+        parameters={name: cases.field(name) for name in REAL},
         d=cases.field("d", np.int64),
         batch_size=problem.batch_size,
         repeats=problem.repeats,
@@ -236,11 +236,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         refit_keys=cases.numbers(lambda case: stream_key(case.root_seed, "second layer"), np.uint64),
         a=cases.arrays(lambda case: np.broadcast_to(case.problem.a, problem.p)),
         a_star=cases.arrays(lambda case: np.broadcast_to(case.problem.a_star, problem.k)),
-        second_layer_rate=cases.field("second_layer_rate"),
         has_offsets=problem.has_offsets,
-        offset_rate=cases.field("offset_rate"),
-        weight_decay=cases.field("weight_decay"),
-        second_layer_decay=cases.field("second_layer_decay"),
         starts=CaseStarts(cases, initial),
         keys=_samples_keys(cases),
         seeds=cases.field("seed", np.uint64),

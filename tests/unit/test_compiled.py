@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import namedtuple
 from pathlib import Path
 
 import numba
@@ -303,6 +304,20 @@ def test_closures_of_one_function_are_told_apart(factors):
     """The functions have the same source file and code; only their closures differ."""
     one, other = map(times, factors)
     assert specialised(whole, outer=one, part=other)(1.0) == factors[0] * factors[1] + 1.0
+
+
+kind = None
+
+
+def named(row):
+    return kind(row[0], row[1])
+
+
+def test_machine_code_is_told_apart_by_the_fields_of_a_tuple():
+    """The first field of one is the last of the other; the code that fills them is the same."""
+    one, other = namedtuple("Kind", ("x", "y")), namedtuple("Kind", ("y", "x"))
+    names = {specialised(named, kind=each).py_func.__name__ for each in (one, other)}
+    assert len(names) == 2
 
 
 BESIDE = """

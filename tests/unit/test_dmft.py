@@ -13,12 +13,15 @@ from sweeplib.config import load
 from sweeplib.dynamics.dmft import BATCHES
 from sweeplib.dynamics.effective_process import EffectiveProcess, Setting, tails
 from sweeplib.execution.run import run_sweep
+from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, widened
 from sweeplib.simulation import Status
 from sweeplib.storage.finalise import finalise
 from tests.giant_steps import TARGETS, descent, staircase
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written
+
+NUMBERS = Numbers(*[0.0] * COUNT)._replace(T=2.0, Delta=0.1)
 
 ALIGNED = Overlaps([[1.0]], [[0.2]], [[1.0]])
 TWO = Overlaps([[1.0, 0.1], [0.1, 0.9]], [[0.3, 0.1], [-0.1, 0.2]], np.eye(2))
@@ -185,7 +188,7 @@ def test_units_that_nearly_agree_part_as_fast_as_others():
     growth = []
     for difference in (1e-4, 1e-8):
         L = np.array([[1.0, 0.0, 0.0], [0.2, 0.9, 0.0], [0.2, 0.9, difference]])
-        setting = Setting("erf", "erf", "committee", False, 2.0, 2.0, 0.0, 0.1, np.ones(2), np.ones(1), L)
+        setting = Setting("erf", "erf", "committee", False, 2.0, NUMBERS, np.ones(2), np.ones(1), L)
         process = EffectiveProcess(setting, 8, 1024, (0, 0, 0))
         while process.step < process.steps:
             assert process.advance()
@@ -222,7 +225,7 @@ def test_later_steps_and_records_change_no_bit():
 
 def test_what_steps_add_stays_orthogonal():
     """In a settled run g changes little from step to step; fields along new directions know all earlier steps."""
-    setting = Setting("erf", "erf", "committee", False, 2.0, 2.0, 0.0, 0.1, np.ones(1), np.ones(1), np.eye(2))
+    setting = Setting("erf", "erf", "committee", False, 2.0, NUMBERS, np.ones(1), np.ones(1), np.eye(2))
     process, steps = EffectiveProcess(setting, 60, 1024, (0, 0, 0)), 60
     for _ in range(steps):
         assert process.advance()

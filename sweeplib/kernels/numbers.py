@@ -1,0 +1,32 @@
+"""The numbers of replicas, in one container for all kernels.
+
+A parameter of a problem itself that is a real number is a field of it, under its own name and without being named here.
+"""
+
+from collections import namedtuple
+from typing import Any, get_args
+
+from sweeplib.numerics.compiled import inlined
+from sweeplib.problem.base_parameters import CORE
+from sweeplib.problem.parameters import PARAMETERS
+
+REAL = tuple(name for name in CORE if get_args(PARAMETERS[name].type)[:1] == (float,))
+"""The parameters of a problem itself that are real numbers."""
+
+Numbers: Any = namedtuple("Numbers", (*REAL, "d", "T", "noise"))  # type: ignore[misc]
+"""The numbers of a replica, or arrays (n,) of those of n: its parameters, d, T = γ/(pd) and the noise γ/(p n_b).
+
+T is the ODE time of a step. With a schedule, kernels that take steps have T and the noise of the present step in it.
+"""
+
+
+COUNT = len(Numbers._fields)
+
+
+def _of_rows() -> Any:
+    """A function that makes `Numbers` of the rows of an array: in compiled code a tuple must be written out."""
+    rows = ", ".join(f"rows[{at}]" for at in range(COUNT))
+    return eval(compile(f"lambda rows: Numbers({rows})", __file__, "eval"), globals())
+
+
+numbers_of_rows = inlined(_of_rows())
