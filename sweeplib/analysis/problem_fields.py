@@ -7,7 +7,8 @@ from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.problem import CONSTANT_RATE, PARAMETERS
+from sweeplib.problem import CONSTANT_RATE, DEFAULTS, PARAMETERS
+from sweeplib.problem.base_parameters import CORE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -15,6 +16,11 @@ if TYPE_CHECKING:
 
 TEACHER = "teacher_student"
 """The data law that the theory is for."""
+KNOWN = frozenset(
+    {"gamma", "p", "k", "d", "Delta", "activation", "teacher_activation", "spherical", "a", "a_star", "target", "data"}
+    | {"second_layer_rate", "start", "teacher_start", "schedule", "batch_size", "repeats", "samples", "sampling"}
+)
+"""The parameters of a problem itself of which some theory knows."""
 ROUNDING = 1e-6
 """The difference of logarithms or exponents below which they count as equal."""
 
@@ -64,12 +70,12 @@ def step_time(ds: xr.Dataset) -> xr.DataArray:
 def one_pass_committee(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a committee learns at a constant rate from a fresh sample a step, the case of the theory.
 
-    Its units have no offsets, and nothing decays.
+    All else is as by default: of decays and offsets it knows nothing.
     """
     constant = field(ds, "schedule", "").isin(["", "None", CONSTANT_RATE])
     fresh = (field(ds, "batch_size", 1) == 1) & (field(ds, "repeats", 1) == 1) & (field(ds, "samples", 0) == 0)
     taught = (field(ds, "target", "committee") == "committee") & (field(ds, "data", TEACHER) == TEACHER)
-    return constant & fresh & taught & without_offsets_and_decays(ds)
+    return constant & fresh & taught & with_plain_steps(ds)
 
 
 def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
@@ -91,7 +97,6 @@ def _all_one(text: str) -> bool:
     return all(float(part) == 1.0 for part in str(text).strip("[()]").split(",") if part.strip())
 
 
-def without_offsets_and_decays(ds: xr.Dataset) -> xr.DataArray:
-    """Return a mask: where units have no offsets, and neither weights nor the second layer decay."""
-    names = ("offset_scale", "offset_rate", "weight_decay", "second_layer_decay")
-    return reduce(and_, (field(ds, name, 0.0) == 0.0 for name in names))
+def with_plain_steps(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where the parameters of which no theory knows have their defaults, such as decays."""
+    return reduce(and_, (field(ds, name, DEFAULTS[name]) == DEFAULTS[name] for name in CORE if name not in KNOWN))

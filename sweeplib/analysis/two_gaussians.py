@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.problem_fields import field, ones, without_offsets_and_decays
+from sweeplib.analysis.problem_fields import field, ones, with_plain_steps
 from sweeplib.theory import least_network_risk
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def least_risk(ds: xr.Dataset) -> xr.DataArray:
         & ~field(ds, "spherical", False).astype(bool)
         & ones(field(ds, "a", 1.0))
         & (field(ds, "second_layer_rate", 0.0) == 0.0)
-        & without_offsets_and_decays(ds)
+        & with_plain_steps(ds)
     )
     names = "activation", "contrast", "d"
     if not bool(holds.any()):

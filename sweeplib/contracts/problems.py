@@ -27,38 +27,26 @@ from sweeplib.simulation.driver import replicas_of
 
 Array = NDArray[np.float64]
 
-OTHERS: dict[str, Any] = {
-    "gamma": 0.1,
+OTHERS: dict[str, Any] = {name: known.example for name, known in PARAMETERS.items()} | {
     "p": 3,
     "k": 2,
     "d": 50,
     "Delta": 0.2,
-    "activation": "erf",
     "teacher_activation": "linear",
-    "spherical": True,
     "a": 0.5,
     "a_star": 0.5,
     "second_layer_rate": 0.2,
     "offset_scale": 0.4,
     "offset_rate": 0.5,
-    "target": "lam1*lam2",
-    "data": "two_gaussians",
     "contrast": 0.6,
-    "start": "sphere",
-    "start_scale": 0.8,
     "m0": 0.3,
-    "teacher_start": "gaussian",
     "batch_size": 3,
     "repeats": 2,
     "samples": 1000,
-    "sampling": "epochs",
     "second_layer_samples": 30,
     "ridge": 0.5,
-    "schedule": "1/(1 + t)",
-    "weight_decay": 0.7,
-    "second_layer_decay": 0.7,
 }
-"""Another value of each field of a problem than in the following ones."""
+"""Another value of each field of a problem than in the following ones: its example, or one that suits them."""
 COMMON: dict[str, Any] = {
     "gamma": 0.2,
     "p": 2,

@@ -4,7 +4,7 @@ A parameter of a problem itself that is a real number is a field of it, under it
 """
 
 from collections import namedtuple
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from sweeplib.numerics.compiled import inlined
 from sweeplib.problem.base_parameters import CORE
@@ -13,7 +13,7 @@ from sweeplib.problem.parameters import PARAMETERS
 REAL = tuple(name for name in CORE if get_args(PARAMETERS[name].type)[:1] == (float,))
 """The parameters of a problem itself that are real numbers."""
 
-Numbers: Any = namedtuple("Numbers", (*REAL, "d", "T", "noise"))  # type: ignore[misc]
+Numbers = cast(Any, namedtuple("Numbers", (*REAL, "d", "T", "noise")))
 """The numbers of a replica, or arrays (n,) of those of n: its parameters, d, T = γ/(pd) and the noise γ/(p n_b).
 
 T is the ODE time of a step. With a schedule, kernels that take steps have T and the noise of the present step in it.

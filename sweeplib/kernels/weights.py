@@ -357,7 +357,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
             if fate != GOING:
                 break
         samples = 1 - samples
-        if room.norm.min() < SMALL:
+        if replica.numbers.weight_decay > 0.0 and room.norm.min() < SMALL:
             break
     finish(replica, room.normals[1 - samples], room)
     return taken, fate
