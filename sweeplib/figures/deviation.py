@@ -10,7 +10,6 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.headlines import between
-from sweeplib.analysis.labels import dynamics_label
 from sweeplib.analysis.problem_fields import step_time
 from sweeplib.analysis.recorded import is_stochastic
 from sweeplib.errors import InputError
@@ -19,6 +18,7 @@ from sweeplib.figures.facets import MOST_HUES, arranged, free_axes
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.labels import MINUS, dynamics_order
 from sweeplib.figures.points import Curve, Level, Points
+from sweeplib.figures.style import INK, dynamics_look
 from sweeplib.storage.outline import outline_of
 
 if TYPE_CHECKING:
@@ -124,8 +124,11 @@ def _exponents(axes: Axes, part: xr.Dataset) -> None:
     axes.set_ylim(bottom, top * (top / bottom) ** (ROW * len(fits)))
     for place, (name, (exponent, low, high, _)) in enumerate(known.items()):
         text = f"{exponent:.2f} {between(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
-        text = f"{dynamics_label(name)} {text}" if len(known) > 1 else f"exponent {text}"
-        axes.text(0.04, 0.98 - ROW * place, text, transform=axes.transAxes, va="top", fontsize=8)
+        if several := len(known) > 1:
+            mark = dynamics_look(name, list(fits), {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
+            axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark | {"gid": None})
+        said = text if several else f"exponent {text}"
+        axes.text(0.09 if several else 0.04, 0.98 - ROW * place, said, transform=axes.transAxes, va="top", fontsize=8)
 
 
 def step_deviations(found: xr.Dataset, observable: str) -> xr.Dataset:

@@ -280,7 +280,7 @@ def test_marks_that_are_not_there_are_not_listed() -> None:
     for edge in (False, True):
         optima["at_edge"] = xr.full_like(optima.at_edge, edge)
         drawing = FIGURES["optimal_learning_rate"](datasets()["widths"], {"optimal_learning_rate": optima}, where=ONE)
-        assert ("beyond the scan" in listed(drawing)) is edge
+        assert ("the optimum may lie beyond the scan" in listed(drawing)) is edge
     assert "end of linear theory" not in listed(figure("exited_fraction", "small", where=ONE))
 
 
