@@ -88,8 +88,8 @@ def rule() -> Rule:
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(square.drifts), risk_address(square.risk)
     numbers = one, one, one, one, one
-    rest = layers[0], inside_address(), *rates(None)[:2], one
-    systems = Systems(False, False, *numbers, *layers, square.pair, *addresses, *rest)
+    inside, xi = inside_address(), rates(None)[:2]
+    systems = Systems(False, False, *numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one)
     filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
     return Rule(filled, level, systems, work_space(1, 1))
 

@@ -19,21 +19,23 @@ from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
-from sweeplib.numerics.compiled import specialised
+from sweeplib.numerics.compiled import OneSignature
 
 Numbers = NDArray[np.int64]
 SEALED = numba.types.Array(numba.types.int64, 1, "C")
 """The type of what `sealed` returns."""
 
 
-def sealed(value: Any) -> Numbers:
-    """An array with the fields of a tuple of arrays, numbers, addresses and such tuples; who has it keeps the value.
+def sealed(value: Any, kind: numba.types.Type) -> Numbers:
+    """An array with the fields of a tuple of arrays, numbers, addresses and such tuples, of this numba type.
 
-    Arrays are not copied: what is written to them is seen, and they must live as long as the array is used.
+    Arrays are not copied: what is written to them is seen, and they must live as long as the result is used. TypeError
+    for a value of another type, of which compiled code would take one field for another.
     """
-    kind = numba.typeof(value)
+    if (own := numba.typeof(value)) != kind:
+        raise TypeError(f"expected a value of the type {kind}; got {own}")
     out = np.zeros(-(-_data_size(kind) // 8), np.int64)
-    specialised(_seal, store=_storing(kind))(value, out)
+    _sealing(kind)(value, out)
     return out
 
 
@@ -52,6 +54,10 @@ def opening(kind: numba.types.Type) -> Any:
 
 
 @cache
+def _sealing(kind: numba.types.Type) -> OneSignature:
+    return OneSignature(_seal, store=_storing(kind))
+
+
 def _storing(kind: numba.types.Type) -> Any:
     def store(context, value, where):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -73,6 +79,7 @@ def _seal(value, out):  # type: ignore[no-untyped-def]
     store(value, out)
 
 
+@cache
 def _data_size(kind: numba.types.Type) -> int:
     context = cpu_target.target_context
     size: int = context.get_abi_sizeof(context.get_data_type(kind))

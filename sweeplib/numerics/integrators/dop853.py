@@ -9,7 +9,7 @@ Hairer's test (II, section IV.2) detects stiff solutions, which an implicit meth
 
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numba
@@ -30,8 +30,11 @@ _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
 _ROUNDING = 1e-14
 
 kernel = without_references
-loops = partial(compiled, _nrt=False, **WITHOUT_WRAPPERS)
-"""For functions with loops that are called in several places: a kernel has them once."""
+
+
+def loops(function: Callable[..., Any]) -> Any:
+    """A function with loops that a kernel calls in several places, and has once."""
+    return compiled(function, _nrt=False, **WITHOUT_WRAPPERS)
 
 
 class Calls(NamedTuple):
@@ -65,9 +68,7 @@ class Equations:
 
     def __init__(self, rule: Rule, systems: Any, work: Any) -> None:
         self.systems, self.work = systems, work
-        if (kind := numba.typeof((systems, work))) != rule.kind:
-            raise TypeError(f"the rule is compiled for {rule.kind}; got {kind}")
-        self.calls = Calls(rule.slope, rule.level, sealed((systems, work)))
+        self.calls = Calls(rule.slope, rule.level, sealed((systems, work), rule.kind))
 
 
 def _unbound(*_):  # type: ignore[no-untyped-def]
