@@ -12,7 +12,7 @@ from sweeplib.simulation.driver import replicas_of
 def _called(equations, state, calls, out):  # type: ignore[no-untyped-def]
     """Call the right-hand side from compiled code, as an integrator does."""
     for _ in range(calls):
-        equations.slope_of(0, state, equations.systems, equations.work, out)
+        equations.slope_of(0, state, equations.given, out)
 
 
 def right_hand_side(dynamics: str, activation: str, p: int, k: int, d: int, calls: int) -> Work:
@@ -20,7 +20,7 @@ def right_hand_side(dynamics: str, activation: str, p: int, k: int, d: int, call
     problem = Problem(gamma=0.5, p=p, k=k, d=d, Delta=0.0, activation=activation, teacher_start="gaussian")
     case = Case(problem, dynamics, 0, Recording((1.0,), (), ("risk",)))
     run = DYNAMICS[dynamics](replicas_of([case]), case.numerical_options())
-    state, equations = run._paths[0].state, run._paths[0].rules.rule.equations
+    state, equations = run._paths[0].state, run._paths[0].rules.rule.equations.calls
     called, out = OneSignature(_called), np.empty_like(state)
 
     def work() -> float:

@@ -39,6 +39,9 @@ os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, no
 jaxtyping.jaxtyped = runtime_types.jaxtyped
 jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
 
+from sweeplib.process.forks import served  # noqa: E402 - after the hook
+from sweeplib.process.job import ADDRESS  # noqa: E402
+
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_ctrl_c() -> Iterator[None]:
@@ -46,6 +49,19 @@ def heard_ctrl_c() -> Iterator[None]:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def forks() -> Iterator[str]:
+    """Return the address of a process like that from which the command `sweep` forks; it ends with the session."""
+    with served(("sweeplib.execution.run", "sweeplib.execution.pilots", "sweeplib.numerics.compiled:prepare")):
+        yield os.environ.pop(ADDRESS)
+
+
+@pytest.fixture
+def forked(forks: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let processes for cases be forks, as in the command `sweep`; else each imports the library in a second."""
+    monkeypatch.setenv(ADDRESS, forks)
 
 
 @pytest.fixture(scope="session", autouse=True)

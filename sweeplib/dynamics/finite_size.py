@@ -43,14 +43,14 @@ _kernel = partial(cached, partial(numba.njit, error_model="numpy", fastmath={"co
 def fill_slopes(equations, i, states, out):  # type: ignore[no-untyped-def]
     """Fill out (n, size) with the time derivatives of states (n, size) of system i."""
     for n in range(states.shape[0]):
-        equations.slope_of(i, states[n], equations.systems, equations.work, out[n])
+        equations.slope_of(i, states[n], equations.given, out[n])
 
 
 @_kernel
 def fill_risks(equations, i, states, out):  # type: ignore[no-untyped-def]
     """Fill out (n,) with the risks of states (n, size) of system i."""
     for n in range(states.shape[0]):
-        out[n] = equations.level_of(i, states[n], equations.systems, equations.work)
+        out[n] = equations.level_of(i, states[n], equations.given)
 
 
 class Ensemble(NamedTuple):
@@ -129,7 +129,7 @@ class MeanSystem(System):
             return np.nan
         found = self.ensemble(state)
         risks = np.empty(len(found.weights))
-        fill_risks(self._equations, self._i, found.states, risks)
+        fill_risks(self._equations.calls, self._i, found.states, risks)
         return float(found.weights @ risks)
 
     def _split(self, state: Array) -> tuple[Array, Array]:
@@ -143,7 +143,7 @@ class MeanSystem(System):
             return np.full_like(state, np.nan)
         (mean, spread), found = self._split(state), self.ensemble(state)
         slopes = np.empty_like(found.states)
-        fill_slopes(self._equations, self._i, found.states, slopes)
+        fill_slopes(self._equations.calls, self._i, found.states, slopes)
         self.evaluations += len(slopes)
         slope, forth, back = slopes[0], slopes[1 : self._size + 1], slopes[self._size + 1 :]
         curvature = 0.5 * (found.variances / found.lengths**2) @ (forth + back - 2.0 * slope)

@@ -35,7 +35,7 @@ from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.kernels.overlap_flow import Systems, pack, pointers, unpack, work_space
+from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
@@ -103,7 +103,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
         replicas = self.replicas
-        equations = Equations(*pointers(), self._constants(needed), work_space(replicas.p, replicas.k))
+        equations = Equations(rule(), self._constants(needed), work_space(replicas.p, replicas.k))
         starts = pack(
             replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, replicas.schedule is not None
         )
@@ -162,7 +162,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         L_star = teacher_factors(P) if projected else P[:0]
         scheduled, xi, _ = rates(replicas.schedule)
         end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
-        return Systems(replicas.spherical, self._trained, self._numbers(), *layers, *rules, L_star, scheduled, xi, end)
+        kinds, numbers = (replicas.spherical, self._trained), self._numbers()
+        return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), scheduled, xi, end)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""

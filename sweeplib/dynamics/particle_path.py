@@ -9,7 +9,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,8 +20,8 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.particles.inputs import Inputs, Levels
 from sweeplib.maths.particles.self_terms import self_means, self_rule
 from sweeplib.maths.particles.smoothing import means, smoothing
-from sweeplib.numerics.compiled import OneSignature, pointer
-from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.numerics.compiled import OneSignature
+from sweeplib.numerics.integrators import dop853
 from sweeplib.numerics.integrators.integration import Integration
 
 Array = NDArray[np.float64]
@@ -75,19 +74,15 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
 
 
 @cache
-def pointers() -> tuple[Any, Any]:
-    """Pointers to `fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
+def particle_rule() -> dop853.Rule:
+    """`fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
     own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
     inputs = Inputs(np.ones((1, 1)), one, one, one, one)
     rule = smoothing(square, 3, 1)
     numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
     flow = Flow(False, False, True, False, 0, numbers, one, inputs, rule, own, line, *xi, 1.0)
-    given = numba.types.int64, numba.typeof(one), numba.typeof(flow), numba.typeof(room(1, 1, flow))
-    return (
-        pointer(fill_slope, numba.void(*given, numba.typeof(one))),
-        pointer(state_risk, numba.float64(*given)),
-    )
+    return dop853.Rule(fill_slope, state_risk, flow, room(1, 1, flow))
 
 
 LASTING = 1.0 / 3.0
@@ -116,7 +111,7 @@ class Rule:
 
     def __init__(self, flow: Flow, p: int, dimensions: int) -> None:
         self.flow, self._shape = flow, (dimensions, p)
-        self.equations = Equations(*pointers(), flow, room(p, dimensions, flow))
+        self.equations = dop853.Equations(particle_rule(), flow, room(p, dimensions, flow))
 
     @property
     def nodes(self) -> int:
@@ -134,13 +129,13 @@ class Rule:
         """The time derivative and the risk of a state."""
         slope, risk = np.empty_like(state), self.equations.work.risk
         risk[0] = 1.0
-        compiled(_slope)(self.equations, state, slope)
+        compiled(_slope)(self.equations.calls, state, slope)
         risk[0] = 0.0
         return Found(state, slope, float(risk[1]))
 
     def risk(self, state: Array) -> float:
         """The population risk of a state."""
-        return float(compiled(_risk)(self.equations, state))
+        return float(compiled(_risk)(self.equations.calls, state))
 
     def particles(self, state: Array) -> tuple[Array, Array, Array]:
         """The u (κ, p), with offsets as one more, q (p,) and a (p,) of a state."""
@@ -343,11 +338,11 @@ def compiled(template: Callable[..., Any]) -> OneSignature:
 
 
 def _slope(equations, state, out):  # type: ignore[no-untyped-def]
-    equations.slope_of(0, state, equations.systems, equations.work, out)
+    equations.slope_of(0, state, equations.given, out)
 
 
 def _risk(equations, state):  # type: ignore[no-untyped-def]
-    return equations.level_of(0, state, equations.systems, equations.work)
+    return equations.level_of(0, state, equations.given)
 
 
 def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]

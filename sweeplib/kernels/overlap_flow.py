@@ -19,7 +19,9 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.expectations.lines import fill_given_teacher
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
+from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer
+from sweeplib.numerics.integrators.dop853 import Rule
 
 Array = NDArray[np.float64]
 
@@ -32,8 +34,8 @@ class Systems(NamedTuple):
 
     They are: `Numbers` (n,), whose noise is the factor of Ψ^Var, γ/p in the Saad-Solla ODE; P (n, k, k); the second
     layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
-    rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k); whether the learning rate has a
-    schedule, the address of ξ, and the last times (n,) at which it is needed.
+    rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k), and the address of `take_inside`;
+    whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed.
     """
 
     spherical: bool
@@ -46,6 +48,7 @@ class Systems(NamedTuple):
     drifts: Any
     risk: Any
     L_star: Array
+    inside: Any
     scheduled: bool
     rates: Any
     end: Array
@@ -71,21 +74,27 @@ def _unbound(*_: Any) -> None:
     raise NotImplementedError("bound by `specialised`")
 
 
-unpacked = taken_inside = _unbound
+unpacked = _unbound
 
 
 @cache
-def pointers() -> tuple[Any, Any]:
-    """Pointers to `fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
-    one, rule = np.ones(1), expectations("square")
+def rule() -> Rule:
+    """`fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
+    one, square = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
-    addresses = drifts_address(rule.drifts), risk_address(rule.risk)
+    addresses = drifts_address(square.drifts), risk_address(square.risk)
     numbers = Numbers(*[one] * COUNT)
-    systems = Systems(False, False, numbers, *layers, rule.pair, *addresses, layers[0], *rates(None)[:2], one)
-    given = numba.types.int64, numba.typeof(one), numba.typeof(systems), numba.typeof(work_space(1, 1))
-    used: dict[str, Any] = {"unpacked": unpack, "taken_inside": take_inside}
-    slope = pointer(fill_slope, numba.void(*given, numba.typeof(one)), **used)
-    return slope, pointer(state_risk, numba.float64(*given), **used)
+    inside, xi = inside_address(), rates(None)[:2]
+    systems = Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one)
+    filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
+    return Rule(filled, level, systems, work_space(1, 1))
+
+
+@cache
+def inside_address() -> Any:
+    """`take_inside` as an argument of compiled code, for which it is compiled once."""
+    matrix = numba.types.Array(numba.types.float64, 2, "C")
+    return pointer(take_inside, numba.void(matrix, matrix, matrix, numba.types.boolean))
 
 
 def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
@@ -169,7 +178,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     unpacked(state, spherical, trained, Q, M, a)
     system = System(Q, M, systems.P[i], a, systems.a_star[i], numbers.Delta[i], 1.0, systems.pair, None)
     if len(systems.L_star) > 0:
-        taken_inside(Q, M, systems.L_star[i], spherical)
+        systems.inside(Q, M, systems.L_star[i], spherical)
     systems.drifts(system, drifts)
     flow, rate = drifts.GF, 1.0
     if systems.scheduled:
@@ -208,7 +217,7 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
     if len(systems.L_star) > 0:
-        taken_inside(Q, M, systems.L_star[i], systems.spherical)
+        systems.inside(Q, M, systems.L_star[i], systems.spherical)
     systems.risk(
         systems.pair,
         Q.reshape((p, p, 1)),

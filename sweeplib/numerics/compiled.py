@@ -249,6 +249,8 @@ def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, t
                 parts.append(f"{name} {getattr(reached, '_fields', ())}")
             elif isinstance(reached, int | float | complex | str | bytes | tuple | np.generic):
                 parts.append(f"{name} {reached!r}")
+            elif isinstance(digest := getattr(reached, "digest", None), str):
+                parts.append(f"{name} {digest}")
         known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
     return known[key]
 

@@ -225,6 +225,8 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
     """
     strings = {name: array for name, array in ds.variables.items() if array.dtype.kind == "T"}
     lazy = {name: array for name, array in ds.variables.items() if array.chunks and name not in strings}
+    if not strings and not lazy:
+        return ds
     return ds.assign(
         {name: (array.dims, _read_when_used(array), array.attrs) for name, array in lazy.items()}
         | {name: (array.dims, _plain_strings(array), array.attrs, _AS_BEFORE) for name, array in strings.items()}

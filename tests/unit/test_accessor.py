@@ -16,6 +16,8 @@ from sweeplib.analysis.overlaps import open_with_overlaps
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 @pytest.fixture(scope="module")
 def ds() -> xr.Dataset:

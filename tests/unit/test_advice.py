@@ -18,6 +18,8 @@ from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording
 from tests.in_process import InProcess
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 
 class Measured(Calibration):
     """A calibration with given costs, by dynamics and options."""

@@ -26,6 +26,8 @@ from sweeplib.storage.finalise import finalise
 from tests.in_process import Here, computed
 from tests.plugged import nothing_left
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 OWN = {"data": "signs", "start": "nearness", "target": "slope", "observable": "power"}
 """The parameter of each template."""
 KINDS = {"data": "data", "start": "starts", "target": "targets", "observable": "observables"}

@@ -33,6 +33,8 @@ from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 WAITS = """
 import os, time
 from pathlib import Path

@@ -21,6 +21,8 @@ from sweeplib.storage.finalise import finalise
 from sweeplib.storage.locks import driver_lock
 from tests.in_process import InProcess
 
+pytestmark = pytest.mark.usefixtures("forked")
+
 SEEDS = 6
 
 

@@ -8,6 +8,7 @@ Hairer's test (II, section IV.2) detects stiff solutions, which an implicit meth
 """
 
 import math
+from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -15,7 +16,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.numerics.linked import FOR_KERNELS
+from sweeplib.numerics.compiled import compiled, inlined, pointer, without_references
+from sweeplib.numerics.linked import WITHOUT_WRAPPERS
+from sweeplib.numerics.sealed import SEALED, opening, sealed
 
 Array = NDArray[np.float64]
 
@@ -26,21 +29,63 @@ _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
 """The least numbers of right-hand sides and Jacobians that an implicit method takes."""
 _ROUNDING = 1e-14
 
-kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
-"""For functions that neither allocate nor return arrays."""
+kernel = without_references
 
 
-class Equations(NamedTuple):
-    """Many systems of equations, by the addresses of two functions.
+def loops(function: Callable[..., Any]) -> Any:
+    """A function with loops that a kernel calls in several places, and has once."""
+    return compiled(function, _nrt=False, **WITHOUT_WRAPPERS)
 
-    `slope_of(i, state, systems, work, out)` fills the slope; `level_of(i, state, systems, work)` is a number whose
-    passages of targets are noted. i is the number of the system; `systems` and `work` are for these functions alone.
+
+class Calls(NamedTuple):
+    """Many systems of equations for kernels, which are compiled once for all: two addresses and what both are given.
+
+    `slope_of(i, state, given, out)` fills the slope of system i; `level_of(i, state, given)` is a number whose passages
+    of targets are noted.
     """
 
     slope_of: Any
     level_of: Any
-    systems: Any
-    work: Any
+    given: NDArray[np.int64]
+
+
+class Rule:
+    """The slope and the level of equations whose systems and work arrays are of one type.
+
+    `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled for the types of examples.
+    """
+
+    def __init__(self, slope: Callable[..., None], level: Callable[..., float], systems: Any, work: Any) -> None:
+        self.kind = numba.typeof((systems, work))
+        state, opened = numba.types.Array(numba.types.float64, 1, "C"), opening(self.kind)
+        given = numba.types.int64, state, SEALED
+        self.slope = pointer(_slope, numba.void(*given, state), filled=inlined(slope), opened=opened)
+        self.level = pointer(_level, numba.float64(*given), filled=inlined(level), opened=opened)
+
+
+class Equations:
+    """Systems of equations and their work arrays, of the types of the rule; `calls` are what kernels take of them."""
+
+    def __init__(self, rule: Rule, systems: Any, work: Any) -> None:
+        self.systems, self.work = systems, work
+        self.calls = Calls(rule.slope, rule.level, sealed((systems, work), rule.kind))
+
+
+def _unbound(*_):  # type: ignore[no-untyped-def]
+    raise NotImplementedError("bound by `Rule`")
+
+
+filled = opened = _unbound
+
+
+def _slope(i, state, given, out):  # type: ignore[no-untyped-def]
+    systems, work = opened(given)
+    filled(i, state, systems, work, out)
+
+
+def _level(i, state, given):  # type: ignore[no-untyped-def]
+    systems, work = opened(given)
+    return filled(i, state, systems, work)
 
 
 class Room(NamedTuple):
@@ -145,7 +190,7 @@ def copy(values, out):  # type: ignore[no-untyped-def]
         out[v] = values[v]
 
 
-@kernel
+@loops
 def combination(out, start, length, weights, slopes, count):  # type: ignore[no-untyped-def]
     """Fill out = start + length Σ_s weights[s] slopes[s]."""
     for v in range(out.shape[0]):
@@ -161,13 +206,13 @@ def combination(out, start, length, weights, slopes, count):  # type: ignore[no-
 @kernel
 def fill_slope(i, equations, state, out):  # type: ignore[no-untyped-def]
     """Fill out with the time derivative of a state of system i."""
-    equations.slope_of(i, state, equations.systems, equations.work, out)
+    equations.slope_of(i, state, equations.given, out)
 
 
 @kernel
 def level(i, equations, state):  # type: ignore[no-untyped-def]
     """The level of a state of system i."""
-    return equations.level_of(i, state, equations.systems, equations.work)
+    return equations.level_of(i, state, equations.given)
 
 
 @kernel
@@ -222,7 +267,7 @@ def begin(i, equations, solutions, room):  # type: ignore[no-untyped-def]
             solutions.passages[i, t] = 0.0
 
 
-@kernel
+@loops
 def fill_stages(i, equations, start, length, tableau, room):  # type: ignore[no-untyped-def]
     """Fill the slopes 1 to 11 of a step from `start`, whose slope is slopes[0]; `scratch` is left at the last stage."""
     slopes, scratch = room.slopes, room.scratch

@@ -16,6 +16,7 @@ from sweeplib.numerics.integrators.dop853 import (
     fill_slope,
     kernel,
     level,
+    loops,
     stepped,
 )
 
@@ -23,7 +24,7 @@ _LOOKS_A_STEP = 4
 _REFINEMENTS = 8
 
 
-@kernel
+@loops
 def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
     """Fill out with the state at the fraction x of a step."""
     for v in range(out.shape[0]):

@@ -26,8 +26,8 @@ MOST_VARIABLES = 2000
 
 
 @cache
-def _advance(systems: str) -> OneSignature:
-    """`explicit.advance` for equations whose systems have a class of this name."""
+def _advance() -> OneSignature:
+    """`explicit.advance`, compiled once for all equations."""
     return OneSignature(explicit.advance)
 
 
@@ -107,8 +107,8 @@ class Integration:
         """Take some steps; say which of `order` came as far as they will."""
         found = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
-        _advance(type(self._equations.systems).__qualname__)(
-            self._equations,
+        _advance()(
+            self._equations.calls,
             order[~implicit],
             until,
             self._steps_a_round,

@@ -31,13 +31,13 @@ def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-
     moved, other = state.copy(), np.empty(size)
     for v in range(size):
         moved[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
-        equations.slope_of(i, moved, equations.systems, equations.work, other)
+        equations.slope_of(i, moved, equations.given, other)
         for u in range(size):
             out[u, v] = (other[u] - slope[u]) / (moved[v] - state[v])
         moved[v] = state[v]
 
 
-class _Calls(NamedTuple):
+class _Compiled(NamedTuple):
     """The compiled functions that Python calls."""
 
     slope: OneSignature
@@ -46,17 +46,16 @@ class _Calls(NamedTuple):
 
 
 @cache
-def _calls(systems: str) -> _Calls:
-    """The functions for equations whose systems have a class of this name."""
-    return _Calls(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
+def _compiled() -> _Compiled:
+    """The functions for all equations."""
+    return _Compiled(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
 
 
 class System:
     """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides."""
 
     def __init__(self, equations: Equations, i: int) -> None:
-        self._equations, self._i = equations, i
-        self._calls = _calls(type(equations.systems).__qualname__)
+        self._equations, self._i, self._compiled = equations, i, _compiled()
         self._last = np.empty(0), np.empty(0)
         self.evaluations = 0
 
@@ -65,7 +64,7 @@ class System:
         if not np.array_equal(state, self._last[0]):
             state = np.array(state, dtype=float)
             out = np.empty_like(state)
-            self._calls.slope(self._i, self._equations, state, out)
+            self._compiled.slope(self._i, self._equations.calls, state, out)
             self._last = state, out
             self.evaluations += 1
         return self._last[1].copy()
@@ -74,13 +73,13 @@ class System:
         """The derivative of the slope (size, size) by the state."""
         out = np.empty((len(state), len(state)))
         state = np.array(state, dtype=float)
-        self._calls.jacobian(self._equations, self._i, state, self.slope(time, state), out)
+        self._compiled.jacobian(self._equations.calls, self._i, state, self.slope(time, state), out)
         self.evaluations += len(state)
         return out
 
     def level(self, state: Array) -> float:
         """The level of a state."""
-        return float(self._calls.level(self._i, self._equations, np.array(state, dtype=float)))
+        return float(self._compiled.level(self._i, self._equations.calls, np.array(state, dtype=float)))
 
 
 class StiffSolution:

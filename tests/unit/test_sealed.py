@@ -1,0 +1,91 @@
+"""Tuples sealed in arrays: functions with an address see their fields, and callers are the same code for all."""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+import pytest
+
+from sweeplib.dynamics.particle_path import particle_rule
+from sweeplib.kernels.overlap_flow import rule
+from sweeplib.numerics.compiled import pointer, specialised
+from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.numerics.sealed import SEALED, opening, sealed
+
+
+class Inner(NamedTuple):
+    matrix: Any
+    shift: float
+
+
+class Outer(NamedTuple):
+    chosen: bool
+    inner: Inner
+    counts: Any
+    none: Any
+
+
+class Other(NamedTuple):
+    factor: float
+    line: Any
+
+
+class Same(NamedTuple):
+    factor: float
+    line: Any
+
+
+def opened(given):
+    raise NotImplementedError
+
+
+def of_outer(given, out):
+    outer = opened(given)
+    for i in range(len(out)):
+        out[i] = outer.inner.matrix[i, -1] + outer.inner.shift + outer.counts[i] + (100.0 if outer.chosen else 0.0)
+    outer.counts[0] += 7
+
+
+def of_other(given, out):
+    other = opened(given)
+    for i in range(len(out)):
+        out[i] = other.factor * other.line[i]
+
+
+def called(function, given, out):
+    function(given, out)
+
+
+def call(template, value):
+    """Return three numbers by a function with an address, which opens the value."""
+    line = numba.types.Array(numba.types.float64, 1, "C")
+    kind, out = numba.typeof(value), np.empty(3)
+    function = pointer(template, numba.void(SEALED, line), opened=opening(kind))
+    specialised(called)(function, sealed(value, kind), out)
+    return out.tolist()
+
+
+def test_fields_are_those_that_were_sealed_and_arrays_are_not_copied():
+    counts = np.array([1, 2, 3])
+    outer = Outer(True, Inner(np.arange(6.0).reshape(3, 2), 0.5), counts, None)
+    assert call(of_outer, outer) == [102.5, 105.5, 108.5]
+    assert counts.tolist() == [8, 2, 3]
+
+
+def test_callers_are_compiled_once_for_all_tuples():
+    assert call(of_other, Other(2.0, np.ones(3))) == [2.0, 2.0, 2.0]
+    assert call(of_outer, Outer(False, Inner(np.zeros((3, 1)), 0.0), np.zeros(3, np.int64), None)) == [0.0, 0.0, 0.0]
+    assert len(specialised(called).signatures) == 1
+
+
+def test_code_for_another_class_with_the_same_fields_is_another():
+    kinds = [numba.typeof(one(1.0, np.ones(3))) for one in (Other, Same)]
+    assert len({opening(kind).digest for kind in kinds}) == 2
+    assert opening(numba.typeof(Other(3.0, np.zeros(1)))) is opening(kinds[0])
+
+
+@pytest.mark.parametrize("known", [rule, particle_rule])
+def test_equations_of_another_type_are_refused(known):
+    """Compiled code would take one field for another."""
+    with pytest.raises(TypeError, match="expected a value of the type"):
+        Equations(known(), Other(1.0, np.ones(1)), Other(1.0, np.ones(1)))
