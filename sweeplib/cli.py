@@ -132,6 +132,7 @@ def plan(
         return
     sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
+    from sweeplib.report.summary import answers
     from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
@@ -141,6 +142,8 @@ def plan(
         record_origin(config, directory)
         made = write_plan(sweep, directory, workers=workers).table()
     show(made)
+    for line in answers(sweep, directory):
+        echo(line)
 
 
 @app.command()
@@ -159,7 +162,7 @@ def run(
     """
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
-    from sweeplib.execution.run import run_sweep
+    from sweeplib.front.simulations import simulate
     from sweeplib.storage.file_system import examine
     from sweeplib.storage.jobs import job
     from sweeplib.storage.origin import record_origin
@@ -167,7 +170,7 @@ def run(
     examine(directory)
     with job(directory, "simulate"):
         record_origin(config, directory)
-        summaries = run_sweep(sweep, directory, chosen, workers=workers, progress=progress)
+        summaries = simulate(sweep, directory, chosen, workers=workers, progress=progress)
     from sweeplib.process.terminal import counts_table
     from sweeplib.simulation import failed, outcomes
 

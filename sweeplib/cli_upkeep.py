@@ -1,12 +1,26 @@
-"""The commands for results that exist: verify, reproduce, retry, prune."""
+"""The commands for results that exist: answer, verify, reproduce, retry, prune."""
 
 from json import dumps
 from typing import Annotated
 
 import typer
 
-from sweeplib.cli_options import RESULTS, FileOrFolder, Json, Results, Set, Workers, named, named_although_damaged, show
-from sweeplib.process.terminal import echo
+from sweeplib.cli_options import (
+    RESULTS,
+    Config,
+    FileOrFolder,
+    Json,
+    Overrides,
+    Results,
+    Set,
+    Workers,
+    loaded,
+    named,
+    named_although_damaged,
+    show,
+)
+from sweeplib.errors import InputError
+from sweeplib.process.terminal import echo, table
 
 commands = typer.Typer()
 
@@ -18,6 +32,32 @@ CaseName = Annotated[
         show_default=False,
     ),
 ]
+
+
+@commands.command()
+def answer(config: Config, overrides: Overrides = None, results: Results = RESULTS, workers: Workers = None) -> None:
+    """Add rounds of rows until the questions of a sweep are answered; show the answers.
+
+    After an interrupt the same command continues. The exit status is 1 if an answer is missing: the table says why.
+    """
+    sweep, directory = loaded(config, overrides, results)
+    if not sweep.questions:
+        raise InputError(
+            "the config asks nothing", file=config, key="answers", expected="questions: see `explain answers`"
+        )
+    from sweeplib.answers import State, run_rounds
+    from sweeplib.answers.shown import answers_of, cells
+    from sweeplib.storage.file_system import examine
+    from sweeplib.storage.jobs import job
+    from sweeplib.storage.origin import record_origin
+
+    examine(directory)
+    with job(directory, "simulate"):
+        record_origin(config, directory)
+        run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
+    answers = answers_of(sweep, directory)
+    show(table(**cells(answers)))
+    raise typer.Exit(0 if all(each.state is State.given for each in answers) else 1)
 
 
 @commands.command()

@@ -39,11 +39,12 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
     from sweeplib.config import load
     from sweeplib.front.snakemake import checked_results
     from sweeplib.storage.origin import check_origin
+    from sweeplib.storage.rounds import with_rounds
 
     sweep = load(config)
     directory = checked_results(Path(results)) / sweep.name
     check_origin(Path(config), directory)
-    return sweep, str(directory if directory.is_absolute() else os.path.relpath(directory))
+    return with_rounds(sweep, directory), str(directory if directory.is_absolute() else os.path.relpath(directory))
 
 
 def caption(sweep: "Sweep", name: str) -> str:
@@ -82,10 +83,10 @@ def simulate(config: str, directory: str, threads: str) -> None:
     """Compute the cases that are not in the run store; with `threads` workers, if they run on this machine."""
     with _stage(config, directory, "simulate") as sweep:
         from sweeplib.execution.clusters import cluster_of
-        from sweeplib.execution.run import run_sweep
+        from sweeplib.front.simulations import simulate as simulated
 
-        here = cluster_of(sweep).workers_here() is not None
-        run_sweep(sweep, Path(directory), workers=int(threads) if here else None)
+        workers = int(threads) if cluster_of(sweep).workers_here() is not None else None
+        simulated(sweep, Path(directory), workers=workers)
 
 
 def finalise(config: str, directory: str) -> None:
@@ -150,8 +151,9 @@ def _stage(config: str, directory: str, name: str) -> Iterator["Sweep"]:
         from sweeplib.config import load
         from sweeplib.storage.jobs import job
         from sweeplib.storage.origin import record_origin
+        from sweeplib.storage.rounds import with_rounds
 
         with job(Path(directory), name):
             sweep = load(config)
             record_origin(Path(config), Path(directory))
-            yield sweep
+            yield with_rounds(sweep, Path(directory))

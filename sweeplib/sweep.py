@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from distributed import Client
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.answers import Answer
     from sweeplib.design.sweep import Sweep as Design
     from sweeplib.execution.plan import Plan
 
@@ -60,12 +61,14 @@ class Sweep:
 
     def _start(self, design: "Design", results: Path, folder: Path, file: Path | None) -> None:
         from sweeplib.storage.origin import check_origin, refuse_other_origin
+        from sweeplib.storage.rounds import with_rounds
 
-        self.design, self.directory, self._folder, self._file = design, results / design.name, folder, file
+        self.directory, self._folder, self._file = results / design.name, folder, file
         if file is None:
             refuse_other_origin(self.directory)
         else:
             check_origin(file, self.directory)
+        self.design = with_rounds(design, self.directory)
 
     def plan(self) -> "Plan":
         """Return what is left to compute and its cost on this machine, measured on a few cases; shown as a table."""
@@ -75,22 +78,25 @@ class Sweep:
         return write_plan(self.design, self.directory, progress=False)
 
     def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
-        """Compute the cases that are missing, write the dataset and return it.
+        """Compute the cases that are missing, with the rounds of its questions; write the dataset and return it.
 
         client : a Dask client; it stays open. Its workers must see the folder of results. By default the sweep's
             `cluster` is used, with as many `workers` if given, and ends with the run.
 
         Failed cases are recorded and raise no error (`status`). After an interrupt the same call continues.
         """
-        from sweeplib.execution.run import run_sweep
+        from sweeplib.front.simulations import simulate
         from sweeplib.process.children import script_not_imported
         from sweeplib.storage.finalise import finalise
         from sweeplib.storage.jobs import job
         from sweeplib.storage.publish import published
+        from sweeplib.storage.rounds import with_rounds
 
         self._record()
         with job(self.directory, "simulate"), script_not_imported():
-            run_sweep(self.design, self.directory, workers=workers, progress=progress, client=client)
+            options: dict[str, Any] = {"workers": workers, "progress": progress, "client": client}
+            simulate(self.design, self.directory, **options)
+        self.design = with_rounds(self.design, self.directory)
         with job(self.directory, "finalise"):
             published(self.design, finalise(self.design, self.directory))
         return self.dataset
@@ -101,6 +107,13 @@ class Sweep:
         from sweeplib.storage.inventory import sweep_status
 
         return sweep_status(self.design, self.directory)
+
+    @property
+    def answers(self) -> "list[Answer]":
+        """The answers after the last complete round, each with its interval and, if it is not given, the reason."""
+        from sweeplib.answers.shown import answers_of
+
+        return answers_of(self.design, self.directory)
 
     @property
     def dataset(self) -> "xr.Dataset":

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named, with_files
+from sweeplib.config.answers import with_questions
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.plugged import (
     analysis_options,
@@ -87,10 +88,11 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     _check_observables(sweep)
     for name in sweep.runs:
         _check_points(sweep, name)
+    sweep = with_questions(sweep, config)
     if "figures" not in config.model_fields_set:
         figures = figure_options(usual_figures(sweep))
-        sweep = replace(sweep, figures=figures, analyses=analysis_options(config.analyses, figures))
-    check_fit(sweep, listed=config.analyses)
+        sweep = replace(sweep, figures=figures, analyses=analysis_options(sweep.analyses, figures))
+    check_fit(sweep, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
     return _with_source(sweep, config)
 
 

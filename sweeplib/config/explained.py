@@ -7,7 +7,7 @@ from typing import Any
 
 import pydantic
 
-from sweeplib.config.models import DynamicsSection, SweepConfig, Times
+from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
 from sweeplib.config.overrides import Override
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import Document, flow
@@ -44,7 +44,8 @@ def located(error: InputError, documents: Mapping[str | Path, Document], overrid
 
 def _known(location: Location) -> Iterable[str]:
     """Return the valid keys at a location."""
-    return _MODELS.get(tuple(map(str, location[:-1])), DynamicsSection).model_fields
+    above = tuple(map(str, location[:-1]))
+    return _MODELS.get(above, AnswerSection if above[:1] == ("answers",) else DynamicsSection).model_fields
 
 
 def _example(location: Location) -> str | None:

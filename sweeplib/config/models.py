@@ -141,6 +141,65 @@ Dynamics = Annotated[
 ]
 
 
+def _precision(value: Any) -> Any:
+    """Return `2 %` or a number as they are; a PydanticCustomError for another value."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not (value > 0 if number else isinstance(value, str) and re.fullmatch(PERCENT, value)):
+        raise PydanticCustomError(REFUSED, "`2 %`, relative to the value, or a positive number in its units")
+    return value
+
+
+def _refine(value: Any) -> Any:
+    """Return `seeds` or the bounds of axes as they are; a PydanticCustomError for another value."""
+    if value != "seeds" and not (isinstance(value, dict) and value and all(map(_are_bounds, value.values()))):
+        raise PydanticCustomError(REFUSED, "`seeds`, or an axis with its bounds, such as `{gamma: [0.02, 2]}`")
+    return value
+
+
+def _are_bounds(value: Any) -> bool:
+    numbers = isinstance(value, list) and len(value) == 2 and not any(isinstance(end, bool) for end in value)
+    return numbers and all(isinstance(end, int | float) for end in value)
+
+
+PERCENT = r"\s*((?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\s*%\s*"
+
+
+Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
+Refined = Annotated[Any, BeforeValidator(_refine, json_schema_input_type=Literal["seeds"] | dict[str, Bounds])]
+
+
+class AnswerSection(Section):
+    """A question: a variable of an analysis, how precisely it is wanted, and what may be added for it."""
+
+    of: str = Field(description="The analysis that gives the answer.", examples=["optimal_learning_rate"])
+    variable: str | None = Field(
+        default=None,
+        description="Its variable, which has an interval; by default the one that its headline names.",
+        examples=["exit_steps_mean"],
+    )
+    to: Annotated[Any, BeforeValidator(_precision, json_schema_input_type=float | str)] = Field(
+        description="The half width that its 95 % interval may have: in per cent of the value, or in its units.",
+        examples=["2 %", 0.02],
+    )
+    refine: Refined = Field(
+        default="seeds",
+        description="What may be added: `seeds` of the points that there are, or values of an axis between two bounds, "
+        "with their seeds.",
+        examples=["seeds", {"gamma": [0.02, 2]}],
+    )
+    at: dict[str, Wanted] = Field(
+        default_factory=dict,
+        description="Ask only where axes, `dynamics` or `threshold` have one of these values; by default everywhere.",
+        examples=[{"p": [1, 4], "dynamics": "sgd_chain"}],
+    )
+    budget: int | None = Field(
+        default=None,
+        ge=0,
+        description="The number of cases that may be added; what they cannot answer is said. By default no limit.",
+        examples=[50000],
+    )
+
+
 class SweepConfig(Section):
     """A sweep: a grid of problems, the dynamics to run on them, the recorded observables, analyses and figures."""
 
@@ -245,6 +304,12 @@ class SweepConfig(Section):
         "FIGURE` the name is yours, so that there may be several of one kind. By default exits (`learning_rate_scan`, "
         "else a `line`), `risk_curves` or `trajectories`, and a `line` of the last records, where they fit.",
         examples=[["learning_rate_scan"], {"exits": {"kind": "line", "y": "exit_steps", "x": "m0"}}],
+    )
+    answers: dict[str, AnswerSection] = Field(
+        default_factory=dict,
+        description="Questions (below), by names of yours. Rounds add rows to the sweep until each is answered to its "
+        "precision, or cannot be.",
+        examples=[{"gamma_opt": {"of": "optimal_learning_rate", "to": "2 %", "refine": {"gamma": [0.02, 2]}}}],
     )
     cluster: dict[str, Any] = Field(
         default_factory=lambda: {"kind": "local"},

@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from sweeplib import budget
 from sweeplib.analysis.options import option_type
-from sweeplib.config.models import DynamicsSection, SweepConfig, Times
+from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
 from sweeplib.problem import PARAMETERS, Parameter
@@ -88,6 +88,7 @@ def key_table() -> str:
         _table("Keys", _rows(SweepConfig)),
         _table("Below `times`, where it has a scale", _rows(Times, "times.")),
         _table("Below `dynamics.NAME`", _rows(DynamicsSection, "dynamics.NAME.")),
+        _table("Below `answers.NAME`", _rows(AnswerSection, "answers.NAME.")),
         "## Spacings\n\nWhere values are expected, a list or one of:\n\n" + "\n".join(spacings) + "\n",
         _limits(),
         _table("Fields of a problem, below `problem`, `grid` or `derive`", _problem_rows()),

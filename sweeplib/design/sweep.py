@@ -17,6 +17,7 @@ from sweeplib.data.published import references_digest
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
+from sweeplib.design.questions import Question, RowCounts
 from sweeplib.dynamics import kind_of
 from sweeplib.errors import InputError
 from sweeplib.language import Expression
@@ -27,7 +28,7 @@ from sweeplib.table import Column, Table
 Options = tuple[tuple[str, Any], ...]
 
 
-def replica_counts(replicas: Expression, points: Table) -> NDArray[np.int64]:
+def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[np.int64]:
     """Return the values (n,) of the number of replicas of points; InputError unless they are whole numbers from 0."""
 
     def counted(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
@@ -41,7 +42,9 @@ def replica_counts(replicas: Expression, points: Table) -> NDArray[np.int64]:
     return points.over(sorted(replicas.names), counted).array(np.int64)
 
 
-def _evaluated(expression: Expression, columns: Mapping[str, Sequence[Any]], count: int, key: str) -> list[Any]:
+def _evaluated(
+    expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
+) -> list[Any]:
     try:
         return expression.evaluated(columns, count)
     except InputError as error:
@@ -49,7 +52,7 @@ def _evaluated(expression: Expression, columns: Mapping[str, Sequence[Any]], cou
         raise
 
 
-def _values_at(expression: Expression, columns: Mapping[str, Sequence[Any]], at: int) -> str:
+def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], at: int) -> str:
     return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
 
 
@@ -79,9 +82,10 @@ class Sweep:
     """A complete sweep: the content of a config file; `source` is its complete YAML.
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point; `replicas` is the
-    number of the first `seeds` that a point has, all of them if None. `pair_by` names the fields of a problem that
-    distinguish random streams, all if None. `plugins` are the user's modules, or absolute paths of files, and are
-    imported here; `table` is the path of a table of points, `bases` are the configs that the sweep's own starts from.
+    number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
+    answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
+    user's modules, or absolute paths of files, and are imported here; `table` is the path of a table of points, `bases`
+    are the configs that the sweep's own starts from.
     `source` has only the names of files, so that it does not depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
     """
@@ -92,11 +96,12 @@ class Sweep:
     runs: Mapping[str, Run]
     recording: Recording
     clock: Expression | None = None
-    replicas: Expression | None = None
+    replicas: Expression | RowCounts | None = None
     root_seed: int = 0
     pair_by: tuple[str, ...] | None = None
     analyses: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     figures: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    questions: Mapping[str, Question] = field(default_factory=dict)
     cluster: ClusterSettings | None = None
     timeout: float | None = None
     publish: str | None = None

@@ -43,6 +43,7 @@ def _of_folder(directory: Path) -> "Sweep":
     """
     from sweeplib.config import load
     from sweeplib.storage.origin import origin_of
+    from sweeplib.storage.rounds import with_rounds
 
     plugins = _plugins(directory / COMPLETE)
     origin = origin_of(directory) if plugins else None
@@ -55,7 +56,7 @@ def _of_folder(directory: Path) -> "Sweep":
             raise InputError(problem, file=directory, key="plugins", value=plugin, expected=expected)
     if plugins:
         sys.stderr.write(f"{directory}: executing its plugins, {', '.join(plugins)}\n")
-    return load(directory / COMPLETE)
+    return with_rounds(load(directory / COMPLETE), directory)
 
 
 def _plugins(config: Path) -> tuple[str, ...]:

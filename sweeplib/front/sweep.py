@@ -129,8 +129,9 @@ def shown(config: Path, directory: Path) -> dict[str, Any]:
     from sweeplib.execution.plan import plan_when_done
     from sweeplib.front.status import status_when_done
     from sweeplib.report import summary
+    from sweeplib.storage.rounds import with_rounds
 
-    sweep = load(config)
+    sweep = with_rounds(load(config), directory)
     found = summary(sweep, directory)
     texts = {"summary": found.text, "failed": found.failed}
     if found.failed:
@@ -144,6 +145,7 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
     from sweeplib.config import load
     from sweeplib.process.command import writes_into
     from sweeplib.storage.origin import check_origin
+    from sweeplib.storage.rounds import with_rounds
 
     sweep = load(config, overrides)
     directory = results / sweep.name
@@ -151,7 +153,7 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
         _refuse_no_folder(folder)
     writes_into(directory)
     check_origin(config, directory)
-    return sweep, directory
+    return with_rounds(sweep, directory), directory
 
 
 def _refuse_no_folder(path: Path) -> None:
@@ -166,9 +168,10 @@ def _refuse_no_folder(path: Path) -> None:
 def _undone(sweep: "Sweep", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
     from sweeplib.storage.artefacts import stale_outputs
+    from sweeplib.storage.rounds import with_rounds
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
-    stale = stale_outputs(directory, sweep, remember=False, failed=False)
+    stale = stale_outputs(directory, with_rounds(sweep, directory), remember=False, failed=False)
     left = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
     return [f"{problem}: {', '.join(left)}"] if left else []

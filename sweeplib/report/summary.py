@@ -33,12 +33,21 @@ def summary(sweep: "Sweep", directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     unmade, counts = cards(sweep, directory), _counts(sweep, directory)
-    lines = [_cases(sweep.name, directory, counts), *headline_lines(sweep, directory)]
+    lines = [_cases(sweep.name, directory, counts), *answers(sweep, directory), *headline_lines(sweep, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
     if old := outdated(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
     return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
+
+
+def answers(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return how far the questions of a sweep are from their precision; no lines without questions."""
+    if not sweep.questions:
+        return []
+    from sweeplib.answers.shown import answer_lines
+
+    return answer_lines(sweep, directory)
 
 
 def _counts(sweep: "Sweep", directory: Path) -> Counter[str]:

@@ -46,7 +46,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
 def _html(sweep: Sweep, directory: Path) -> str:
     from sweeplib.figures.labels import value_label
     from sweeplib.report.contents import Contents
-    from sweeplib.report.summary import headline_lines
+    from sweeplib.report.summary import answers, headline_lines
 
     contents = Contents(sweep, directory)
     made, dataset = contents.made(), contents.dataset
@@ -56,7 +56,7 @@ def _html(sweep: Sweep, directory: Path) -> str:
         **made,
         name=sweep.name,
         config=sweep.source,
-        headlines=headline_lines(sweep, directory, MOST_HEADLINES, value_label),
+        headlines=[*answers(sweep, directory), *headline_lines(sweep, directory, MOST_HEADLINES, value_label)],
         overview=overview(dataset, counts, journal),
         provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,

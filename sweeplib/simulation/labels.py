@@ -19,6 +19,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "kappa": ("exponent of the student width", r"\kappa"),
     "point": ("row of the table of points", ""),
     "seed": ("replica", ""),
+    "round": ("round that asked for the point", ""),
+    "reason": ("why the point was asked for", ""),
     "time": ("ODE time", "t"),
     "instant": ("earlier ODE time", "t'"),
     "steps": ("SGD steps", r"\nu"),

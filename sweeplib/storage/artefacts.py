@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.code.plugins import plugins_digest
 from sweeplib.code.sources import library_digest
+from sweeplib.design.questions import RowCounts
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.storage.attempts import IN_REPORT
@@ -68,7 +69,8 @@ def artefacts(sweep: "Sweep", directory: Path) -> Iterator[Artefact]:
 def cases_made_from(sweep: "Sweep") -> dict[str, Any]:
     """Return what the plan and the cases of a sweep are made from."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
-    return {"settings": settings_digest(sweep.source), "numerics": numerics}
+    rows = {"rows": digest(sweep.replicas.text.encode())} if isinstance(sweep.replicas, RowCounts) else {}
+    return {"settings": settings_digest(sweep.source), "numerics": numerics, **rows}
 
 
 def made_from(sweep: "Sweep", directory: Path, stage: str, name: str = "") -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.design.questions import RowCounts
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, STARTS, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
@@ -54,11 +55,24 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
         Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]
     found += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
+    if isinstance(sweep.replicas, RowCounts):
+        found += _rounds(sweep.grid, sweep.replicas)
     if any("quantile" in OBSERVABLES[name].all_dims for name in sweep.recording.observables):
         found.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
     if sweep.recording.thresholds:
         found.append(Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold")))
     return found
+
+
+def _rounds(grid: "Grid", counts: RowCounts) -> list[Coordinate]:
+    """Return the round that asked for each point first, and why; -1 where no round did."""
+    names = sorted(counts.names)
+    first = [pair for points in grid.evaluated(names) for pair in points.over(names, counts.first_rounds).items()]
+    rounds, reasons = (np.array(column).reshape(grid.shape) for column in zip(*first, strict=True))
+    return [
+        Coordinate("round", grid.dims, lambda: rounds, label("round")),
+        Coordinate("reason", grid.dims, lambda: reasons, label("reason")),
+    ]
 
 
 def instants(sweep: "Sweep") -> Coordinate:

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import zarr
+from zarr.storage import MemoryStore
 
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.storage.complete_config import write_complete_config
 from sweeplib.storage.coordinates import Coordinate, constants, coordinates, instants
-from sweeplib.storage.dataset import GroupWriter, shape_group, written_dataset
+from sweeplib.storage.dataset import GroupWriter, plain, shape_group, written_dataset
 from sweeplib.storage.files import read_lines
 from sweeplib.storage.journal import journal
 from sweeplib.storage.locks import writer_lock
@@ -22,6 +24,8 @@ from sweeplib.storage.results import Region, Results, Shape, region_of, results_
 from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from sweeplib.design.sweep import Sweep
 
 
@@ -39,6 +43,19 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
         _write(sweep, directory, results, path, {"cases": counts})
         write_complete_config(sweep, directory)
     return path
+
+
+def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
+    """Return the dataset that `finalise` would write, without the variables whose shape depends on p and k."""
+    import xarray as xr
+
+    problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
+    results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+    fixed = constants(sweep, problem)
+    attributes = fixed | {"fixed": meanings(fixed), "stop": sweep.recording.stop}
+    root = zarr.create_group(MemoryStore())
+    _write_shared(GroupWriter(root), sweep, results, coordinates(sweep, problem), attributes)
+    return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
 
 
 def _write(

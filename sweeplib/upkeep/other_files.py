@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
 RECORDS = (
-    *(f"{name}.json" for name in ("origin", "plan", "published", "*.done", "analysis/*.done")),
+    *(f"{name}.json" for name in ("origin", "plan", "answers", "published", "*.done", "analysis/*.done")),
     *(f"failures/{kind}.*.json" for kind in ("analysis", "figure", *IN_REPORT)),
     *(f"jobs/{name}.json" for name in ("sweep", "plan", "simulate", "finalise", "report", "analyse.*", "figure.*")),
 )

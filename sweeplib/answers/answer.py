@@ -1,0 +1,77 @@
+"""Answer: a value with its interval, whether it is as precise as was asked, and if not, why, and at what cost."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sweeplib.design.questions import Row
+
+
+class State(StrEnum):
+    """Whether an answer is given; `open` means that more rows would give it, `none` that no number of rows will."""
+
+    given = "given"
+    open = "open"
+    none = "none"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a question at one point: coordinates `at`, the value, and its 95 % interval from `low` to `high`.
+
+    wanted : the half width that was asked for, in the units of the value.
+    why : the reason why there is no answer yet, or none at all.
+    cases : an estimate of the number of cases that are missing for it; NaN if it cannot be told.
+    requests : the rows of the next round.
+    """
+
+    question: str
+    at: Mapping[str, Any]
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    wanted: float = math.nan
+    state: State = State.open
+    why: str = ""
+    cases: float = math.nan
+    requests: tuple[Row, ...] = field(default=(), repr=False)
+
+    @property
+    def half_width(self) -> float:
+        """Return the larger of the distances from the value to the ends of its interval."""
+        return max(self.value - self.low, self.high - self.value)
+
+    def record(self) -> dict[str, Any]:
+        """Return the answer as plain values, without the requests."""
+        numbers = ("value", "low", "high", "wanted", "cases")
+        kept = {name: value for name, value in asdict(self).items() if name != "requests"}
+        return kept | {name: kept[name] if math.isfinite(kept[name]) else None for name in numbers}
+
+    @classmethod
+    def of(cls, record: Mapping[str, Any]) -> "Answer":
+        """Return the answer that `record` describes."""
+        given: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
+        return cls(**given | {"state": State(given["state"])})
+
+    def line(self) -> str:
+        """Return the answer in words."""
+        where = ", ".join(f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
+                          for name, value in self.at.items())  # fmt: skip
+        return f"{self.question}{f' at {where}' if where else ''}: {self.said()}"
+
+    def said(self) -> str:
+        """Return the value with its interval, and what is missing."""
+        known = math.isfinite(self.value)
+        value = f"{self.value:.4g}" if known else "no value"
+        if known and math.isfinite(self.half_width):
+            value += f" ({self.low:.4g} to {self.high:.4g})"
+        if self.state is State.given:
+            return f"{value}: ± {self.half_width:.2g}, {self.wanted:.2g} was asked"
+        return f"{value}: {'open' if self.state is State.open else 'no answer'}, {self.missing()}"
+
+    def missing(self) -> str:
+        """Return why there is no answer, and what it would cost."""
+        cost = f"; about {self.cases:,.0f} more runs would give it" if math.isfinite(self.cases) else ""
+        return f"{self.why}{cost}"

@@ -1,0 +1,48 @@
+"""Proposer: what looks at the rows that there are, and asks for those that a question needs."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sweeplib.answers.answer import Answer
+from sweeplib.errors import InputError
+from sweeplib.registry import Registry
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.design.questions import Question
+    from sweeplib.storage.outline import Outline
+
+
+class Proposer(Protocol):
+    """The proposer of one question.
+
+    It is told a whole dataset after each round, of which it keeps nothing but what it computed from the last: the same
+    dataset gives the same answers and requests, whatever came before.
+    """
+
+    def __init__(self, name: str, question: "Question") -> None: ...
+
+    @classmethod
+    def takes(cls, question: "Question") -> bool:
+        """Return whether it is made for a question."""
+
+    def check(self, outline: "Outline", options: Mapping[str, Any]) -> None:
+        """Raise InputError, at its key, if the question does not fit the dataset of the sweep that is outlined."""
+
+    def tell(self, ds: "xr.Dataset", options: Mapping[str, Any]) -> list[Answer]:
+        """Return the answers at all points, with their requests, from a dataset, with the options of the analysis."""
+
+
+PROPOSERS: Registry[type[Proposer]] = Registry("proposer")
+
+
+def proposer_of(name: str, question: "Question") -> Proposer:
+    """Return the proposer for a question; InputError, at its key, if none is made for it."""
+    for known in PROPOSERS.values():
+        if known.takes(question):
+            return known(name, question)
+    what = ", ".join(question.bounds)
+    problem = f"nothing proposes values of {what} for {question.of}, {question.variable}"
+    expected = "`refine: seeds`, or for `of: optimal_learning_rate` the axis of the learning rates with its bounds"
+    raise InputError(problem, key=f"answers.{name}.refine", expected=expected)

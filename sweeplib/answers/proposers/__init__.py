@@ -1,0 +1,1 @@
+"""The proposers, one a file."""

@@ -1,0 +1,389 @@
+"""Learning rates and seeds for the optimal learning rate: bracket it, then fit it with a form that is checked.
+
+1. Bracket: while the steps do not rise by END_RISE to an end of the scan, go on beyond it, to the bounds.
+2. A second minimum, not clearly higher than the first and behind a barrier, gets seeds until it is told from the first.
+3. Rows: one in each of BINS parts of the range in which the steps are at most RISE times the least.
+4. The optimum is that of two forms of a fit in this range, whose difference counts as an error (`scan`).
+5. Seeds: those that give it the variance that is wanted for the least number of simulated steps (Neyman), until the
+   interval is as narrow as was asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import chdtrc, stdtrit
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.bootstrap import log_means
+from sweeplib.analysis.optimal_learning_rate import scanned
+from sweeplib.analysis.scan import scan_dim
+from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.proposer import PROPOSERS
+from sweeplib.answers.proposers.scan import Column, Scan, allocation, mixed, optima, powers, slopes, solution
+from sweeplib.answers.proposers.seeds import FIRST, GROWTH, MARGIN, SAFE, STEP, WIDE
+from sweeplib.answers.table import named, points, seeds_asked, value
+from sweeplib.budget import SEEDS
+from sweeplib.design.questions import Question, Row
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import NDArray
+
+    from sweeplib.storage.outline import Outline
+
+    Array = NDArray[np.float64]
+
+FORMS = (mixed, powers)
+RISE, END_RISE = 2.0, 1.5
+"""The factors above the least mean steps to which the range goes, and a scan to its ends."""
+BINS, FEWEST = 7, 6
+"""Rows in the range, and the fewest: one more than a form has functions."""
+WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
+"""The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
+TOLD = 3.0
+"""The standard errors by which one mean is clearly larger than another."""
+MOST_TO_TELL = 8192
+"""Seeds of a row after which two minima, or an optimum and a bound, count as not told apart, and needs are believed."""
+CUT_OFF = 0.002
+"""The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
+ALLOWANCE = 0.0075
+"""By how much ln γ of the optimum may be off because of the form: most of what known curves show (docs/answers.md)."""
+OFF = 2.0
+"""The standard errors from which two forms count as different."""
+EDGE, RARE, Z, DRAWS = 0.01, 0.01, 1.96, 400
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a look at a scan says: the optimum and its interval, the state and why, and the seeds of rows by their x.
+
+    needed : an estimate of the runs that are missing for the answer.
+    """
+
+    why: str
+    seeds: dict[float, int] = field(default_factory=dict)
+    state: State = State.open
+    gamma: float = math.nan
+    half: float = math.nan
+    needed: float = math.nan
+
+
+class OptimalRate:
+    """Asks for rates and seeds until the interval of the optimal learning rate is narrow enough."""
+
+    def __init__(self, name: str, question: Question) -> None:
+        self.name, self.question = name, question
+        [(self.dim, (low, high))] = question.bounds.items()
+        if low <= 0.0 and self.dim == "gamma":
+            key = f"answers.{name}.refine.{self.dim}"
+            raise InputError("not bounds of learning rates", key=key, value=[low, high], expected="both above 0")
+
+    @classmethod
+    def takes(cls, question: Question) -> bool:
+        """Return whether values of one axis may be added for the optimum of `optimal_learning_rate`."""
+        return len(question.bounds) == 1 and (question.of, question.variable) == ("optimal_learning_rate", "gamma_opt")
+
+    def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
+        """Raise InputError unless the learning rates are scanned along the axis that may get values."""
+        if (scanned_along := scan_dim(outline, options.get("along"))) != self.dim:
+            problem, key = "not the axis of the learning rates", f"answers.{self.name}.refine"
+            raise InputError(problem, key=key, value=self.dim, choices=[scanned_along])
+
+    def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
+        """Return the optima at all points, each with the rows that it needs."""
+        from sweeplib.analysis.constants import with_constants
+
+        limits = ANALYSES[self.question.of].check(options)
+        runs = scanned(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])
+        asked, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
+        answers = []
+        for place in points(variable, self.question.at):
+            column = Column.of(runs, asked, place, self.dim)
+            if len(column.x):
+                row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
+                row.pop("dynamics")
+                answers.append(self._answer(Answer(self.name, named(variable, place)), column, row))
+        return answers
+
+    def _answer(self, answer: Answer, column: Column, row: dict[str, Any]) -> Answer:
+        finding = Look(column, self.question, self.question.bounds[self.dim]).finding()
+        requests = tuple(self._rows(finding, row))
+        low, high = (finding.gamma * math.exp(sign * finding.half) for sign in (-1.0, 1.0))
+        wanted = self.question.half_width(finding.gamma)
+        return Answer(
+            answer.question, answer.at, finding.gamma, low, high, wanted, finding.state, finding.why, finding.needed,
+            requests,
+        )  # fmt: skip
+
+    def _rows(self, finding: Finding, row: dict[str, Any]) -> Iterator[Row]:
+        for x, count in sorted(finding.seeds.items()):
+            yield Row({**row, self.dim: x}, count, f"{self.name}: {finding.why}")
+
+
+class Look:
+    """One look at a scan: what is known of its optimum, and what is needed next."""
+
+    def __init__(self, column: Column, question: Question, bounds: tuple[float, float]) -> None:
+        self.column, self.question = column, question
+        self.bounds = bounds if column.x[0] <= column.x[-1] else bounds[::-1]  # in the order of γ
+        points_ = log_means(column.steps)
+        self.scan = Scan(column.gamma, points_, column.seeds.astype(float))
+        self.known: NDArray[np.bool_] = np.isfinite(points_.logs)
+        self.logs = np.where(self.known, points_.logs, np.inf)
+        self.errors = np.where(self.known, np.sqrt(np.diag(points_.covariance)), 0.0)
+
+    def finding(self) -> Finding:
+        """Return what the first of the steps above finds that is not done."""
+        return self._unseen() or self._cut_off() or self._beyond() or self._second() or self._gaps() or self._fitted()
+
+    @cached_property
+    def best(self) -> int:
+        """The row of least mean steps."""
+        return int(self.logs.argmin())
+
+    def _unseen(self) -> Finding | None:
+        """Rows that are not `late` get FIRST seeds, unless their steps are clearly far above the least."""
+        far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.known.any() else ~self.known
+        few = (self.column.seeds < FIRST) & ~self.column.late & ~far
+        if few.any():
+            return Finding("its rates need seeds", {float(x): FIRST for x in self.column.x[few]})
+        if not self.known.any():
+            why = f"too many runs of all {len(self.known)} learning rates do not exit: a longer horizon may help"
+            return Finding(why, state=State.none)
+        return None
+
+    def _cut_off(self) -> Finding | None:
+        """Rows that are late, whose means are not known, may be beyond the range only, where the steps have risen."""
+        risen = self.known & (self.logs > self.logs.min() + math.log(END_RISE))
+        late = np.flatnonzero(self.column.late)
+        for nearest in map(int, [*late[late < self.best][-1:], *late[late > self.best][:1]]):
+            first, last = sorted((nearest, self.best))
+            if not risen[first + 1 : last].any() and not self._is_gap(nearest):
+                where = f"at {self.column.gamma[nearest]:.3g}, near the optimum,"
+                why = f"{where} more than {CUT_OFF:.1%} of the runs do not exit: a longer horizon may help"
+                return Finding(why, state=State.none)
+        return None
+
+    def _is_gap(self, late: int) -> bool:
+        """Return whether there is room for rates between a late row and the next one towards the least steps."""
+        toward = self.column.gamma[late + (1 if late < self.best else -1)]
+        return abs(math.log(self.column.gamma[late] / toward)) > LEAST_STEP
+
+    def _beyond(self) -> Finding | None:
+        """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
+        last = len(self.known) - 1
+        for place, inner, bound, sign in (
+            (0, min(1, last), self.bounds[0], -1),
+            (last, max(0, last - 1), self.bounds[1], 1),
+        ):
+            if self.logs[place] > self.logs.min() + math.log(END_RISE):
+                continue
+            gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
+            if sign * math.log(gamma / limit) < -NEAR:
+                step = abs(math.log(gamma / self.column.gamma[inner])) if last else WIDEST_STEP
+                new = self.column.x_of(gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
+                is_within = sign * math.log(self.column.gamma_of(new) / limit) < 0.0 and new not in self.column.x
+                return Finding(f"its optimum may lie beyond {gamma:.3g}", {new if is_within else bound: FIRST})
+            if place == self.best:
+                return self._at_bound(place, inner)
+        return None
+
+    def _at_bound(self, place: int, inner: int) -> Finding | None:
+        """The least steps are at a bound: the optimum lies beyond it if those of the next row are clearly larger."""
+        if len(self.known) > 1 and self.column.seeds[place] < MOST_TO_TELL:
+            apart = self.logs[inner] - self.logs[place]
+            if apart < TOLD * math.hypot(self.errors[inner], self.errors[place]):
+                return Finding("its optimum is near a bound", self._more([place, inner]))
+        gamma = self.column.gamma[place]
+        why = f"the steps still decrease at the bound, {gamma:.3g}: the optimum lies beyond it"
+        return Finding(why, state=State.none)
+
+    def _more(self, places: list[int]) -> dict[float, int]:
+        return {float(self.column.x[at]): int(GROWTH * self.column.seeds[at]) for at in places}
+
+    def _second(self) -> Finding | None:
+        """A minimum elsewhere that is not clearly higher, behind a barrier that is."""
+        others = [other for other in self._minima() if self._is_near(other) and self._is_behind_a_barrier(other)]
+        if not others:
+            return None
+        both = sorted((others[0], self.best))
+        rates = " and ".join(f"{self.column.gamma[at]:.3g}" for at in both)
+        if self.column.seeds[both].max() >= MOST_TO_TELL:
+            return Finding(f"two optima, near {rates}, are not told apart", state=State.none)
+        return Finding(f"two optima, near {rates}, are to be told apart", self._more(both))
+
+    def _is_near(self, other: int) -> bool:
+        """Return whether another minimum is not clearly higher than the least."""
+        error = TOLD * math.hypot(self.errors[other], self.errors[self.best])
+        return bool(self.logs[other] - self.logs[self.best] <= error + self._dip(other))
+
+    def _is_behind_a_barrier(self, other: int) -> bool:
+        """Return whether steps between the least ones and another minimum are clearly higher than at this one."""
+        first, last = sorted((other, self.best))
+        barrier = (self.logs - TOLD * self.errors)[first + 1 : last]
+        return bool((barrier > self.logs[other] + TOLD * self.errors[other]).any())
+
+    def _minima(self) -> list[int]:
+        padded = np.concatenate([[np.inf], self.logs, [np.inf]])
+        inside = (padded[1:-1] < padded[:-2]) & (padded[1:-1] < padded[2:])
+        return [int(at) for at in np.flatnonzero(inside) if at != self.best]
+
+    def _dip(self, at: int) -> float:
+        """Return by how much the minimum between rows may be lower than a row: a part of the way to its neighbours."""
+        beside = self.logs[[place for place in (at - 1, at + 1) if 0 <= place < len(self.logs)]]
+        beside = beside[np.isfinite(beside)]
+        return 0.25 * float(beside.min() - self.logs[at]) if len(beside) else 0.0
+
+    def _range(self, rise: float) -> tuple[float, float]:
+        """Return the learning rates around the best row between which the steps are at most `rise` times the least."""
+        goal = self.logs.min() + math.log(rise)
+        ends = []
+        for step, last in ((-1, 0), (1, len(self.logs) - 1)):
+            at = self.best
+            while at != last and self.logs[at] < goal and self._rises(at, at + step):
+                at += step
+            inner = at - step if at != self.best else at
+            u, v = np.log(self.column.gamma[[inner, at]]), self.logs[[inner, at]]
+            part = 1.0 if v[1] <= goal or at == inner else (goal - v[0]) / (v[1] - v[0])
+            ends.append(float(np.exp(u[0] + part * (u[1] - u[0]))))
+        return ends[0], ends[1]
+
+    def _rises(self, at: int, beyond: int) -> bool:
+        """Return whether the steps are known at a row beyond another, and do not clearly decrease to it."""
+        error = TOLD * math.hypot(self.errors[at], self.errors[beyond])
+        return bool(self.known[beyond] and self.logs[beyond] > self.logs[at] - error)
+
+    def _gaps(self) -> Finding | None:
+        """Each of BINS parts of the whole range has a row."""
+        low, high = self._range(RISE)
+        if not low < high:
+            low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
+        edges = np.geomspace(low * (1 - 1e-9), high * (1 + 1e-9), BINS + 1)
+        there = np.histogram(self.column.gamma[self.known], edges)[0]
+        middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_late()]
+        inside = [x for x in map(self.column.x_of, middles) if min(self.bounds) <= x <= max(self.bounds)]
+        new = {x: FIRST for x in inside if x not in self.column.x}
+        return Finding("its range has gaps", new) if new else None
+
+    def _beside_late(self) -> list[float]:
+        """Return rates towards late rows that follow on rows where the steps have not risen yet."""
+        known = [int(at) for at in np.flatnonzero(self.known)]
+        pairs = [(at, at + step) for step in (-1, 1) for at in known if 0 <= at + step < len(self.known)]
+        goal = self.logs.min() + math.log(END_RISE)
+        gamma = self.column.gamma
+        return [
+            float(np.sqrt(gamma[at] * gamma[late]))
+            for at, late in pairs
+            if self.column.late[late] and self.logs[at] < goal and self._is_gap(late)
+        ]
+
+    def _fitted(self) -> Finding:
+        """Return the optimum with its interval, and the seeds that it needs."""
+        low, high = self._range(RISE)
+        slack = (high / low) ** (0.5 / BINS)
+        rows = self.known & (self.column.gamma >= low / slack) & (self.column.gamma <= high * slack)
+        if rows.sum() < FEWEST:
+            return Finding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
+        fit, x = Fit(self.scan.at(rows)), self.column.x[rows]
+        wanted = math.log1p(self.question.half_width(fit.gamma) / fit.gamma)
+        if not fit.has_optimum:
+            tried = self.column.seeds[rows].max() >= MOST_TO_TELL
+            seeds = {} if tried else self._more([int(at) for at in np.flatnonzero(rows)])
+            return Finding("its fits have no optimum between their ends", seeds, State.none if tried else State.open)
+        if fit.half <= wanted:
+            return Finding("", {}, State.given, fit.gamma, fit.half, 0.0)
+        goals = fit.goals(wanted)
+        needed = float(np.maximum(goals - fit.scan.seeds, 0.0).sum())
+        if wanted <= ALLOWANCE or (goals.max() > SEEDS and fit.scan.seeds.max() >= MOST_TO_TELL):
+            unsure = f"the form of its fit is not surer than ± {fit.form:.2g} of ln γ"
+            why = unsure if wanted <= fit.form else f"a rate would need more than {SEEDS:,} seeds"
+            return Finding(why, {}, State.none, fit.gamma, fit.half, needed)
+        seeds = dict(zip(map(float, x), _next(fit.scan.seeds, goals), strict=True))
+        return Finding(WIDE, seeds, State.open, fit.gamma, fit.half, needed)
+
+
+def _next(seeds: Array, goals: Array) -> list[int]:
+    """Return the seeds of rows in the next round."""
+    near = goals <= seeds / SAFE
+    totals = np.where(near, MARGIN * goals, np.minimum(SAFE * goals, GROWTH * seeds))
+    totals = np.where(goals > seeds, np.maximum(totals, STEP * seeds), seeds)
+    return [math.ceil(total) for total in totals]
+
+
+class Fit:
+    """The optimum of a scan: the mean of those of both forms, in ln γ."""
+
+    def __init__(self, scan: Scan) -> None:
+        self.scan = scan
+        self.both = [float(optima(form, scan, scan.logs[None], scan.seeds)[0]) for form in FORMS]
+        self.gamma = math.sqrt(self.both[0] * self.both[1])
+        self.directions = self._directions(scan.seeds)
+
+    def _directions(self, weights: Array) -> Array:
+        return np.asarray(sum(slopes(form, self.scan, weights) for form in FORMS) / len(FORMS))
+
+    @property
+    def has_optimum(self) -> bool:
+        """Whether both forms have an optimum that is not at an end of the rows."""
+        low, high = self.scan.gamma[[0, -1]]
+        slack = (high / low) ** EDGE
+        return all(low * slack < best < high / slack for best in self.both)
+
+    @property
+    def form(self) -> float:
+        """By how much ln γ may be off because of the form: what was seen of known curves, and what both differ by."""
+        apart = [slopes(form, self.scan, self.scan.seeds) for form in FORMS]
+        error = self.scan.error(apart[0] - apart[1])
+        return ALLOWANCE + 0.5 * max(0.0, abs(math.log(self.both[0] / self.both[1])) - OFF * error)
+
+    @cached_property
+    def half(self) -> float:
+        """The half width of the interval of ln γ: of the seeds, widened where the rows scatter, and of the form."""
+        return self.of_seeds + self.form
+
+    @cached_property
+    def of_seeds(self) -> float:
+        """The half width that is due to seeds: by slopes, or larger by draws of the means, where few seeds bend it."""
+        scan = self.scan
+        freedom = float(scan.points.freedom(self.directions[None])[0])
+        values, vectors = np.linalg.eigh(scan.points.covariance)
+        normal = np.random.default_rng(0).standard_normal((DRAWS, len(values)))
+        logs = scan.logs + normal * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+        drawn = sum(np.log(optima(form, scan, logs, scan.seeds) / self.gamma) for form in FORMS) / len(FORMS)
+        bent = float(np.abs(np.quantile(drawn, [0.025, 0.975])).max())
+        plain = Z * scan.error(self.directions)
+        return max(plain, bent) * float(stdtrit(freedom, 0.975)) / Z * self._scatter()
+
+    def _scatter(self) -> float:
+        """Return √(χ²/n) of the residuals where chance alone seldom makes it as large, else 1."""
+        left = len(self.scan.gamma) - FEWEST + 1
+        unit, matrix = solution(FORMS[0], self.scan, self.scan.seeds)
+        residuals = self.scan.logs - FORMS[0](self.scan.gamma / unit) @ (matrix @ self.scan.logs)
+        chi2 = float(np.sum(residuals**2 / np.diag(self.scan.points.covariance)))
+        return math.sqrt(chi2 / left) if chdtrc(left, chi2) < RARE else 1.0
+
+    def goals(self, wanted: float) -> Array:
+        """Return the seeds (rows,) that give the interval the half width that is wanted; inf if none do."""
+        room = wanted - self.form
+        if room <= 0.0:
+            return np.full(len(self.scan.gamma), np.inf)
+        parts, one = allocation(self._directions, self.scan)
+        goals = parts * one * self._paired() * (Z * self._scatter() / room) ** 2
+        if (goals <= self.scan.seeds).all():  # where slopes are too small
+            goals = self.scan.seeds * (self.of_seeds / room) ** 2
+        return np.asarray(goals)
+
+    def _paired(self) -> float:
+        """Return the factor by which seeds that rows share change the variance."""
+        alone = float(np.sum(self.directions**2 * self.scan.variation**2 / self.scan.seeds))
+        return self.scan.error(self.directions) ** 2 / alone if alone > 0.0 else 1.0
+
+
+PROPOSERS.register("optimum", OptimalRate)

@@ -1,0 +1,149 @@
+"""More seeds, for any variable of an analysis that has an interval from seeds.
+
+The fixed-width rule (Chow and Robbins 1965, doi 10.1214/aoms/1177700156): rounds of seeds in their order, all of a
+round finished before it is used, FIRST seeds at least, until the interval is as narrow as was asked. It looks at the
+width, hardly at the value, so that the interval at the end covers as often as one of a fixed number of seeds (docs/
+answers.md has the table). Each point gets the seeds that it needs itself, n (w/w₀)² for a half width w of n seeds: that
+is Neyman's allocation, as each answer is to have its own precision. The number is known as well as the width is;
+therefore a round goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the last one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.proposer import PROPOSERS
+from sweeplib.answers.table import named, points, row_dims, seeds_asked, value, values_at
+from sweeplib.budget import SEEDS
+from sweeplib.design.questions import Question, Row
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import NDArray
+
+    from sweeplib.storage.outline import Outline
+
+FIRST = 64
+"""Seeds before an interval is looked at: with fewer, rounds that stop at a width cover less."""
+GROWTH = 4.0
+SAFE = 0.6
+MARGIN = 1.01
+"""What the last round asks for beyond the estimate, so that there is seldom another one."""
+WIDE = "its interval is too wide"
+STEP = 1.02
+"""The least growth of a round."""
+
+
+def next_seeds(seeds: int, ratio: float) -> tuple[int, int]:
+    """Return the number of seeds of the next round and in all, of a point whose interval is `ratio` times too wide."""
+    needed = max(FIRST, math.ceil(seeds * ratio**2))
+    if seeds < FIRST:
+        return FIRST, needed
+    goal = MARGIN * needed if needed <= seeds / SAFE else min(SAFE * needed, GROWTH * seeds)
+    return math.ceil(max(goal, STEP * seeds)), needed
+
+
+class MoreSeeds:
+    """Asks for seeds at each point until its interval is narrow enough."""
+
+    def __init__(self, name: str, question: Question) -> None:
+        self.name, self.question = name, question
+
+    @classmethod
+    def takes(cls, question: Question) -> bool:
+        """Return whether only seeds may be added."""
+        return not question.bounds
+
+    def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
+        """Every sweep that fits the analysis may have more seeds."""
+
+    def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
+        """Return the answers from the variable and its interval, each with the rows that take part in it."""
+        found = ANALYSES[self.question.of](ds, **options)
+        variable, low, high = (found[name] for name in self._names(found))
+        asked, dims = seeds_asked(ds), [str(dim) for dim in variable.dims]
+        flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
+        impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
+        columns = [values_at(each, dims) for each in (variable, low, high)]
+        answers = []
+        for place in points(variable, self.question.at):
+            index = tuple(place[dim] for dim in dims)
+            numbers = [float(column[index]) for column in columns]
+            why = _flagged(flag) if flag is not None and impossible is not None and impossible[index] else ""
+            answer = self._answer(ds, asked, named(variable, place), place, numbers, why)
+            answers += [answer] if answer is not None else []
+        return answers
+
+    def _names(self, found: xr.Dataset) -> list[str]:
+        names = [f"{self.question.variable}{end}" for end in ("", "_low", "_high")]
+        missing = next((name for name in names if name not in found), None)
+        if missing is None:
+            return names
+        known = [name.removesuffix("_low") for name in map(str, found) if name.endswith("_low")]
+        problem, key = f"{self.question.of} has no interval of it", f"answers.{self.name}.variable"
+        raise InputError(problem, key=key, value=self.question.variable, choices=known)
+
+    def _answer(
+        self, ds: xr.Dataset, asked: xr.DataArray, at: dict[str, Any], place: Mapping[str, int],
+        numbers: list[float], why: str,
+    ) -> Answer | None:  # fmt: skip
+        """Return the answer at one point; None if no run was to be made there."""
+        rows = _rows(ds, asked, place)
+        if not rows:
+            return None
+        worth, low, high = numbers
+        answer = Answer(self.name, at, worth, low, high, self.question.half_width(worth))
+        fewest = min(seeds for _, seeds in rows)
+        ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 else math.inf
+        if why or (fewest >= FIRST and not math.isfinite(ratio)):
+            return replace(answer, state=State.none, why=why or _no_interval(answer, fewest))
+        if fewest >= FIRST and ratio <= 1.0:
+            return replace(answer, state=State.given, cases=0.0)
+        return self._asking(answer, rows, ratio if math.isfinite(ratio) else 1.0)
+
+    def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], ratio: float) -> Answer:
+        reason = f"{self.name}: {self.question.precision}"
+        counts = [(at, seeds, *next_seeds(seeds, ratio)) for at, seeds in rows]
+        cases = float(sum(max(0, needed - seeds) for _, seeds, _, needed in counts))
+        if any(needed > SEEDS for *_, needed in counts):
+            return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
+        requests = tuple(Row(at, following, reason) for at, seeds, following, _ in counts if following > seeds)
+        return replace(answer, why=WIDE, cases=cases, requests=requests)
+
+
+def _flagged(flag: xr.DataArray) -> str:
+    """Return why a flag of the analysis says that a value is none that more seeds make precise."""
+    remedy = "; a longer horizon, or a median, may have an answer" if flag.name == "restricted" else ""
+    return f"{flag.attrs.get('reason', flag.name)}{remedy}"
+
+
+def _no_interval(answer: Answer, seeds: int) -> str:
+    if math.isfinite(answer.value) and answer.wanted == 0.0:
+        return "a relative precision of the value 0"
+    return f"{seeds} seeds have no such value or no interval of it"
+
+
+def _rows(ds: xr.Dataset, asked: xr.DataArray, place: Mapping[str, int]) -> list[tuple[dict[str, Any], int]]:
+    """Return the rows that take part in the answer at a point, with their numbers of seeds, at least one."""
+    fixed = {dim: index for dim, index in place.items() if dim in asked.dims}
+    here = asked.isel(fixed)
+    counts: NDArray[Any] = np.asarray(here.values)
+    if "dynamics" in here.dims:
+        counts = counts.max(axis=here.dims.index("dynamics"))
+    free = [str(dim) for dim in here.dims if dim != "dynamics"]
+    rows = []
+    for index in np.argwhere(counts > 0):
+        places = {**fixed, **dict(zip(free, map(int, index), strict=True))}
+        rows.append(({dim: value(ds, dim, places[dim]) for dim in row_dims(ds)}, int(counts[tuple(index)])))
+    return rows
+
+
+PROPOSERS.register("seeds", MoreSeeds)

@@ -1,0 +1,59 @@
+"""The answers of a sweep for a reader: lines of a summary, rows of a table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.answers.answer import Answer, State
+from sweeplib.storage.rounds import Rounds, rounds_of
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+MOST_LINES = 12
+
+
+def answers_of(sweep: "Sweep", directory: Path) -> list[Answer]:
+    """Return the answers after the last complete round in a sweep's folder; none before the first one."""
+    return [Answer.of(record) for record in rounds_of(sweep, directory).answers]
+
+
+def answer_lines(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return how many questions of a sweep are answered, and its answers; those that are missing come first."""
+    if not sweep.questions:
+        return []
+    rounds = rounds_of(sweep, directory)
+    answers = sorted(map(Answer.of, rounds.answers), key=lambda answer: answer.state is State.given)
+    lines = [f"  {answer.line()}" for answer in answers]
+    more = [f"  and {len(lines) - MOST_LINES} more, in {directory / 'answers.json'}"] * (len(lines) > MOST_LINES)
+    return [said(rounds), *lines[:MOST_LINES], *more]
+
+
+def said(rounds: Rounds) -> str:
+    """Return in one line how many answers are given, and what follows."""
+    if not rounds.answers:
+        return "answers: none before the first round is complete"
+    given = sum(record["state"] == State.given for record in rounds.answers)
+    rows = rounds.rows[-1] if rounds.rows else ()
+    after = (
+        f"after {len(rounds.rows)} rounds" if rounds.ended else f"round {len(rounds.rows)} adds to {len(rows):,} rows"
+    )
+    return f"answers: {given} of {len(rounds.answers)} given, {after}"
+
+
+def cells(answers: list[Answer]) -> dict[str, Any]:
+    """Return what a table of answers shows, as plain values."""
+    headings = ("question", "at", "value", "95 % interval", "half width", "asked", "answer")
+    rows = [
+        [
+            answer.question,
+            ", ".join(f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
+                      for name, value in answer.at.items()),
+            f"{answer.value:.4g}",
+            f"{answer.low:.4g} to {answer.high:.4g}",
+            f"{answer.half_width:.2g}",
+            f"{answer.wanted:.2g}",
+            answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
+        ]
+        for answer in answers
+    ]  # fmt: skip
+    return {"headings": headings, "rows": rows}

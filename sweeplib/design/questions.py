@@ -1,0 +1,148 @@
+"""Questions that a sweep is to answer to a precision, and the rows that rounds have added to it for them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.design.axis import Axis
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+    from sweeplib.language import Expression
+
+
+@dataclass(frozen=True)
+class Question:
+    """A `variable` of the analysis `of` that is wanted to a precision, at all points or those `at` some values.
+
+    to : the half width of its 95 % interval, `relative` to the value or in its units.
+    bounds : the range of each axis that may get values; none if only seeds may be added.
+    budget : the number of cases that may be added for it; None for no limit.
+    """
+
+    of: str
+    variable: str
+    to: float
+    relative: bool = True
+    bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    at: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    budget: int | None = None
+
+    def half_width(self, value: float) -> float:
+        """Return the half width that the interval of a value may have."""
+        return self.to * abs(value) if self.relative else self.to
+
+    @property
+    def precision(self) -> str:
+        """Return the precision in words: `2 %` or `0.02`."""
+        return f"{100 * self.to:g} %" if self.relative else f"{self.to:g}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A point that a round has asked for: the values of all axes, the number of its first seeds, and why."""
+
+    at: Mapping[str, Any]
+    seeds: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class RowCounts:
+    """The number of seeds of each point of a sweep that has grown by rows: those of the config, or more; 0 elsewhere.
+
+    It stands where a sweep has the expression of its `seeds`. `axes` are those of the config, `most` is its number of
+    seeds and `seeds` their expression, if there is one; `rounds` are the rows of each round, the first of which is
+    round 1.
+    """
+
+    axes: tuple[Axis, ...]
+    most: int
+    seeds: "Expression | None"
+    rounds: tuple[tuple[Row, ...], ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """Return the names on whose values the number depends."""
+        own: frozenset[str] = frozenset() if self.seeds is None else self.seeds.names
+        return own.union(axis.name for axis in self.axes)
+
+    @property
+    def text(self) -> str:
+        """Return a text of all that the numbers depend on, but for the axes."""
+        return repr((self.most, self.seeds and self.seeds.text, self._asked))
+
+    def __str__(self) -> str:
+        return f"{self.seeds or self.most} and those of {len(self.rounds)} rounds"
+
+    @cached_property
+    def _asked(self) -> dict[tuple[Any, ...], int]:
+        asked: dict[tuple[Any, ...], int] = {}
+        for row in (row for rows in self.rounds for row in rows):
+            place = tuple(row.at[axis.name] for axis in self.axes)
+            asked[place] = max(row.seeds, asked.get(place, 0))
+        return asked
+
+    def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
+        """Return the number of seeds of each of `count` points, from the columns of their values."""
+        own = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
+        places = self._places(columns, count)
+        return [
+            max(int(number) if inside else 0, self._asked.get(place, 0))
+            for number, place, inside in zip(own, places, map(self._inside, places), strict=True)
+        ]
+
+    def first_rounds(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[int, str]]:
+        """Return, of each of `count` points, the round that asked for it first, and why: 0 for the config, -1 never."""
+        first: dict[tuple[Any, ...], tuple[int, str]] = {}
+        for number, rows in enumerate(self.rounds, 1):
+            for row in rows:
+                first.setdefault(tuple(row.at[axis.name] for axis in self.axes), (number, row.reason))
+        return [
+            (0, "of the config") if self._inside(place) else first.get(place, (-1, ""))
+            for place in self._places(columns, count)
+        ]
+
+    def _places(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[Any, ...]]:
+        values = [columns[axis.name] for axis in self.axes]
+        return list(zip(*values, strict=True)) if values else [()] * count
+
+    def _inside(self, place: tuple[Any, ...]) -> bool:
+        """Return whether a point is one of the config's own grid."""
+        return all(value in known for value, known in zip(place, self._values, strict=True))
+
+    @cached_property
+    def _values(self) -> list[frozenset[Any]]:
+        return [frozenset(axis.values) for axis in self.axes]
+
+
+def grown(sweep: "Sweep", rounds: Iterable[Iterable[Row]]) -> "Sweep":
+    """Return a sweep with the rows of rounds: its grid has their values, and seeds where a row asks for some.
+
+    Points of the larger grid that nobody asked for have no seeds: their cases are `missing`, as those of fewer seeds.
+    """
+    kept = tuple(map(tuple, rounds))
+    rows = [row for some in kept for row in some]
+    sweep = without_rows(sweep)
+    seeds = sweep.replicas
+    if not rows or isinstance(seeds, RowCounts):
+        return sweep
+    axes = tuple(_extended(axis, [row.at[axis.name] for row in rows]) for axis in sweep.grid.axes)
+    counts = RowCounts(sweep.grid.axes, len(sweep.seeds), seeds, kept)
+    most = max(len(sweep.seeds), *(row.seeds for row in rows))
+    return replace(sweep, grid=replace(sweep.grid, axes=axes), seeds=tuple(range(most)), replicas=counts)
+
+
+def without_rows(sweep: "Sweep") -> "Sweep":
+    """Return the sweep of the config from one that has grown by rows."""
+    counts = sweep.replicas
+    if not isinstance(counts, RowCounts):
+        return sweep
+    grid = replace(sweep.grid, axes=counts.axes)
+    return replace(sweep, grid=grid, seeds=tuple(range(counts.most)), replicas=counts.seeds)
+
+
+def _extended(axis: Axis, values: Iterable[Any]) -> Axis:
+    new = sorted(set(values).difference(axis.values))
+    return replace(axis, values=(*axis.values, *new)) if new else axis

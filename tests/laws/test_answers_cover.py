@@ -1,0 +1,100 @@
+"""Final intervals of sweeps that end when they are precise cover as often as they say, at hardly more than least cost.
+
+False alarms: the bounds of coverage are .95 minus 4 standard errors of its number of sweeps, 3e-5 a test.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.analysis.seed_means import mean_interval
+from sweeplib.answers.answer import State
+from sweeplib.answers.proposers.optimum import Column, Finding, Look
+from sweeplib.answers.proposers.seeds import FIRST, next_seeds
+from sweeplib.design.questions import Question
+from tests.scans import exits_like, exponential, lognormal
+from tests.tiers import slow_but
+
+Noise = Callable[[np.random.Generator, int], np.ndarray]
+LAWS: dict[str, tuple[Noise, float]] = {
+    "exits": (exits_like, np.sqrt(np.exp(0.45**2) - 1)),
+    "exponential": (exponential, 1.0),
+    "lognormal": (lognormal, np.sqrt(np.e - 1)),
+}
+
+
+def least(sweeps: int) -> float:
+    return 0.95 - 4.0 * np.sqrt(0.95 * 0.05 / sweeps)
+
+
+def answered_mean(noise: Noise, rng: np.random.Generator, to: float) -> tuple[int, float, float]:
+    """Return the number of seeds at the end and the interval of a mean that is 1."""
+    times = noise(rng, FIRST)
+    while True:
+        mean = float(times.mean())
+        low, high = (float(end) for end in mean_interval(xr.DataArray(times, dims="seed"), 0.95))
+        ratio = max(mean - low, high - mean) / (to * mean)
+        if ratio <= 1.0:
+            return len(times), low, high
+        following, _ = next_seeds(len(times), ratio)
+        times = np.append(times, noise(rng, following - len(times)))
+
+
+@pytest.mark.parametrize("law", slow_but(LAWS, "exits"))
+def test_means_to_a_precision_are_covered(law: str) -> None:
+    rng, sweeps, (noise, _) = np.random.default_rng(1), 300, LAWS[law]
+    found = [answered_mean(noise, rng, 0.05) for _ in range(sweeps)]
+    assert np.mean([low <= 1.0 <= high for _, low, high in found]) > least(sweeps)
+
+
+@pytest.mark.parametrize("law", slow_but(LAWS, "exits"))
+def test_means_to_one_per_cent_cost_a_tenth_more_than_where_the_spread_is_known(law: str) -> None:
+    rng, (noise, cv) = np.random.default_rng(2), LAWS[law]
+    seeds = np.mean([answered_mean(noise, rng, 0.01)[0] for _ in range(10)])
+    assert seeds < 1.1 * (1.96 * cv / 0.01) ** 2
+
+
+TRUTHS: dict[str, tuple[Callable[[float], float], float]] = {
+    "a pole": (lambda g: 1.0 / (g * (2.0 - g)), 1.0),
+    "powers": (lambda g: 1.0 / g + g**2 / 2.0, 1.0),
+    "two optima": (
+        lambda g: float(np.exp(4.0 * (np.log(g) ** 2 - 0.36) ** 2 + 0.25 * np.log(g))),
+        0.5383,
+    ),
+    "beyond the scan": (lambda g: float(np.exp(0.5 * np.log(g / 2.2) ** 2)), 2.2),
+}
+
+
+def answered_scan(law: Callable[[float], float], rng: np.random.Generator, to: float) -> Finding:
+    """Return the last finding of a scan of seven rates with 16 seeds, between .05 and 4."""
+    question = Question("optimal_learning_rate", "gamma_opt", to)
+    times = {float(gamma): law(gamma) * exits_like(rng, 16) for gamma in np.geomspace(0.3, 1.7, 7)}
+    while True:
+        gammas = np.array(sorted(times))
+        seeds = np.array([len(times[gamma]) for gamma in gammas])
+        steps = np.full((seeds.max(), len(gammas)), np.nan)
+        for place, gamma in enumerate(gammas):
+            steps[: seeds[place], place] = times[gamma]
+        column = Column(gammas, gammas, steps, seeds, np.zeros(len(gammas), bool))
+        finding = Look(column, question, (0.05, 1.95 if law is POLE else 4.0)).finding()
+        new = {x: count for x, count in finding.seeds.items() if count > len(times.get(x, ()))}
+        if not new:
+            return finding
+        for x, count in new.items():
+            known = times.get(x, np.empty(0))
+            times[x] = np.append(known, law(x) * exits_like(rng, count - len(known)))
+
+
+POLE = TRUTHS["a pole"][0]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_optima_to_a_precision_are_covered(truth: str) -> None:
+    rng, sweeps, (law, best) = np.random.default_rng(3), 40, TRUTHS[truth]
+    found = [answered_scan(law, rng, 0.08) for _ in range(sweeps)]
+    given = [each for each in found if each.state is State.given]
+    assert len(given) > 0.9 * sweeps
+    assert np.mean([abs(np.log(each.gamma / best)) <= each.half for each in given]) > least(len(given))

@@ -1,0 +1,74 @@
+"""Synthetic sweeps whose truth is known, run row by row as the rounds of a sweep with questions ask for them."""
+
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from sweeplib.answers import Answer
+from sweeplib.answers.rounds import decided
+from sweeplib.design.questions import Question
+from sweeplib.storage.rounds import Rounds
+from tests.datasets import FLAGS
+
+Law = Callable[[float], float]
+MOST_ROUNDS = 60
+
+
+def exits_like(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Return factors with mean 1 and the scatter of exit times."""
+    return np.exp(0.45 * rng.standard_normal(count) - 0.45**2 / 2)
+
+
+def exponential(rng: np.random.Generator, count: int) -> np.ndarray:
+    return rng.exponential(size=count)
+
+
+def lognormal(rng: np.random.Generator, count: int) -> np.ndarray:
+    return np.exp(rng.standard_normal(count) - 0.5)
+
+
+class SyntheticSweep:
+    """A sweep along gamma: `rows` are the seeds of each value; mean steps are law(γ), runs end at the horizon."""
+
+    def __init__(
+        self, law: Law, rows: Mapping[float, int], question: Question, *, noise=exits_like, horizon=np.inf, seed=0
+    ):
+        self.law, self.noise, self.horizon, self.seed = law, noise, horizon, seed
+        self.question, self.rows = question, dict(rows)
+        self.rounds, self.runs = Rounds({}), dict[float, np.ndarray]()
+
+    def dataset(self) -> xr.Dataset:
+        """Return the dataset of all rows; a run depends on its row and its seed alone."""
+        gammas, most = sorted(self.rows), max(self.rows.values())
+        steps = np.full((1, len(gammas), most, 1), np.nan)
+        status = np.zeros((1, len(gammas), most), np.uint8)
+        for place, gamma in enumerate(gammas):
+            count = self.rows[gamma]
+            stream = np.random.default_rng([self.seed, int(gamma * 1e9)])
+            known = self.runs.get(gamma, np.empty(0))
+            if len(known) < count:
+                known = self.runs[gamma] = self.law(gamma) * self.noise(stream, 2 * count)
+            steps[0, place, :count, 0], status[0, place, :count] = known[:count], 1
+        dims = ("dynamics", "gamma", "seed", "threshold")
+        exit_, end = np.where(steps <= self.horizon, steps, np.nan), np.minimum(steps, self.horizon)
+        found = {"exit_steps": exit_, "end_steps": end, "exit_time": exit_, "end_time": end}
+        labelled = {name: (dims, values, {"long_name": name, "units": "1"}) for name, values in found.items()}
+        coords = {"dynamics": ["sgd_chain"], "gamma": gammas, "seed": np.arange(most), "threshold": [0.1]}
+        fixed = {"p": 1, "k": 1, "d": 1000, "Delta": 0.0, "activation": "erf", "spherical": 1}
+        return xr.Dataset({**labelled, "status": (dims[:3], status, FLAGS)}, coords=coords).assign_attrs(
+            fixed | {"fixed": " ".join(fixed)}
+        )
+
+    def answered(self) -> list[Answer]:
+        """Run rounds to the end; return the answers."""
+        sweep: Any = SimpleNamespace(questions={"asked": self.question}, analyses={}, runs={"sgd_chain": 0}, size=0)
+        while not self.rounds.ended:
+            assert len(self.rounds.rows) < MOST_ROUNDS
+            self.rounds = decided(sweep, self.rounds, self.dataset())
+            for row in self.rounds.rows[-1] if not self.rounds.ended else ():
+                assert row.seeds > self.rows.get(row.at["gamma"], 0)
+                self.rows[row.at["gamma"]] = row.seeds
+        return [Answer.of(record) for record in self.rounds.answers]

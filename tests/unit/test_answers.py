@@ -1,0 +1,329 @@
+"""Questions to a precision: configs, rows, rounds that are interrupted, what cannot be answered."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import sweeplib
+from sweeplib.answers import State, rounds
+from sweeplib.cli import app
+from sweeplib.config import from_mapping
+from sweeplib.design.questions import Question, Row, grown, without_rows
+from sweeplib.errors import InputError
+from sweeplib.execution import work
+from sweeplib.storage.rounds import Rounds, rounds_of
+from sweeplib.strict_yaml import written as yaml_text
+from tests.in_process import Here, computed
+from tests.scans import SyntheticSweep, exponential
+from tests.tiers import slow_but
+
+EXITS = {"of": "exit_times", "variable": "exit_steps_mean", "to": "20 %"}
+OPTIMUM = {"of": "optimal_learning_rate", "to": "20 %", "refine": {"gamma": [0.01, 0.3]}}
+
+
+def config(**answers: Any) -> dict[str, Any]:
+    return {
+        "name": "asked",
+        "problem": {"p": 1, "k": 1, "d": 30, "activation": "square", "spherical": True, "Delta": 0},
+        "grid": {"gamma": [0.05, 0.08]},
+        "seeds": 8,
+        "dynamics": ["sgd_chain"],
+        "times": [0, 40],
+        "thresholds": [0.3],
+        "stop": "exit",
+        "figures": [],
+        "answers": answers,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "words"),
+    [
+        ({"of": "exit_tims"}, "answers.q.of", "did you mean 'exit_times'"),
+        ({"variable": "mean"}, "answers.q.variable", "exit_steps_median"),
+        ({"variable": None}, "answers.q.variable", "several"),
+        ({"to": "0 %"}, "answers.q.to", "more than 0"),
+        ({"to": "decided"}, "answers.q.to", "2 %"),
+        ({"refine": "d"}, "answers.q.refine", "seeds"),
+        ({"refine": {"gamma": [0.01, 0.3]}}, "answers.q.refine", "nothing proposes"),
+        ({"at": {"p": [1]}}, "answers.q.at", "gamma"),
+        ({"at": {"gamma": 0.06}}, "answers.q.at.gamma", "0.05"),
+        ({"budget": "2 h"}, "answers.q.budget", "whole number"),
+        ({"budget": -1}, "answers.q.budget", "at least 0"),
+        ({"precision": 1}, "answers.q.precision", "unknown key"),
+    ],
+)
+def test_what_is_not_built_or_does_not_fit_is_refused_at_its_key(change: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        from_mapping(config(q=EXITS | change))
+    assert error.value.key == key
+    assert words in str(error.value)
+
+
+def swept_over_noise(asked: dict[str, Any]) -> dict[str, Any]:
+    problem = {name: value for name, value in asked["problem"].items() if name != "Delta"}
+    return asked | {"problem": problem, "grid": asked["grid"] | {"Delta": [0.0, 1.0]}}
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"gamma": [0.3, 0.01]}, "a lower, a higher"),
+        ({"gamma": [-1, 1]}, "both above 0"),
+        ({"d": [1, 2]}, "not an axis of the grid"),
+        ({"Delta": [0.5, 2]}, "not the axis of the learning rates"),
+    ],
+)
+def test_bounds_that_no_rate_can_have_are_refused(bounds: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words) as error:
+        from_mapping(swept_over_noise(config(q=OPTIMUM | {"refine": bounds})))
+    assert str(error.value.key).startswith("answers.q.refine")
+
+
+def test_listed_seeds_cannot_grow() -> None:
+    with pytest.raises(InputError, match="seeds that cannot grow"):
+        from_mapping(config(q=EXITS) | {"seeds": [3, 5]})
+
+
+def test_a_grown_sweep_has_the_seeds_of_its_rows_and_no_other_new_points() -> None:
+    sweep = from_mapping(swept_over_noise(config(q=EXITS)))
+    rows = [[Row({"gamma": 0.05, "Delta": 0.0}, 20, "a")], [Row({"gamma": 0.06, "Delta": 1.0}, 5, "b")]]
+    whole = grown(sweep, rows)
+    counts: dict[Any, int] = {}
+    for _, case in whole.cases("sgd_chain"):
+        place = case.problem.gamma, case.problem.Delta
+        counts[place] = counts.get(place, 0) + 1
+    assert counts == {(0.05, 0): 20, (0.05, 1): 8, (0.08, 0): 8, (0.08, 1): 8, (0.06, 1): 5}
+    assert whole.size == 49
+    assert without_rows(whole) == sweep
+    assert grown(whole, []) == sweep
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process compute the blocks."""
+    monkeypatch.setattr(work, "dispatched", computed)
+
+
+def swept(folder: Path, *, grid: dict[str, Any] | None = None, **answers: Any) -> sweeplib.Sweep:
+    sweep = sweeplib.Sweep(results=folder, **config(**answers) | ({"grid": grid} if grid else {}))
+    sweep.design = replace(sweep.design, cluster=Here(block_size=64))
+    return sweep
+
+
+def test_a_sweep_adds_seeds_until_its_means_are_as_precise_as_asked(tmp_path: Path) -> None:
+    sweep = swept(tmp_path, exits=EXITS)
+    ds = sweep.run(progress=False)
+    assert [answer.state for answer in sweep.answers] == [State.given] * 2
+    found = sweep.analyse("exit_times").squeeze()
+    for answer in sweep.answers:
+        here = found.sel(gamma=answer.at["gamma"])
+        assert answer.value == here.exit_steps_mean
+        assert answer.half_width <= 0.2 * answer.value
+    asked = (ds.status > 0).sum("seed").squeeze("dynamics")
+    assert (asked >= 64).all()
+    assert (ds["round"] == 0).all()
+    again = swept(tmp_path, exits=EXITS)
+    assert again.design.size == int(asked.sum())
+    xr.testing.assert_identical(again.run(progress=False), ds)
+
+
+@pytest.mark.slow
+def test_new_rates_have_their_round_and_reason_in_the_dataset(tmp_path: Path) -> None:
+    sweep = swept(tmp_path, grid={"gamma": [0.02, 0.03, 0.04, 0.05, 0.06]}, opt=OPTIMUM | {"budget": 3000})
+    ds = sweep.run(progress=False)
+    new = ds.gamma.where(ds["round"] > 0, drop=True)
+    assert len(new) > 0 and (new <= 0.3).all()
+    assert all(str(reason).startswith("opt: ") for reason in ds.reason.sel(gamma=new).values)
+    assert (ds["round"].sel(gamma=[0.02, 0.06]) == 0).all()
+    sweep.figure("learning_rate_scan")
+    sweep.figure("risk_curves")
+
+
+class StoppedError(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.mark.parametrize("round_", slow_but([1, 2], 2))
+@pytest.mark.parametrize(
+    "when", slow_but(["before the decision", "after the decision", "after the rows"], "after the rows")
+)
+def test_rounds_that_are_interrupted_anywhere_end_with_the_same_bits(tmp_path: Path, when: str, round_: int) -> None:
+    whole = swept(tmp_path / "whole", exits=EXITS | {"to": "10 %"})
+    whole.run(progress=False)
+    calls = {"write": 0, "run": 0}
+    write, run = Rounds.write, rounds.run_sweep
+
+    def writing(record: Rounds, directory: Path) -> Rounds:
+        calls["write"] += 1
+        if when == "before the decision" and calls["write"] == round_:
+            raise StoppedError
+        write(record, directory)
+        if when == "after the decision" and calls["write"] == round_:
+            raise StoppedError
+        return record
+
+    def running(*arguments: Any, **options: Any) -> Any:
+        calls["run"] += 1
+        found = run(*arguments, **options)
+        if when == "after the rows" and calls["run"] == round_ + 1:
+            raise StoppedError
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Rounds, "write", writing)
+        patch.setattr(rounds, "run_sweep", running)
+        with pytest.raises(StoppedError):
+            swept(tmp_path / "stopped", exits=EXITS | {"to": "10 %"}).run(progress=False)
+    stopped = swept(tmp_path / "stopped", exits=EXITS | {"to": "10 %"})
+    xr.testing.assert_identical(stopped.run(progress=False), whole.dataset)
+    records = [(tmp_path / name / "asked" / "answers.json").read_bytes() for name in ("whole", "stopped")]
+    assert records[0] == records[1]
+
+
+@pytest.mark.slow
+def test_another_config_begins_its_rounds_anew_and_has_the_rows_of_a_first_run(tmp_path: Path) -> None:
+    swept(tmp_path / "grew", exits=EXITS).run(progress=False)
+    grew = swept(tmp_path / "grew", exits=EXITS | {"to": "12 %"})
+    assert not rounds_of(grew.design, grew.directory).rows
+    first = swept(tmp_path / "first", exits=EXITS | {"to": "12 %"})
+    xr.testing.assert_identical(grew.run(progress=False), first.run(progress=False))
+
+
+def written(folder: Path, **answers: Any) -> str:
+    path = folder / "asked.yaml"
+    path.write_text(yaml_text(config(**answers)))
+    return str(path)
+
+
+@pytest.mark.slow
+def test_the_command_shows_answers_and_says_what_is_missing(tmp_path: Path) -> None:
+    results = ["--results", str(tmp_path / "results")]
+    path = written(tmp_path, exits=EXITS | {"to": "1 %", "budget": 0})
+    shown = CliRunner().invoke(app, ["answer", path, *results])
+    assert shown.exit_code == 1
+    assert "its budget of 0 cases does not suffice" in " ".join(shown.output.split())
+    shown = CliRunner().invoke(app, ["answer", path, "answers.exits.budget=1000", "answers.exits.to=30 %", *results])
+    assert shown.exit_code == 0
+    assert "given" in shown.output
+
+
+def test_the_command_refuses_a_config_without_questions(tmp_path: Path) -> None:
+    shown = CliRunner().invoke(app, ["answer", written(tmp_path), "--results", str(tmp_path / "results")])
+    assert isinstance(shown.exception, SystemExit | InputError) and shown.exit_code != 0
+    assert "the config asks nothing" in shown.output + str(shown.exception)
+
+
+def question(of: str = "exit_times", variable: str = "exit_steps_mean", to: float = 0.1, **others: Any) -> Question:
+    return Question(of, variable, to, **others)
+
+
+def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:
+    [answer, _] = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0)).answered()
+    assert answer.state is State.open
+    assert "its budget of 0 cases does not suffice" in answer.why
+    assert answer.cases == np.ceil(64 * (answer.half_width / answer.wanted) ** 2) - 64 > 500
+
+
+def test_a_budget_gives_the_answers_that_need_least() -> None:
+    noisy = lambda g: 1000.0  # noqa: E731
+    sweep = SyntheticSweep(noisy, {0.1: 64, 0.2: 1500}, question(to=0.05, budget=700), noise=exponential)
+    first, second = sweep.answered()
+    assert (first.state, second.state) == (State.open, State.given)
+
+
+def test_one_seed_is_a_beginning() -> None:
+    [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question()).answered()
+    assert answer.state is State.given
+
+
+@pytest.mark.parametrize("variable", ["exit_steps_mean", "exit_steps_median"])
+def test_runs_that_do_not_exit_have_no_mean_and_may_have_a_median(variable: str) -> None:
+    sweep = SyntheticSweep(lambda g: 1000.0, {0.1: 64}, question(variable=variable), noise=exponential, horizon=2000.0)
+    [answer] = sweep.answered()
+    if variable == "exit_steps_mean":
+        assert answer.state is State.none
+        assert "some runs did not exit" in answer.why and "median" in answer.why
+        assert sweep.rows == {0.1: 64}
+    else:
+        assert answer.state is State.given
+        assert answer.low <= 1000 * np.log(2) <= answer.high
+
+
+def test_a_median_that_most_runs_do_not_reach_is_no_answer() -> None:
+    sweep = SyntheticSweep(lambda g: 1000.0, {0.1: 64}, question(variable="exit_steps_median"), horizon=500.0)
+    [answer] = sweep.answered()
+    assert answer.state is State.none
+
+
+def optimum(to: float = 0.1, low: float = 0.05, high: float = 1.9, **others: Any) -> Question:
+    return question("optimal_learning_rate", "gamma_opt", to, bounds={"gamma": (low, high)}, **others)
+
+
+def pole(gamma: float) -> float:
+    """Return mean steps as of phase retrieval, with the optimum 1."""
+    return 1000.0 / (gamma * (2.0 - gamma))
+
+
+SCAN = dict.fromkeys((0.3, 0.45, 0.65, 0.9, 1.2, 1.5), 16)
+
+
+def test_an_optimum_in_the_scan() -> None:
+    [answer] = SyntheticSweep(pole, SCAN, optimum()).answered()
+    assert answer.state is State.given
+    assert answer.low <= 1.0 <= answer.high
+    assert answer.half_width <= 0.1 * answer.value
+
+
+def test_an_optimum_beyond_the_scan_is_found() -> None:
+    sweep = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum())
+    [answer] = sweep.answered()
+    assert answer.state is State.given
+    assert answer.low <= 1.0 <= answer.high
+    assert max(sweep.rows) <= 1.9
+
+
+def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
+    [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
+    assert answer.state is State.none
+    assert "decrease at the bound, 0.5" in answer.why
+
+
+@pytest.mark.slow
+def test_two_equal_optima_are_no_answer() -> None:
+    sweep = SyntheticSweep(lambda g: 1000 * np.exp(4 * (np.log(g) ** 2 - 0.36) ** 2), SCAN, optimum())
+    [answer] = sweep.answered()
+    assert answer.state is State.none
+    assert "two optima" in answer.why
+
+
+def test_a_precision_beyond_that_of_the_form_is_no_answer() -> None:
+    [answer] = SyntheticSweep(pole, SCAN, optimum(to=0.005)).answered()
+    assert answer.state is State.none
+    assert "the form of its fit is not surer" in answer.why
+
+
+def test_a_horizon_that_cuts_runs_off_near_the_optimum_is_no_answer() -> None:
+    [answer] = SyntheticSweep(pole, dict.fromkeys(SCAN, 512), optimum(), horizon=2500.0).answered()
+    assert answer.state is State.none
+    assert "a longer horizon" in answer.why
+
+
+def test_a_horizon_that_cuts_runs_off_far_from_the_optimum_does_not_matter() -> None:
+    rates = dict.fromkeys((0.05, *SCAN), 64)
+    sweep = SyntheticSweep(pole, rates, optimum(low=0.05), horizon=12000.0)
+    [answer] = sweep.answered()
+    assert sweep.rows[0.05] == 64
+    assert answer.state is State.given
+    assert answer.low <= 1.0 <= answer.high
+
+
+def test_rates_at_which_no_run_exits_are_no_answer() -> None:
+    [answer] = SyntheticSweep(pole, SCAN, optimum(), horizon=10.0).answered()
+    assert answer.state is State.none
+    assert "do not exit" in answer.why
