@@ -17,7 +17,7 @@ from sweeplib.registry import REGISTRIES
 from tests.plugged import nothing_left, written
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "extending.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "plugins.md").read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +40,7 @@ def test_names_are_those_that_type_checkers_see(module) -> None:
 @pytest.mark.parametrize("name", plugins.__all__)
 def test_every_name_is_found_and_explained(name: str) -> None:
     assert getattr(plugins, name) is getattr(importlib.import_module(HOMES[name]), name)
-    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGE), f"docs/extending.md does not explain {name}"
+    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGE), f"docs/how-to/plugins.md does not explain {name}"
 
 
 def test_it_has_every_registry_and_the_examples_import_nothing_else() -> None:

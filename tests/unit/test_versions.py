@@ -137,7 +137,7 @@ def test_a_reader_of_a_version_that_is_gone_is_told_so(tmp_path: Path) -> None:
 
 
 def test_plain_xarray_goes_on_in_the_next_version(tmp_path: Path) -> None:
-    """Nothing in a chunk says of which version it is: README and docs/scaling.md name `sweeplib.open` for this."""
+    """Nothing in a chunk says of which version it is: docs/how-to/reading.md names `sweeplib.open` for this."""
     path = written(tmp_path / "dataset.zarr", 1)
     plain, safe = xr.open_zarr(path), sweeplib.open(path)
     written(path, 6)

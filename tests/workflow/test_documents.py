@@ -20,7 +20,7 @@ BLOCKS = [
     for page in PAGES
     for match in re.finditer(r"^```(\w*)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
 ]
-TESTED_ELSEWHERE = {"docs/extending.md": "tests/unit/test_plugins_page.py runs all of its files"}
+TESTED_ELSEWHERE = {"docs/how-to/plugins.md": "tests/unit/test_plugins_page.py runs all of its files"}
 NOT_RUN = {
     "make sweep ": "installs packages from the network; without that, test_working_directory.py runs it",
     "make -C ~/sweeplib": "the same, from another folder: test_working_directory.py",
