@@ -1,4 +1,4 @@
-"""Links from the pages to the code: a file named in a page, such as `maths/overlaps.py`, leads to a page with its source.
+"""Links from the pages to the code: a file that a page names, `maths/overlaps.py`, leads to a page with its source.
 
 The name after a colon, as in "`maths/overlaps.py`: `Overlaps.from_weights`", leads to its line; `name(...)` of a public
 function to its documentation.
@@ -7,6 +7,7 @@ function to its documentation.
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,27 @@ FILE = re.compile(r"(?:[\w-]+/)*[\w-]+\.(?:py|yaml|smk|j2|sh)|Snakefile|Makefile
 NAMED = re.compile(r"([A-Za-z_][\w.]*)(?:\(.*\))?")
 MODULES = ("sweeplib.", "sweeplib.theory.", "")
 """Where a function lies that a page calls by its name alone."""
+PARTS = ("analysis", "observables", "dynamics")
+"""The rooms whose files the tables of the theory name without folder."""
 
 
 def source(name: str) -> Path | None:
     """Return the file of this repository that a page names, or None."""
     if not FILE.fullmatch(name):
         return None
+    if name.startswith("test_"):
+        return next((ROOT / "tests").glob(f"*/{name}"), None)
     return next((folder / name for folder in FOLDERS if (folder / name).is_file()), None)
+
+
+@cache
+def tests() -> dict[str, Path]:
+    """Return the file of each test, by its name; a name that several have is that of none."""
+    files: dict[str, list[Path]] = {}
+    for file in sorted((ROOT / "tests").glob("*/test_*.py")):
+        for name in re.findall(r"^def (test_\w+)", file.read_text(encoding="utf-8"), re.MULTILINE):
+            files.setdefault(name, []).append(file)
+    return {name: those[0] for name, those in files.items() if len(those) == 1}
 
 
 def page_name(file: Path) -> str:
@@ -76,8 +91,18 @@ class SourceLinks(SphinxPostTransform):
                 yield node, self._address(file)
             elif file and names_follow and text in lines_of(file):
                 yield node, self._address(file, text)
-            elif address := self._of_function(text):
+            elif address := self._of_test(text) or self._of_part(text, node) or self._of_function(text):
                 yield node, address
+
+    def _of_test(self, text: str) -> str | None:
+        return self._address(tests()[text], text) if text in tests() else None
+
+    def _of_part(self, text: str, node: nodes.Node) -> str | None:
+        """Return the address of an analysis, an observable or a dynamics that the table of equations names."""
+        if self.env.docname != "theory" or not isinstance(node.parent.parent, nodes.entry):
+            return None
+        file = next((file for folder in PARTS if (file := ROOT / "sweeplib" / folder / f"{text}.py").is_file()), None)
+        return self._address(file) if file else None
 
     def _of_function(self, text: str) -> str | None:
         """Return the address of the documentation of a public function that is called, or named with its module."""
@@ -107,7 +132,11 @@ def source_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
             before, pre, after = lines[number].partition("<pre>") if number == 0 else ("", "", lines[number])
             lines[number] = f'{before}{pre}<span id="{defined}"></span>{after}'
         body = f'<article class="source-page"><h1>{name}</h1>{chr(10).join(lines)}</article>'
-        yield page_name(file), {"title": name, "body": body, "theme_html_theme.sidebar_secondary.remove": True}, "page.html"
+        yield (
+            page_name(file),
+            {"title": name, "body": body, "theme_html_theme.sidebar_secondary.remove": True},
+            "page.html",
+        )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
