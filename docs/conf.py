@@ -12,7 +12,8 @@ from sphinx.highlighting import lexers  # noqa: E402
 
 from sweeplib import __version__  # noqa: E402
 
-REPOSITORY = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["sweeplib"]["repository"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 
 project, author, copyright = "sweeplib", "the sweeplib developers", "the sweeplib developers"  # noqa: A001
 version = release = __version__
