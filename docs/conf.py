@@ -39,9 +39,11 @@ html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
+html_context = {"default_mode": "auto"}
+html_sidebars = dict.fromkeys(("tutorial", "theory", "gallery", "performance", "faq", "changes", "source/**"), [])
 html_show_sphinx = False
 html_theme_options = {
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 8,
     "navigation_depth": 2,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

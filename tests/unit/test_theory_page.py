@@ -32,6 +32,13 @@ def test_every_equation_names_a_function_and_a_test_that_exists():
     assert {name: tests.count(name) for name in named if tests.count(name) != 1} == {}
 
 
+def test_stars_of_the_teacher_do_not_become_emphasis():
+    """Outside of code a star is ∗: between two `*` a page would show italics in place of both."""
+    text = re.sub(r"`[^`\n]+`|^    .*$", "", PAGE, flags=re.MULTILINE)
+    left = re.sub(r"(?<![\w∗*])(\*{1,2})(?=\S)[^*]+?\1(?!\w)", "", text)
+    assert [left[max(0, match.start() - 30) :][:50] for match in re.finditer(r"\*", left)] == []
+
+
 def test_it_names_every_function_of_the_theory():
     assert not [name for name in theory.__all__ if not re.search(rf"`{name}[`(]", PAGE)]
 
