@@ -43,7 +43,7 @@ html_context = {"default_mode": "auto"}
 html_sidebars = dict.fromkeys(("tutorial", "theory", "gallery", "performance", "faq", "changes", "source/**"), [])
 html_show_sphinx = False
 html_theme_options = {
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
     "navigation_depth": 2,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],
