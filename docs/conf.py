@@ -40,7 +40,8 @@ html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 html_context = {"default_mode": "auto"}
-html_sidebars = dict.fromkeys(("tutorial", "theory", "gallery", "performance", "faq", "changes", "source/**"), [])
+WITHOUT_SECTIONS = ("tutorial", "theory", "gallery", "performance", "faq", "changes", "source/**")
+html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SECTIONS}
 html_show_sphinx = False
 html_theme_options = {
     "header_links_before_dropdown": 6,

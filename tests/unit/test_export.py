@@ -1,5 +1,6 @@
 """The dataset in other formats: the numbers are those of the dataset, a row a case, and what is refused."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,22 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sweep = sweeplib.Sweep(name="scan", results=folder, cluster={"kind": "local", "workers": 1}, **CONFIG)
     sweep.run(progress=False)
     return folder / "scan"
+
+
+def test_a_plan_as_json_has_each_case(results: Path, tmp_path: Path) -> None:
+    """Cases that exist with their status, those that do not as missing, with whole identities."""
+    lines = (results / "config.yaml").read_text().replace("seeds: 2", "seeds: 3")
+    (tmp_path / "more.yaml").write_text(lines.replace("name: scan", "name: scan2"))
+    command = ["plan", str(tmp_path / "more.yaml"), "--json", "--results", str(results.parent)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
+    assert plan["dynamics"]["sgd_chain"]["cases"] == 6
+    rows = plan["rows"]["sgd_chain"]
+    assert rows["gamma"] == [0.05] * 3 + [0.1] * 3 and rows["seed"] == [0, 1, 2] * 2
+    assert rows["status"] == ["missing"] * 6
+    assert {len(identity) for identity in rows["identity"]} == {32}
+    assert plan["rows"]["ode"]["gamma"] == [0.1] * 3
 
 
 def test_tables_have_a_row_a_case_and_a_value(results: Path, tmp_path: Path) -> None:
