@@ -1,6 +1,7 @@
 """`sweeplib.plugins`: the names, where they are defined, and how digests follow them."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sweeplib
-from sweeplib import plugins
+from sweeplib import plugins, theory
 from sweeplib.code.exports import HOMES
 from sweeplib.code.sources import imported
 from sweeplib.registry import REGISTRIES
@@ -35,6 +36,16 @@ def test_names_are_those_that_type_checkers_see(module) -> None:
     seen = {name.strip(): home for home, names in statements for name in names.partition("#")[0].split(",")}
     assert seen == homes
     assert set(module.__all__) - {"__version__"} == set(homes)
+
+
+@pytest.mark.parametrize("module", [plugins, sweeplib, theory], ids=["plugins", "sweeplib", "theory"])
+def test_every_public_name_has_an_entry_in_the_reference(module) -> None:
+    """docs/reference/api.md takes all names of the module, and their docstrings."""
+    api = (ROOT / "docs" / "reference" / "api.md").read_text()
+    assert f".. public:: {module.__name__}\n" in api
+    things = {name: getattr(module, name) for name in module.__all__ if name != "__version__"}
+    empty = [name for name, thing in things.items() if callable(thing) and not inspect.getdoc(thing)]
+    assert empty == []
 
 
 @pytest.mark.parametrize("name", plugins.__all__)
