@@ -11,13 +11,16 @@ from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
+from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 
 from sweeplib import _HOMES
 from sweeplib.code.exports import HOMES
 from sweeplib.registry import Registry
 
+LOGGER = logging.getLogger(__name__)
 FIELD = re.compile(r"(\w[\w*]*(?: \([^)]*\))?(?:, \w[\w*]*(?: \([^)]*\))?)*) : (.*)")
 """A line that explains names, such as `running (n,) : false once ...`."""
 
@@ -74,8 +77,8 @@ class Public(SphinxDirective):
         [module] = self.arguments
         names = importlib.import_module(module).__all__
         homes = {"sweeplib": _HOMES, "sweeplib.plugins": HOMES}.get(module, {})
-        text = "\n".join(line for name in names for line in entry(module, name, homes.get(name, module)))
-        return self.parse_text_to_nodes(text)
+        lines = [line for name in names for line in entry(module, name, homes.get(name, module))]
+        return self.parse_text_to_nodes("\n".join([".. py:currentmodule:: None", "", *lines]))
 
 
 def entry(module: str, name: str, home: str) -> Iterator[str]:
@@ -104,8 +107,18 @@ def origin(home: str, name: str) -> str:
     return origin(imported[1], name) if imported else home
 
 
+def complete(_app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of a public name without an entry, which is an error of `make docs`."""
+    known = env.domains["py"].objects  # type: ignore[attr-defined]
+    for module in ("sweeplib", "sweeplib.theory", "sweeplib.plugins"):
+        for name in importlib.import_module(module).__all__:
+            if f"{module}.{name}" not in known:
+                LOGGER.warning("%s.%s has no entry in the reference", module, name)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directive, and what reads docstrings."""
     app.add_directive("public", Public)
     app.connect("autodoc-process-docstring", process)
+    app.connect("env-check-consistency", complete)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
