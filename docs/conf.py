@@ -23,6 +23,7 @@ suppress_warnings = ["myst.strikethrough"]
 lexers["snakemake"] = PythonLexer()
 default_role = "code"
 language = "en"
+smartquotes = False
 
 autodoc_typehints = "none"
 autodoc_preserve_defaults = True
