@@ -84,7 +84,7 @@ def test_a_source_distribution_makes_the_same_wheel(unpacked: Path, tmp_path: Pa
 def test_it_runs_a_new_sweep_in_an_empty_folder(unpacked: Path, tmp_path: Path) -> None:
     sweeplib(unpacked, tmp_path, "new", "mine.yaml")
     done = sweeplib(unpacked, tmp_path, "sweep", "mine.yaml", "seeds=4", "grid.d=100")
-    assert done.stdout.splitlines()[0] == "mine: all 48 cases ended ok"
+    assert done.stdout.splitlines()[0] == "mine: all 56 cases ended ok"
     assert (tmp_path / "results/mine/report/index.html").exists()
     log = (tmp_path / "results/mine/journal/snakemake.log").read_text()
     assert str(unpacked / "sweeplib/workflow_files/Snakefile") in log
