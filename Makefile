@@ -1,7 +1,7 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-slow | test-long | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | clean
+# make test | test-slow | test-long | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | schema | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -16,7 +16,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: sweep plan test test-slow test-long test-slurm test-s3 test-kubernetes bench check format docs clean
+.PHONY: sweep plan test test-slow test-long test-slurm test-s3 test-kubernetes bench check format docs schema clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -48,7 +48,7 @@ test-slurm: $(VENV)/.test
 test-s3: $(VENV)/.test-s3
 	$(BIN)/python -m pytest tests/unit/test_publish_s3.py -m long
 
-# The pods that docs/clusters.md asks Kubernetes for; no Kubernetes is needed.
+# The pods that docs/how-to/clusters.md asks Kubernetes for; no Kubernetes is needed.
 test-kubernetes: $(VENV)/.test-kubernetes
 	$(BIN)/python -m pytest tests/unit/test_kubernetes.py -m long
 
@@ -69,7 +69,14 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/snakefmt Snakefile workflow
 
-docs: $(VENV)/.run
+# The site, in build/docs: no network is needed, and a warning is an error.
+docs: $(VENV)/.docs
+	rm -rf build/docs
+	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet \
+		--doctree-dir build/doctrees docs build/docs
+	@echo build/docs/index.html
+
+schema: $(VENV)/.run
 	$(BIN)/sweeplib schema
 
 clean:
@@ -80,9 +87,10 @@ clean:
 $(VENV)/.run: EXTRAS :=
 $(VENV)/.test: EXTRAS := [test]
 $(VENV)/.dev: EXTRAS := [dev]
+$(VENV)/.docs: EXTRAS := [docs]
 $(VENV)/.test-s3: EXTRAS := [test,test-s3]
 $(VENV)/.test-kubernetes: EXTRAS := [test,test-kubernetes]
-$(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.test-s3 $(VENV)/.test-kubernetes: pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.docs $(VENV)/.test-s3 $(VENV)/.test-kubernetes: pyproject.toml constraints.txt | $(BIN)/pip
 	$(INSTALL) --editable ".$(EXTRAS)"
 	@touch $@
 

@@ -1,10 +1,14 @@
-"""The commit from which a wheel is built, as a file of the package: a result of an installed sweeplib names it."""
+"""The commit from which a wheel is built, as a file of the package: a result of an installed sweeplib names it.
+
+And the addresses of the project in its metadata, from the one in pyproject.toml.
+"""
 
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 
 class Commit(BuildHookInterface):
@@ -28,3 +32,16 @@ class Commit(BuildHookInterface):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(commit + ("-dirty" if changed.stdout.strip() else ""), encoding="utf-8")
         build_data["force_include"][str(file)] = "sweeplib/commit.txt"
+
+
+class Addresses(MetadataHookInterface):
+    """Adds the addresses of the project, if pyproject.toml has that of the repository."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the addresses."""
+        repository = self.config["repository"]
+        if repository:
+            changes, issues = f"{repository}/blob/main/CHANGELOG.md", f"{repository}/issues"
+            metadata["urls"] = {"Repository": repository, "Issues": issues, "Changelog": changes}
+        else:
+            metadata["urls"] = {}

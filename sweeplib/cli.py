@@ -124,10 +124,11 @@ def plan(
     set_: Set = None,
     results: Results = RESULTS,
     workers: Workers = None,
+    json: Json = False,
 ) -> None:
-    """Show the cases to compute and their cost on this machine."""
+    """Show the cases to compute and their cost on this machine; with --json also each case."""
     given = [*(set_ or ()), *(overrides or ())]
-    if workers is None and (done := as_left(config, given, results).get("plan")):
+    if workers is None and not json and (done := as_left(config, given, results).get("plan")):
         show(table(**done))
         return
     sweep, directory = loaded(config, given, results)
@@ -140,8 +141,11 @@ def plan(
     examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
-        made = write_plan(sweep, directory, workers=workers).table()
-    show(made)
+        made = write_plan(sweep, directory, workers=workers)
+    if json:
+        echo(made.json(sweep, directory))
+        return
+    show(made.table())
     for line in answers(sweep, directory):
         echo(line)
 

@@ -1,6 +1,7 @@
-"""The commands for results that exist: answer, verify, reproduce, retry, prune."""
+"""The commands for results that exist: answer, verify, reproduce, retry, export, prune."""
 
 from json import dumps
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +24,7 @@ from sweeplib.errors import InputError
 from sweeplib.process.terminal import echo, table
 
 commands = typer.Typer()
+HERE = Path()
 
 CaseName = Annotated[
     str,
@@ -135,6 +137,22 @@ def retry(
 
     for name, count in retry(sweep, directory, what or ()).items():
         echo(f"{name}: {count} cases to run again")
+
+
+@commands.command()
+def export(
+    config: FileOrFolder,
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="netcdf, csv or parquet.", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Where to write the files.")] = HERE,
+    set_: Set = None,
+    results: Results = RESULTS,
+) -> None:
+    """Write the dataset as NetCDF, or as tables: a row a case, and one a value along further axes such as the time."""
+    _, directory = named(config, set_, results)
+    from sweeplib.upkeep.export import export
+
+    for path in export(directory, to, output):
+        echo(path)
 
 
 @commands.command()

@@ -1,7 +1,7 @@
 """What a plugin needs: `from sweeplib.plugins import ACTIVATIONS, Activation`.
 
 Each name is imported from the module that defines it when it is first used: a plugin loads the parts of sweeplib that
-it names. docs/extending.md says what each name is for.
+it names. docs/how-to/plugins.md says what each name is for.
 """
 
 import importlib

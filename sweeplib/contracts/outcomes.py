@@ -70,7 +70,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     order = list(CONTRACTS)
     found = sorted(registered(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
     if not found:
-        expected = "a call such as ACTIVATIONS.register(...), see docs/extending.md"
+        expected = "a call such as ACTIVATIONS.register(...), see docs/how-to/plugins.md"
         raise InputError("it registers nothing", file=plugin, expected=expected)
     for kind, name in found:
         yield from _of(kind, name)

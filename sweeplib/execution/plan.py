@@ -1,6 +1,7 @@
 """The plan of a sweep: the cases it needs, those that exist, and the cost of the rest on this machine."""
 
 import io
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -149,6 +150,11 @@ class Plan:
         }
         whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
         return whole | totals | {"resources": self.resources}
+
+    def json(self, sweep: "Sweep", directory: Path) -> str:
+        """Return the plan as JSON, with the cases of the sweep as `rows`: columns for each dynamics."""
+        rows = {name: inventory(sweep, name, RunStore(directory, name)).rows() for name in sweep.runs}
+        return json.dumps(self.record() | {"rows": rows}, indent=1)
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":

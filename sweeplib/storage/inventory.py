@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sweeplib.simulation import Cases, Status, case_work
 from sweeplib.storage.identity_file import KnownCases, read_identities, write_identities
 from sweeplib.storage.layout import cost_classes, layout_name
-from sweeplib.storage.run_store import RunStore, first_places
+from sweeplib.storage.run_store import RunStore, first_places, whole
 from sweeplib.table import Column
 
 if TYPE_CHECKING:
@@ -56,6 +56,16 @@ class Inventory:
         found = np.empty(len(flat), object)
         found[:] = column.items()
         return found
+
+    def rows(self) -> dict[str, list[Any]]:
+        """Return the cases as columns of plain values: the names that vary, the seed, the status, the identity."""
+        grid = self.sweep.grid
+        names = (*(name for name in grid.names if name not in grid.fixed), "seed")
+        own = {
+            "status": [Status(code).name for code in self.status],
+            "identity": [whole(part).hex() for part in self.ids.tolist()],
+        }
+        return {name: self.column(name).tolist() for name in names} | own
 
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""

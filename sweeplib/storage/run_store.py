@@ -1,6 +1,6 @@
 """The run store of a sweep, `runs.zarr`: a group per dynamics, a layout per shape and cost, a row per case.
 
-A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/scaling.md).
+A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/performance.md).
 """
 
 from collections.abc import Collection

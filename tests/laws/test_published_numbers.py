@@ -1,4 +1,4 @@
-"""The published and analytic numbers of `data/reference` are reproduced."""
+"""The published and analytic numbers of `sweeplib/data/reference` are reproduced."""
 
 import numpy as np
 import pytest

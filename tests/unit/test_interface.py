@@ -1,6 +1,7 @@
 """`sweeplib.plugins`: the names, where they are defined, and how digests follow them."""
 
 import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -10,14 +11,14 @@ from pathlib import Path
 import pytest
 
 import sweeplib
-from sweeplib import plugins
+from sweeplib import plugins, theory
 from sweeplib.code.exports import HOMES
 from sweeplib.code.sources import imported
 from sweeplib.registry import REGISTRIES
 from tests.plugged import nothing_left, written
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "extending.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "plugins.md").read_text()
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +38,20 @@ def test_names_are_those_that_type_checkers_see(module) -> None:
     assert set(module.__all__) - {"__version__"} == set(homes)
 
 
+@pytest.mark.parametrize("module", [plugins, sweeplib, theory], ids=["plugins", "sweeplib", "theory"])
+def test_every_public_name_has_an_entry_in_the_reference(module) -> None:
+    """docs/reference/api.md takes all names of the module, and their docstrings."""
+    api = (ROOT / "docs" / "reference" / "api.md").read_text()
+    assert f".. public:: {module.__name__}\n" in api
+    things = {name: getattr(module, name) for name in module.__all__ if name != "__version__"}
+    empty = [name for name, thing in things.items() if callable(thing) and not inspect.getdoc(thing)]
+    assert empty == []
+
+
 @pytest.mark.parametrize("name", plugins.__all__)
 def test_every_name_is_found_and_explained(name: str) -> None:
     assert getattr(plugins, name) is getattr(importlib.import_module(HOMES[name]), name)
-    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGE), f"docs/extending.md does not explain {name}"
+    assert re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`", PAGE), f"docs/how-to/plugins.md does not explain {name}"
 
 
 def test_it_has_every_registry_and_the_examples_import_nothing_else() -> None:

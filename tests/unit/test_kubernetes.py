@@ -1,4 +1,4 @@
-"""What docs/clusters.md asks Kubernetes for: `make test-kubernetes`, which installs dask-kubernetes."""
+"""What docs/how-to/clusters.md asks Kubernetes for: `make test-kubernetes`, which installs dask-kubernetes."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ from sweeplib.execution.clusters import CLUSTERS
 pytestmark = pytest.mark.long
 operator = pytest.importorskip("dask_kubernetes.operator", reason="`make test-kubernetes` installs it")
 
-PAGE = Path(__file__).parents[2] / "docs" / "clusters.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "clusters.md"
 CHAPTER = PAGE.read_text().partition("## Kubernetes")[2].partition("\n## ")[0]
 
 

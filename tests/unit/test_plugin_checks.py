@@ -263,7 +263,7 @@ def failed(plugin: str) -> list[Outcome]:
     return [outcome for outcome in all_outcomes([plugin]) if outcome.status == "failed"]
 
 
-PAGE = (Path(__file__).parents[2] / "docs" / "extending.md").read_text()
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "plugins.md").read_text()
 RELAXATION = PAGE.partition("# relaxation.py\n")[2].partition("```")[0]
 """A dynamics of the overlaps, in which there is less to compute than in that of the template."""
 

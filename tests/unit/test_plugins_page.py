@@ -1,4 +1,4 @@
-"""The examples of docs/extending.md do what the page says."""
+"""The examples of docs/how-to/plugins.md do what the page says."""
 
 import re
 from pathlib import Path
@@ -31,7 +31,7 @@ REFUSED = [
 ]
 """A line of the example, what stands there instead, and what is said of it when the config is loaded."""
 
-PAGE = Path(__file__).parents[2] / "docs" / "extending.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "plugins.md"
 
 
 @pytest.fixture(scope="module")

@@ -21,6 +21,24 @@ def test_every_file_it_names_exists(page):
     assert not [name for name in named if not (ROOT / "sweeplib" / name).exists()]
 
 
+def test_every_equation_names_a_function_and_a_test_that_exists():
+    """In the tables of three columns; `make docs` makes links of all of them."""
+    tests = [path.name for path in ROOT.glob("tests/*/test_*.py")]
+    for file in ROOT.glob("tests/*/test_*.py"):
+        tests += re.findall(r"^def (test_\w+)", file.read_text(), re.MULTILINE)
+    rows = [line for line in PAGE.splitlines() if re.search(r"`test_[\w.]+` \|$", line)]
+    assert len(rows) > 90
+    named = {name for row in rows for name in re.findall(r"`(test_[\w.]+)`", row.rpartition(" | ")[2])}
+    assert {name: tests.count(name) for name in named if tests.count(name) != 1} == {}
+
+
+def test_stars_of_the_teacher_do_not_become_emphasis():
+    """Outside of code a star is ∗: between two `*` a page would show italics in place of both."""
+    text = re.sub(r"`[^`\n]+`|^    .*$", "", PAGE, flags=re.MULTILINE)
+    left = re.sub(r"(?<![\w∗*])(\*{1,2})(?=\S)[^*]+?\1(?!\w)", "", text)
+    assert [left[max(0, match.start() - 30) :][:50] for match in re.finditer(r"\*", left)] == []
+
+
 def test_it_names_every_function_of_the_theory():
     assert not [name for name in theory.__all__ if not re.search(rf"`{name}[`(]", PAGE)]
 

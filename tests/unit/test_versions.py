@@ -137,7 +137,7 @@ def test_a_reader_of_a_version_that_is_gone_is_told_so(tmp_path: Path) -> None:
 
 
 def test_plain_xarray_goes_on_in_the_next_version(tmp_path: Path) -> None:
-    """Nothing in a chunk says of which version it is: README and docs/scaling.md name `sweeplib.open` for this."""
+    """Nothing in a chunk says of which version it is: docs/how-to/reading.md names `sweeplib.open` for this."""
     path = written(tmp_path / "dataset.zarr", 1)
     plain, safe = xr.open_zarr(path), sweeplib.open(path)
     written(path, 6)
@@ -359,7 +359,7 @@ def test_readers_see_one_version_each_while_two_processes_write(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_hundreds_of_reads_beside_a_loop_of_finalise_are_of_one_version_each(tmp_path: Path) -> None:
-    """As the first lines of README read it. Of plain xarray, 7 of 300 such reads had parts of two versions."""
+    """As docs/how-to/reading.md reads it. Of plain xarray, 7 of 300 such reads had parts of two versions."""
     config = tmp_path / "read.yaml"
     grid = "problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, spherical: true}\ngrid: {gamma: [0.1, 0.2]}\n"
     config.write_text(f"name: read\n{grid}seeds: 6\ndynamics: [sgd_chain]\ntimes: [0, 1, 2]\nfigures: []\n")

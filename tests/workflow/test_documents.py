@@ -1,4 +1,4 @@
-"""Every block of code of README.md and docs/ as it stands: run, checked as part of a config, or left with a reason."""
+"""Every block of code of README and docs/ as it stands: run, checked as part of a config, or left with a reason."""
 
 import os
 import re
@@ -14,17 +14,32 @@ from sweeplib.config.plugged import cluster_settings
 from sweeplib.strict_yaml import document
 
 ROOT = Path(__file__).parents[2]
-PAGES = ["README.md", "CONTRIBUTING.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))),
+]
 BLOCKS = [
     (page, *match.groups())
     for page in PAGES
-    for match in re.finditer(r"^```(\w*)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    for match in re.finditer(r"^```([^`\n]*)\n(.*?)^```", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL)
+    if not match[1].startswith("{")  # a directive
 ]
-TESTED_ELSEWHERE = {"docs/extending.md": "tests/unit/test_plugins_page.py runs all of its files"}
+TESTED_ELSEWHERE = {"docs/how-to/plugins.md": "tests/unit/test_plugins_page.py runs all of its files"}
+IN_ORDER = [
+    "docs/tutorial.md",
+    "docs/how-to/growing.md",
+    "docs/how-to/reading.md",
+    "docs/how-to/merging.md",
+    "docs/how-to/handing-on.md",
+]
+"""Pages whose examples go on from those of the pages before, in one folder."""
+ALONE = ["README.md", "docs/how-to/python.md"]
+"""Pages whose Python runs in an empty folder."""
 NOT_RUN = {
     "make sweep ": "installs packages from the network; without that, test_working_directory.py runs it",
-    "make -C ~/sweeplib": "the same, from another folder: test_working_directory.py",
     "make test ": "would run these tests in themselves",
+    "python3 -m venv": "installs packages from the network",
     "Snakefile, workflow/": "the list of folders",
     "git clone": "needs the network",
     ".venv/bin/sweeplib plan": "installed by `make`, and SLURM follows",
@@ -35,6 +50,8 @@ NOT_RUN = {
     "openssl": "needs the command openssl; tests/contracts/test_clusters.py has schedulers with TLS",
     "from sweeplib.front.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
     "    return Points(": "an excerpt of sweeplib/figures/sample_complexity.py",
+    "snakemake --profile": "as in test_workflow.py",
+    "docker": "needs Docker and the network",
 }
 """Blocks that do not run here, by how they begin, each with the reason."""
 
@@ -43,54 +60,97 @@ def of(language: str) -> list[tuple[str, str]]:
     return [(page, text) for page, kind, text in BLOCKS if kind == language and page not in TESTED_ELSEWHERE]
 
 
+def not_run(text: str) -> bool:
+    return any(text.startswith(start) for start in NOT_RUN)
+
+
 def test_every_block_is_run_or_has_a_reason_not_to() -> None:
-    run = {*of("yaml"), *((page, text) for page, text in of("python") if page == "README.md"), *STARTED}
+    run = {*of("yaml"), *STARTED, *((page, text) for page, text in of("python") if page in ALONE)}
     for page, _, text in BLOCKS:
-        named = [start for start in NOT_RUN if text.startswith(start)]
-        assert page in TESTED_ELSEWHERE or (page, text) in run or named, f"{page}: {text[:60]!r}"
+        assert page in TESTED_ELSEWHERE or page in IN_ORDER or (page, text) in run or not_run(text), (
+            f"{page}: {text[:60]!r}"
+        )
     for start in NOT_RUN:
         assert any(text.startswith(start) for _, _, text in BLOCKS), f"no block begins with {start!r}"
 
 
-STARTED = [(page, text) for page, text in of("sh") if text.startswith("sweeplib new")]
+STARTED = [
+    (page, text) for page, text in of("sh") if text.startswith("sweeplib new") and page not in IN_ORDER
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "text"), of("yaml"))
+@pytest.mark.parametrize(("page", "text"), [block for block in of("yaml") if "\nfrom: " not in block[1]])
 def test_yaml_is_valid(page: str, text: str, tmp_path: Path) -> None:
     content = document(re.sub("\\.\\.\\.", "", text)).data
+    (tmp_path / "points.csv").write_text("gamma,d,n\n0.05,300,8\n")
     if set(content) == {"cluster"}:
         assert cluster_settings(content["cluster"])
     else:
         from_mapping({"name": "any", **content}, tmp_path)
 
 
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a reader who goes from page to page."""
+    return tmp_path_factory.mktemp("desk")
+
+
 @pytest.mark.slow
-def test_python_of_the_readme_runs(tmp_path: Path) -> None:
-    """On a quick start with fewer seeds; the blocks follow each other as in a notebook."""
-    smaller = ["seeds=2", "grid.d=[3000]", "dynamics={sgd_chain: {}, ode: {}}", "figures=[]", "analyses=[]"]
-    done(["sweep", str(ROOT / "config" / "quickstart.yaml"), *smaller], tmp_path)
-    blocks = "\n".join(text for page, text in of("python") if page == "README.md")
-    script = tmp_path / "script.py"
-    lines = "".join(f"    {line}\n" if line else "\n" for line in blocks.splitlines())
-    asked = (
-        "    import xarray as xr\n    import sweeplib.accessor\n"
-        "    ds = xr.open_zarr('results/quickstart/dataset.zarr')\n"
-        "    ds.sel(d=3000).sweep.exit_times()\n    ds.sweep.figure('line', y='exit_steps', x='gamma')\n"
+@pytest.mark.parametrize("page", IN_ORDER)
+def test_the_examples_of_a_page_run_after_those_of_the_pages_before(page: str, desk: Path) -> None:
+    for earlier in IN_ORDER[: IN_ORDER.index(page) + 1]:
+        done = desk / f".{Path(earlier).name}"
+        if not done.exists():
+            follow(earlier, desk)
+            done.touch()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ALONE)
+def test_python_of_a_page_runs_in_an_empty_folder(page: str, tmp_path: Path) -> None:
+    run_python([text for where, text in of("python") if where == page], tmp_path)
+
+
+def follow(page: str, folder: Path) -> None:
+    """Write the files of a page, run its commands, compare what they print with what it shows, run its Python."""
+    printed = ""
+    for where, kind, text in BLOCKS:
+        name, _, content = text.partition("\n")
+        if where != page or kind == "python" or not_run(text):
+            continue
+        if name.startswith("# "):
+            (folder / name.removeprefix("# ")).write_text(content)
+        elif kind == "sh":
+            printed = shell(text, folder)
+        elif kind == "text":
+            shown = ".*".join(re.escape(part.strip()) for part in " ".join(text.split()).split("..."))
+            assert re.search(shown, " ".join(printed.split())), printed
+    run_python([text for where, text in of("python") if where == page], folder)
+
+
+def shell(text: str, folder: Path) -> str:
+    """Return what commands print; `sweeplib` is this one."""
+    here = f'sweeplib() {{ "{sys.executable}" -m sweeplib "$@"; }}\nset -e\n'
+    done = subprocess.run(
+        ["bash", "-c", here + text], cwd=folder, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True, check=True
     )
-    script.write_text(f"if __name__ == '__main__':\n{lines}{asked}")
-    subprocess.run([sys.executable, script.name], cwd=tmp_path, check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
+    return done.stdout
+
+
+def run_python(blocks: list[str], folder: Path) -> None:
+    """Run blocks that follow each other as in a notebook."""
+    lines = "".join(f"    {line}\n" if line else "\n" for line in "\n".join(blocks).splitlines())
+    (folder / "script.py").write_text(f"if __name__ == '__main__':\n    pass\n{lines}")
+    subprocess.run([sys.executable, "script.py"], cwd=folder, env=ENVIRONMENT, check=True)
+
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("page", "text"), STARTED)
 def test_the_commands_to_start_with_run(page: str, text: str, tmp_path: Path) -> None:
-    for line in text.splitlines():
-        done(line.partition("#")[0].split()[1:], tmp_path)
-
-
-def done(arguments: list[str], folder: Path) -> None:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    subprocess.run([sys.executable, "-m", "sweeplib", *arguments], cwd=folder, check=True, env=environment)
+    shell(text, tmp_path)
 
 
 @pytest.mark.slow
@@ -98,8 +158,7 @@ def done(arguments: list[str], folder: Path) -> None:
 def test_the_first_scans_of_a_user_contain_the_optima(name: str, tmp_path: Path) -> None:
     """Of every dynamics, that of SGD included, which lies above that of its ODE: no figure has arrows for optima."""
     (tmp_path / "quickstart.yaml").write_text((ROOT / "config" / "quickstart.yaml").read_text())
-    done(["new", "scan.yaml"], tmp_path)
-    done(["sweep", f"{name}.yaml"], tmp_path)
+    shell(f"sweeplib new scan.yaml\nsweeplib sweep {name}.yaml", tmp_path)
     folder = tmp_path / "results" / name
     scanned = xr.open_zarr(folder / "dataset.zarr").gamma
     found = xr.open_zarr(folder / "analysis" / "optimal_learning_rate.zarr").load()
@@ -109,3 +168,21 @@ def test_the_first_scans_of_a_user_contain_the_optima(name: str, tmp_path: Path)
     assert (found.gamma_opt_low.where(run, 1.0) > scanned.min()).all()
     assert (found.gamma_opt_high.where(run, 0.0) < scanned.max()).all()
     assert "optimal learning rate" in (folder / "report" / "index.html").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_to_files_and_headings(page: str) -> None:
+    """Links between pages, as a reader of the repository follows them; `make docs` checks those of the site."""
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / name if name else ROOT / page
+        if not link.startswith("http"):
+            assert target.exists(), f"{page}: {link}"
+            assert not anchor or anchor in headings(target), f"{page}: {link}"
+
+
+def headings(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page, as GitHub and MyST make them."""
+    titles = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}

@@ -1,4 +1,4 @@
-"""A workflow of somebody else that has sweeps as modules, as README shows it."""
+"""A workflow of somebody else that has sweeps as modules, as docs/how-to/snakemake.md shows it."""
 
 import re
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from tests.faults.sweeps import files
 from tests.workflow.project import Project
 
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "snakemake.md"
 SWEEP = """\
 problem: {p: 1, k: 1, d: 40, Delta: 0, spherical: true, activation: square}
 grid: {gamma: [0.05, 0.08]}
@@ -31,7 +31,7 @@ with open(snakemake.output[0], "w") as file:
 @pytest.fixture
 def foreign(project: Project) -> Project:
     [snakefile] = [
-        code for code in re.findall(r"```snakemake\n(.*?)```", README.read_text(), re.DOTALL) if "module" in code
+        code for code in re.findall(r"```snakemake\n(.*?)```", PAGE.read_text(), re.DOTALL) if "module" in code
     ]
     own = 'config = {"results": "mine", "seeds": 7}\n\n\nonsuccess:\n    print("all is compared")\n'
     (project.desk / "Snakefile").write_text(snakefile + own)

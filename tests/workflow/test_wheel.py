@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
 import pytest
+from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 ROOT = Path(__file__).parents[2]
@@ -59,11 +61,30 @@ def test_it_has_types_for_programs_that_use_it(unpacked: Path, tmp_path: Path) -
     assert done.stdout.count('Revealed type is "Any"') == 0
 
 
-@pytest.mark.long
+@pytest.mark.slow
+def test_a_source_distribution_makes_the_same_wheel(unpacked: Path, tmp_path: Path) -> None:
+    """And has what the site, the tests and the workflow need."""
+    [source] = SdistBuilder(str(ROOT)).build(directory=str(tmp_path))
+    with tarfile.open(source) as file:
+        file.extractall(tmp_path / "source", filter="data")
+    [folder] = (tmp_path / "source").iterdir()
+    [wheel] = WheelBuilder(str(folder)).build(directory=str(tmp_path))
+    with zipfile.ZipFile(wheel) as file:
+        made = {name for name in file.namelist() if not name.endswith("RECORD")}
+    assert made == {
+        path.relative_to(unpacked).as_posix()
+        for path in unpacked.rglob("*")
+        if path.is_file() and path.name != "RECORD" and path.suffix != ".pyc"
+    }
+    for name in ("docs/conf.py", "docs/theory.md", "Dockerfile", "environment.yaml", "Makefile", "constraints.txt"):
+        assert (folder / name).read_bytes() == (ROOT / name).read_bytes(), name
+
+
+@pytest.mark.slow
 def test_it_runs_a_new_sweep_in_an_empty_folder(unpacked: Path, tmp_path: Path) -> None:
     sweeplib(unpacked, tmp_path, "new", "mine.yaml")
     done = sweeplib(unpacked, tmp_path, "sweep", "mine.yaml", "seeds=4", "grid.d=100")
-    assert done.stdout.splitlines()[0] == "mine: all 48 cases ended ok"
+    assert done.stdout.splitlines()[0] == "mine: all 56 cases ended ok"
     assert (tmp_path / "results/mine/report/index.html").exists()
     log = (tmp_path / "results/mine/journal/snakemake.log").read_text()
     assert str(unpacked / "sweeplib/workflow_files/Snakefile") in log

@@ -3,7 +3,7 @@
 Both have five functions of γ, fitted to ln steps: 1, ln γ, ln²γ, with γ and γ², or with ln³γ and ln⁴γ. Powers,
 exponentials, poles, parabolas in ln γ and their products are near both. Where the steps rise to twice their least value
 on both sides, the mean of both optima is within 1 % of the optimum of all smooth curves that were tried
-(docs/answers.md); a parabola of ln steps in ln γ is off by 5 to 15 %, one of the escape rate by up to 12 %.
+(docs/how-to/answers.md); a parabola of ln steps in ln γ is off by 5 to 15 %, one of the escape rate by up to 12 %.
 """
 
 from __future__ import annotations

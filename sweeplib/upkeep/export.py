@@ -1,0 +1,90 @@
+"""The dataset of a sweep in other formats: one NetCDF file, or a table for each set of axes in CSV or Parquet."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.errors import InputError
+from sweeplib.simulation import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+
+class Format(NamedTuple):
+    """A format: the suffix of its files, and the package that writes it, None for one of sweeplib's own."""
+
+    suffix: str
+    package: str | None
+
+
+FORMATS = {
+    "netcdf": Format(".nc", "h5netcdf"),
+    "csv": Format(".csv", None),
+    "parquet": Format(".parquet", "pyarrow"),
+}
+
+
+def export(directory: Path, to: str, folder: Path) -> list[Path]:
+    """Write the dataset of the results in `directory` into `folder`; return the paths of the files.
+
+    Names begin with that of the sweep. A table has a row for each case, and those of variables over further axes, such
+    as the time, one for each value along them: `scan.csv`, `scan_time.csv`. InputError for an unknown format, without
+    the package of a format, and if there is such a file.
+    """
+    if to not in FORMATS:
+        raise InputError("unknown format", key="--to", value=to, choices=list(FORMATS))
+    suffix, package = FORMATS[to]
+    if package and not find_spec(package):
+        expected = f"the package {package}: `pip install {package}`"
+        raise InputError(f"{to} cannot be written", key="--to", value=to, expected=expected)
+    ds = open_with_overlaps(directory / "dataset.zarr")
+    if to == "netcdf":
+        path = _new(folder / f"{directory.name}{suffix}")
+        ds.to_netcdf(path, engine="h5netcdf")
+        return [path]
+    groups = _variables_by_axes(ds)
+    paths = [_new(folder / f"{'_'.join((directory.name, *axes))}{suffix}") for axes in groups]
+    for path, names in zip(paths, groups.values(), strict=True):
+        frame = _table(ds[[*names, "status"]])
+        if to == "csv":
+            frame.to_csv(path, index=False)
+        else:
+            frame.to_parquet(path, index=False)
+    return paths
+
+
+def _new(path: Path) -> Path:
+    if path.exists():
+        raise InputError("there is such a file", value=str(path), expected="a new file: delete it, or name a folder")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _variables_by_axes(ds: "xr.Dataset") -> dict[tuple[str, ...], list[str]]:
+    """Return the names of the variables by the axes that they have beside those of a case."""
+    groups: dict[tuple[str, ...], list[str]] = {(): []}
+    for name, variable in ds.data_vars.items():
+        axes = tuple(str(dim) for dim in variable.dims if dim not in ds.status.dims)
+        groups.setdefault(axes, []).append(str(name))
+    return groups
+
+
+def _table(ds: "xr.Dataset") -> "pd.DataFrame":
+    """Return a row for each case that has run, or for each value of it, with the name of its status."""
+    frame = ds.to_dataframe().reset_index()
+    values = [name for name in map(str, ds.data_vars) if name != "status"]
+    frame = frame[frame["status"] != Status.missing]
+    if set(ds.dims) - set(ds.status.dims):
+        frame = frame.dropna(subset=values, how="all")
+    return frame.assign(status=[Status(code).name for code in frame["status"]])[list(_columns(frame, values))]
+
+
+def _columns(frame: "pd.DataFrame", values: list[str]) -> Iterator[str]:
+    """Yield the names of the columns: labels, the status, the values."""
+    yield from (str(name) for name in frame.columns if name not in (*values, "status"))
+    yield "status"
+    yield from values

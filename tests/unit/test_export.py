@@ -1,0 +1,101 @@
+"""The dataset in other formats: the numbers are those of the dataset, a row a case, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import sweeplib
+from sweeplib.cli import app
+from sweeplib.errors import InputError
+from sweeplib.upkeep.export import export
+
+CONFIG = {
+    "problem": {"p": 2, "k": 1, "d": 40, "Delta": 0, "activation": "square"},
+    "grid": {"gamma": [0.05, 0.1]},
+    "seeds": 2,
+    "dynamics": {"sgd_chain": {}, "ode": {"where": {"gamma": [0.1]}}},
+    "times": [0, 1],
+    "thresholds": [0.1],
+    "observables": ["risk", "overlap_M"],
+}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a sweep of which the ODE runs at one of two learning rates."""
+    folder = tmp_path_factory.mktemp("results")
+    sweep = sweeplib.Sweep(name="scan", results=folder, cluster={"kind": "local", "workers": 1}, **CONFIG)
+    sweep.run(progress=False)
+    return folder / "scan"
+
+
+def test_a_plan_as_json_has_each_case(results: Path, tmp_path: Path) -> None:
+    """Cases that exist with their status, those that do not as missing, with whole identities."""
+    lines = (results / "config.yaml").read_text().replace("seeds: 2", "seeds: 3")
+    (tmp_path / "more.yaml").write_text(lines.replace("name: scan", "name: scan2"))
+    command = ["plan", str(tmp_path / "more.yaml"), "--json", "--results", str(results.parent)]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
+    assert plan["dynamics"]["sgd_chain"]["cases"] == 6
+    rows = plan["rows"]["sgd_chain"]
+    assert rows["gamma"] == [0.05] * 3 + [0.1] * 3 and rows["seed"] == [0, 1, 2] * 2
+    assert rows["status"] == ["missing"] * 6
+    assert {len(identity) for identity in rows["identity"]} == {32}
+    assert plan["rows"]["ode"]["gamma"] == [0.1] * 3
+
+
+def test_tables_have_a_row_a_case_and_a_value(results: Path, tmp_path: Path) -> None:
+    paths = export(results, "csv", tmp_path)
+    names = ["scan.csv", "scan_threshold.csv", "scan_time.csv", "scan_time_student_teacher.csv"]
+    assert [path.name for path in paths] == names
+    ds = sweeplib.open(results).load()
+    cases, times = pd.read_csv(paths[0]), pd.read_csv(paths[2])
+    assert len(cases) == 6, "cases that the config does not ask for have no row"
+    assert list(cases.columns[:5]) == ["dynamics", "gamma", "seed", "status", "end_steps"]
+    assert set(cases.status) == {"ok"}
+    assert len(times) == 12
+    for row in times.itertuples():
+        at = {name: getattr(row, name) for name in ("dynamics", "gamma", "seed", "time")}
+        assert ds.risk.sel(at).item() == row.risk
+    overlaps = pd.read_csv(paths[3])
+    assert len(overlaps) == 24 and np.isfinite(overlaps.overlap_M).all()
+
+
+def test_netcdf_is_the_dataset(results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("h5netcdf")
+    [path] = export(results, "netcdf", tmp_path / "new")
+    ds = sweeplib.open(results)
+    with xr.open_dataset(path, engine="h5netcdf") as written:
+        xr.testing.assert_equal(written[list(ds.data_vars)].load(), ds.load())
+        assert written.attrs["config"] == ds.attrs["config"] and written.risk.attrs == ds.risk.attrs
+        assert "overlap_M" in written
+
+
+def test_parquet_has_the_numbers_of_csv(results: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    for table, text in zip(export(results, "parquet", tmp_path), export(results, "csv", tmp_path), strict=True):
+        frame, read = pd.read_parquet(table), pd.read_csv(text)
+        assert list(frame) == list(read)
+        pd.testing.assert_frame_equal(frame, read, check_dtype=False, rtol=0)
+
+
+def test_what_cannot_be_written_is_refused(results: Path, tmp_path: Path) -> None:
+    (tmp_path / "scan_time.csv").write_text("mine")
+    for to, said in (("csv", "there is such a file; got .*scan_time.csv"), ("xls", "unknown format; got 'xls'")):
+        with pytest.raises(InputError, match=said):
+            export(results, to, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["scan_time.csv"]
+
+
+def test_a_sweep_that_has_not_run_is_refused_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("problem: {p: 1, k: 1, d: 9, Delta: 0, gamma: .1, activation: erf}\n"
+                                        "dynamics: [ode]\ntimes: [1]\n")  # fmt: skip
+    command = ["export", str(tmp_path / "mine.yaml"), "--to", "csv", "--results", str(tmp_path / "results")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2 and len(result.output.strip().splitlines()) == 1, result.output

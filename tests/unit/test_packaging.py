@@ -1,0 +1,57 @@
+"""What a container, a conda environment and the metadata of the package say of each other."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from hatch_build import Addresses
+from sweeplib.strict_yaml import document
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = PYPROJECT["project"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+ENVIRONMENT = document((ROOT / "environment.yaml").read_text()).data
+PINS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+
+
+def test_container_and_environment_have_a_python_and_extras_that_exist() -> None:
+    [base] = re.findall(r"^FROM python:(\d+\.\d+)-slim$", DOCKERFILE, re.MULTILINE)
+    [python, *_] = ENVIRONMENT["dependencies"]
+    supported = {text.rpartition(" ")[2] for text in PROJECT["classifiers"] if "Python ::" in text}
+    assert {base, python.partition("=")[2]} <= supported
+    assert all(version in SpecifierSet(PROJECT["requires-python"]) for version in supported)
+    [extras] = re.findall(r"/source\[([\w,]+)\]", DOCKERFILE)
+    assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
+    assert "-c /source/constraints.txt" in DOCKERFILE
+    assert {"pip": ["--constraint constraints.txt", "."]} in ENVIRONMENT["dependencies"]
+
+
+def test_what_is_installed_has_one_version_and_no_address() -> None:
+    pins = [Requirement(line) for line in PINS]
+    assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) and not pin.url for pin in pins)
+    assert pins == sorted(pins, key=lambda pin: pin.name.replace("_", "-").lower())
+    named = [*PROJECT["dependencies"], *(name for extra in PROJECT["optional-dependencies"].values() for name in extra)]
+    for requirement in map(Requirement, named):
+        versions = [pin.specifier for pin in pins if pin.name == requirement.name]
+        assert versions or requirement.name == "xyzpy", requirement
+        assert all(requirement.specifier.contains(str(version)[2:]) for version in versions), requirement
+
+
+@pytest.mark.parametrize("repository", ["", "https://example.org/me/sweeplib"])
+def test_addresses_follow_from_that_of_the_repository(repository: str) -> None:
+    metadata: dict[str, object] = {}
+    Addresses(str(ROOT), {"repository": repository}).update(metadata)
+    urls = dict(metadata["urls"])  # type: ignore[call-overload]
+    assert set(urls) == ({"Repository", "Issues", "Changelog"} if repository else set())
+    assert all(address.startswith(repository) for address in urls.values())
+
+
+def test_the_citation_has_the_address_of_the_repository() -> None:
+    cited = document((ROOT / "CITATION.cff").read_text()).data.get("repository-code", "")
+    assert cited == REPOSITORY
