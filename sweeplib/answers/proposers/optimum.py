@@ -54,7 +54,8 @@ MOST_TO_TELL = 8192
 CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
 ALLOWANCE = 0.0075
-"""By how much ln γ of the optimum may be off because of the form: most of what known curves show (docs/how-to/answers.md)."""
+"""By how much ln γ of the optimum may be off because of the form: most of what known curves show
+(docs/how-to/answers.md)."""
 OFF = 2.0
 """The standard errors from which two forms count as different."""
 EDGE, RARE, Z, DRAWS = 0.01, 0.01, 1.96, 400
