@@ -4,8 +4,8 @@ The fixed-width rule (Chow and Robbins 1965, doi 10.1214/aoms/1177700156): round
 round finished before it is used, FIRST seeds at least, until the interval is as narrow as was asked. It looks at the
 width, hardly at the value, so that the interval at the end covers as often as one of a fixed number of seeds: the
 table is in docs/how-to/answers.md. Each point gets the seeds that it needs itself, n (w/w₀)² for a half width w of n
-seeds: that is Neyman's allocation, as each answer is to have its own precision. The number is known as well as the width is;
-therefore a round goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the last one.
+seeds: that is Neyman's allocation, as each answer is to have its own precision. The number is known as well as the
+width is; therefore a round goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the last one.
 """
 
 from __future__ import annotations
