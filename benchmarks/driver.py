@@ -22,9 +22,9 @@ from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.language import Expression
 from sweeplib.simulation import Recording, Status
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.inventory import inventory, sweep_status
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.store.inventory import inventory, sweep_status
+from sweeplib.storage.store.run_store import RunStore
 
 CASES = 20_000
 DYNAMICS = "sgd_chain"

@@ -50,7 +50,7 @@ def ran(sweep: Sweep, directory: Path, workers: int) -> None:
 
 
 def counted(sweep: Sweep, directory: Path, _: int) -> None:
-    from sweeplib.storage.inventory import sweep_status
+    from sweeplib.storage.store.inventory import sweep_status
 
     [counts] = sweep_status(sweep, directory).values()
     if counts["ok"] != sweep.size:
@@ -58,7 +58,7 @@ def counted(sweep: Sweep, directory: Path, _: int) -> None:
 
 
 def finalised(sweep: Sweep, directory: Path, _: int) -> None:
-    from sweeplib.storage.finalise import finalise
+    from sweeplib.storage.dataset.finalise import finalise
 
     finalise(sweep, directory)
 

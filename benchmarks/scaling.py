@@ -18,7 +18,7 @@ from sweeplib.design.sweep import Sweep
 from sweeplib.execution.plan import write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation.driver import run_cases
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.store.run_store import RunStore
 
 SEEDS = 896
 """About two minutes of kernels on a core, with exits at 1 %."""

@@ -27,7 +27,7 @@ class SweepAccessor:
     def analyse(self, name: str, **options: Any) -> xr.Dataset:
         """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""
         from sweeplib.analysis import ANALYSES
-        from sweeplib.analysis.overlaps import with_overlaps
+        from sweeplib.analysis.kit.overlaps import with_overlaps
 
         analysis = ANALYSES[name]
         _check(self._ds)

@@ -34,7 +34,7 @@ from sweeplib.process.terminal import echo, table
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
     from sweeplib.execution.progress import Steps
-    from sweeplib.storage.attempts import Attempt
+    from sweeplib.storage.records.attempts import Attempt
 
 
 _PASSING = (typer.Exit, typer.Abort, typer.BadParameter.__base__ or typer.BadParameter, BrokenPipeError)
@@ -134,9 +134,9 @@ def plan(
     sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.report.summary import answers
-    from sweeplib.storage.file_system import examine
-    from sweeplib.storage.jobs import job
-    from sweeplib.storage.origin import record_origin
+    from sweeplib.storage.records.file_system import examine
+    from sweeplib.storage.records.jobs import job
+    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "plan"):
@@ -167,9 +167,9 @@ def run(
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
     from sweeplib.front.simulations import simulate
-    from sweeplib.storage.file_system import examine
-    from sweeplib.storage.jobs import job
-    from sweeplib.storage.origin import record_origin
+    from sweeplib.storage.records.file_system import examine
+    from sweeplib.storage.records.jobs import job
+    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "simulate"):
@@ -294,8 +294,8 @@ app.add_typer(commands)
 def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
     """Write the labelled dataset, and publish it if the config says where."""
     sweep, directory = loaded(config, set_, results)
-    from sweeplib.storage.finalise import finalise as written
-    from sweeplib.storage.publish import published
+    from sweeplib.storage.dataset.finalise import finalise as written
+    from sweeplib.storage.records.publish import published
 
     steps = _steps(sweep)
     with steps.step("writing the dataset"):
@@ -346,7 +346,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
         sweep, directory = named(sweeps[0], set_ or (), results)
         from sweeplib.report import write_report
         from sweeplib.report.failures import report_cards
-        from sweeplib.storage.artefacts import refuse_outdated
+        from sweeplib.storage.records.artefacts import refuse_outdated
 
         refuse_outdated(directory, sweep.analyses, sweep.figures)
         with _steps(sweep).step("writing the report"):

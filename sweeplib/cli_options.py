@@ -74,7 +74,7 @@ def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[
 def named_although_damaged(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load
-    from sweeplib.storage.damage import DamageError
+    from sweeplib.storage.store.damage import DamageError
 
     given = list(overrides or ())
     try:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from sweeplib.dynamics.step_dynamics import StepDynamics
     from sweeplib.errors import InputError
     from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
-    from sweeplib.figures.chart import Chart, chart_figure
-    from sweeplib.figures.facets import arranged
-    from sweeplib.figures.points import Curve, Level, Points
+    from sweeplib.figures.kit.chart import Chart, chart_figure
+    from sweeplib.figures.kit.facets import arranged
+    from sweeplib.figures.kit.points import Curve, Level, Points
     from sweeplib.maths.activations import ACTIVATIONS, Activation
     from sweeplib.maths.activations.named import FORMS, spelled
     from sweeplib.maths.expectations import FAMILIES, Expectations, Family, expectations

@@ -17,7 +17,7 @@ from sweeplib.process.command import command, whole_process
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
-    from sweeplib.storage.attempts import Attempt
+    from sweeplib.storage.records.attempts import Attempt
 
 
 def settings(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,8 +38,8 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.front.snakemake import checked_results
-    from sweeplib.storage.origin import check_origin
-    from sweeplib.storage.rounds import with_rounds
+    from sweeplib.storage.records.origin import check_origin
+    from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config)
     directory = checked_results(Path(results)) / sweep.name
@@ -72,7 +72,7 @@ def plan(config: str, directory: str) -> None:
     with _stage(config, directory, "plan") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.plan import write_plan
-        from sweeplib.storage.publish import check_publishing
+        from sweeplib.storage.records.publish import check_publishing
 
         cluster_of(sweep).in_results(Path(directory)).check()
         check_publishing(sweep, Path(directory))
@@ -92,8 +92,8 @@ def simulate(config: str, directory: str, threads: str) -> None:
 def finalise(config: str, directory: str) -> None:
     """Write the labelled dataset of a finished sweep."""
     with _stage(config, directory, "finalise") as sweep:
-        from sweeplib.storage.finalise import finalise as written
-        from sweeplib.storage.publish import published
+        from sweeplib.storage.dataset.finalise import finalise as written
+        from sweeplib.storage.records.publish import published
 
         published(sweep, written(sweep, Path(directory)))
 
@@ -136,7 +136,7 @@ def ended(sweep: "Sweep", directory: str) -> None:
 
 
 def _told(attempt: "Attempt") -> None:
-    from sweeplib.storage.jobs import tell
+    from sweeplib.storage.records.jobs import tell
 
     tell(problem=attempt.problem)
 
@@ -149,9 +149,9 @@ def _stage(config: str, directory: str, name: str) -> Iterator["Sweep"]:
     """
     with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
-        from sweeplib.storage.jobs import job
-        from sweeplib.storage.origin import record_origin
-        from sweeplib.storage.rounds import with_rounds
+        from sweeplib.storage.records.jobs import job
+        from sweeplib.storage.records.origin import record_origin
+        from sweeplib.storage.records.rounds import with_rounds
 
         with job(Path(directory), name):
             sweep = load(config)

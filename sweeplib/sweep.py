@@ -60,8 +60,8 @@ class Sweep:
         return sweep
 
     def _start(self, design: "Design", results: Path, folder: Path, file: Path | None) -> None:
-        from sweeplib.storage.origin import check_origin, refuse_other_origin
-        from sweeplib.storage.rounds import with_rounds
+        from sweeplib.storage.records.origin import check_origin, refuse_other_origin
+        from sweeplib.storage.records.rounds import with_rounds
 
         self.directory, self._folder, self._file = results / design.name, folder, file
         if file is None:
@@ -87,10 +87,10 @@ class Sweep:
         """
         from sweeplib.front.simulations import simulate
         from sweeplib.process.children import script_not_imported
-        from sweeplib.storage.finalise import finalise
-        from sweeplib.storage.jobs import job
-        from sweeplib.storage.publish import published
-        from sweeplib.storage.rounds import with_rounds
+        from sweeplib.storage.dataset.finalise import finalise
+        from sweeplib.storage.records.jobs import job
+        from sweeplib.storage.records.publish import published
+        from sweeplib.storage.records.rounds import with_rounds
 
         self._record()
         with job(self.directory, "simulate"), script_not_imported():
@@ -104,7 +104,7 @@ class Sweep:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of cases with each status, by dynamics."""
-        from sweeplib.storage.inventory import sweep_status
+        from sweeplib.storage.store.inventory import sweep_status
 
         return sweep_status(self.design, self.directory)
 
@@ -121,8 +121,8 @@ class Sweep:
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
-        from sweeplib.analysis.overlaps import open_with_overlaps
-        from sweeplib.storage.dataset import open_dataset
+        from sweeplib.analysis.kit.overlaps import open_with_overlaps
+        from sweeplib.storage.dataset.folder import open_dataset
 
         path = self.directory / "dataset.zarr"
         if not path.exists():
@@ -171,7 +171,7 @@ class Sweep:
 
     def _record(self) -> None:
         """Record the YAML file, if there is one, as that of the folder's results."""
-        from sweeplib.storage.origin import record_origin
+        from sweeplib.storage.records.origin import record_origin
 
         if self._file is not None:
             record_origin(self._file, self.directory)

@@ -10,7 +10,7 @@ import xarray as xr
 from sweeplib.answers import Answer
 from sweeplib.answers.rounds import decided
 from sweeplib.design.questions import Question
-from sweeplib.storage.rounds import Rounds
+from sweeplib.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
 
 Law = Callable[[float], float]

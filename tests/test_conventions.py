@@ -10,7 +10,7 @@ from beartype.roar import BeartypeCallHintViolation
 from runtime_types import checked, jaxtyped
 
 from sweeplib import __version__
-from sweeplib.storage.files import digest
+from sweeplib.storage.records.files import digest
 
 ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT): path.read_text().count("\n") for path in (ROOT / "sweeplib").rglob("*.py")}

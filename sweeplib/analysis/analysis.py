@@ -7,18 +7,18 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.constants import with_constants, without_constants
-from sweeplib.analysis.options import checked_options
-from sweeplib.analysis.recorded import stops_at_exits
+from sweeplib.analysis.kit.constants import with_constants, without_constants
+from sweeplib.analysis.kit.options import checked_options
+from sweeplib.analysis.kit.recorded import stops_at_exits
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 from sweeplib.simulation.labels import stored_attributes
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 
 class Treated(Enum):

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
-from sweeplib.analysis.options import LostPart
-from sweeplib.analysis.problem_fields import field, step_time
-from sweeplib.analysis.recorded import over_time
-from sweeplib.analysis.seed_means import mean_and_error
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.options import LostPart
+from sweeplib.analysis.kit.problem_fields import field, step_time
+from sweeplib.analysis.kit.recorded import over_time
+from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.errors import InputError
 from sweeplib.simulation.labels import label
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 INNER = ("teacher",)
 """The dimensions that an averaged observable may have of its own."""

@@ -9,22 +9,22 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.bootstrap import log_means, seed_weights
-from sweeplib.analysis.fits import FEWEST_POINTS, line_fit
-from sweeplib.analysis.information import information_exponents
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.needs import need_axis, passages_outline
-from sweeplib.analysis.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.seed_means import mean_and_error
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
+from sweeplib.analysis.kit.information import information_exponents
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.needs import need_axis, passages_outline
+from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.status import with_status
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 

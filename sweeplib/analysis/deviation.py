@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.differences import deviations_outline, differences
-from sweeplib.analysis.labels import labelled, with_article
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import LostPart, Reference, Until
-from sweeplib.analysis.seed_means import mean_and_error, normal_scores
+from sweeplib.analysis.kit.differences import deviations_outline, differences
+from sweeplib.analysis.kit.labels import labelled, with_article
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.options import LostPart, Reference, Until
+from sweeplib.analysis.kit.seed_means import mean_and_error, normal_scores
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 
 def deviation(

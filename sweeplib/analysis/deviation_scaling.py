@@ -9,21 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import log_means, seed_weights
-from sweeplib.analysis.differences import deviations_outline, differences
-from sweeplib.analysis.fits import line_fit
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
-from sweeplib.analysis.problem_fields import field
+from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.differences import deviations_outline, differences
+from sweeplib.analysis.kit.fits import line_fit
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
+from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.errors import InputError
 from sweeplib.problem import PARAMETERS
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}

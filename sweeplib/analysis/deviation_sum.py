@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.deviation import sup_deviations
 from sweeplib.analysis.deviation_scaling import EXPECTED, fitted_over, scaling_dims
-from sweeplib.analysis.differences import deviations_outline, differences
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
-from sweeplib.analysis.problem_fields import field, step_time
-from sweeplib.analysis.sums_of_powers import sum_of_powers
+from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.differences import deviations_outline, differences
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
+from sweeplib.analysis.kit.problem_fields import field, step_time
+from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
 from sweeplib.errors import InputError
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}

@@ -10,17 +10,17 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many
-from sweeplib.analysis.options import Confidence, LostPart
-from sweeplib.analysis.passages import Passages
-from sweeplib.analysis.recorded import require
-from sweeplib.analysis.status import STOPPED, with_status
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many
+from sweeplib.analysis.kit.options import Confidence, LostPart
+from sweeplib.analysis.kit.passages import Passages
+from sweeplib.analysis.kit.recorded import require
+from sweeplib.analysis.kit.status import STOPPED, with_status
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Cosine = Annotated[
     float,

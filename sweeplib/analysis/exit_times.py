@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.needs import passages_outline
-from sweeplib.analysis.options import Confidence, LostPart
-from sweeplib.analysis.passages import Passages, passages
-from sweeplib.analysis.problem_fields import step_time
-from sweeplib.analysis.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
-from sweeplib.analysis.status import STOPPED, with_status
-from sweeplib.analysis.survival import fractions_exited, medians
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.needs import passages_outline
+from sweeplib.analysis.kit.options import Confidence, LostPart
+from sweeplib.analysis.kit.passages import Passages, passages
+from sweeplib.analysis.kit.problem_fields import step_time
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
+from sweeplib.analysis.kit.status import STOPPED, with_status
+from sweeplib.analysis.kit.survival import fractions_exited, medians
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
 

@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
-from sweeplib.analysis.differences import check_reference
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
-from sweeplib.analysis.options import LostPart
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.recorded import is_stochastic, over_time
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.kit.differences import check_reference
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many, without_value
+from sweeplib.analysis.kit.options import LostPart
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.recorded import is_stochastic, over_time
+from sweeplib.analysis.kit.status import with_status
 from sweeplib.errors import InputError
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
     Samples = tuple[xr.DataArray, xr.DataArray]
 

@@ -9,19 +9,19 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.limit_theory import limits_expected
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, too_many, without_value
-from sweeplib.analysis.needs import need_stochastic
-from sweeplib.analysis.options import Confidence, LostPart, Positive
-from sweeplib.analysis.recorded import require
-from sweeplib.analysis.regime_samples import sgd_values
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.limit_theory import limits_expected
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many, without_value
+from sweeplib.analysis.kit.needs import need_stochastic
+from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
+from sweeplib.analysis.kit.recorded import require
+from sweeplib.analysis.kit.regime_samples import sgd_values
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Candidates = Annotated[
     Sequence[str], Field(min_length=1, description="the dynamics that may describe SGD, from the simplest.")

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.differences import check_reference
-from sweeplib.analysis.labels import with_article
-from sweeplib.analysis.lost_runs import MOST_LOST, recorded
-from sweeplib.analysis.options import LostPart, Reference
-from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
-from sweeplib.analysis.recorded import require
+from sweeplib.analysis.kit.differences import check_reference
+from sweeplib.analysis.kit.labels import with_article
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, recorded
+from sweeplib.analysis.kit.options import LostPart, Reference
+from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
+from sweeplib.analysis.kit.recorded import require
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 QUANTITY = "norm_quantiles"
 

@@ -8,25 +8,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.bootstrap import log_means, seed_weights
-from sweeplib.analysis.fits import scattered, widening
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.needs import passages_outline
-from sweeplib.analysis.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.phase_retrieval import escape_theory_holds
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import scan_dim
-from sweeplib.analysis.seed_means import FEWEST_SEEDS
-from sweeplib.analysis.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
+from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.fits import scattered, widening
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.needs import passages_outline
+from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.scan import scan_dim
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.analysis.kit.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"

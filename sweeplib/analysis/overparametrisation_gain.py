@@ -9,21 +9,21 @@ from numpy.typing import NDArray
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.bootstrap import seed_weights
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.needs import passages_outline
+from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.needs import passages_outline
+from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import NEEDED, central, minima, scanned
-from sweeplib.analysis.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
-from sweeplib.analysis.phase_retrieval import escape_theory_holds
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import scan_dim
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 

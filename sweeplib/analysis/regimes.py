@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.bootstrap import log_deviations, seed_weights
-from sweeplib.analysis.exponents import exponents, interval, means, need_seeds
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.needs import need_axis
-from sweeplib.analysis.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
-from sweeplib.analysis.regime_samples import need_samples, regime_samples
-from sweeplib.analysis.regime_theory import regimes_expected
+from sweeplib.analysis.kit.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.kit.exponents import exponents, interval, means, need_seeds
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.needs import need_axis
+from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
+from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
+from sweeplib.analysis.kit.regime_theory import regimes_expected
 from sweeplib.theory.regimes import REGIMES
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 MEASURES = {

@@ -8,20 +8,20 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.options import LostPart, Part
-from sweeplib.analysis.phase_retrieval import floor_theory_holds
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.recorded import require
-from sweeplib.analysis.seed_means import standard_error
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.options import LostPart, Part
+from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.recorded import require
+from sweeplib.analysis.kit.seed_means import standard_error
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 LastPart = Annotated[
     Part, Field(description="the last fraction of the recorded times, over which the risk is averaged.")

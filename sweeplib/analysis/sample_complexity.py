@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.bootstrap import log_means, seed_weights
-from sweeplib.analysis.fits import FEWEST_POINTS, line_fit
-from sweeplib.analysis.growth_laws import best_law, law_fit, laws
-from sweeplib.analysis.information import expected_laws, information_exponents, largest_exponent
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.needs import need_axis, passages_outline
-from sweeplib.analysis.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.seed_means import mean_and_error
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
+from sweeplib.analysis.kit.growth_laws import best_law, law_fit, laws
+from sweeplib.analysis.kit.information import expected_laws, information_exponents, largest_exponent
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.needs import need_axis, passages_outline
+from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.status import with_status
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 

@@ -10,20 +10,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.differences import check_reference
-from sweeplib.analysis.labels import with_article
-from sweeplib.analysis.lost_runs import MOST_LOST
-from sweeplib.analysis.options import LostPart
-from sweeplib.analysis.paired_distances import from_reference, from_start, with_error
-from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.analysis.units import points, require_units
+from sweeplib.analysis.kit.differences import check_reference
+from sweeplib.analysis.kit.labels import with_article
+from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.options import LostPart
+from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
+from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.errors import InputError
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Array = NDArray[np.float64]
 Units = Annotated[

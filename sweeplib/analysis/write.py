@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.design.sweep import Sweep
-    from sweeplib.storage.attempts import Attempt
+    from sweeplib.storage.records.attempts import Attempt
 
 REPRODUCE = """\
 # in the folder of the sweep
@@ -27,12 +27,12 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     InputError if there is no dataset.
     """
     from sweeplib.code.plugins import load_plugins
-    from sweeplib.storage.artefacts import made_from
-    from sweeplib.storage.attempts import attempted
-    from sweeplib.storage.dataset import open_dataset, write_dataset
-    from sweeplib.storage.files import remove_own, write_json
-    from sweeplib.storage.locks import writer_lock
-    from sweeplib.storage.manifest import is_own
+    from sweeplib.storage.dataset.folder import open_dataset, write_dataset
+    from sweeplib.storage.records.artefacts import made_from
+    from sweeplib.storage.records.attempts import attempted
+    from sweeplib.storage.records.files import remove_own, write_json
+    from sweeplib.storage.records.locks import writer_lock
+    from sweeplib.storage.records.manifest import is_own
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -51,8 +51,8 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
 
 def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
     """Return one analysis of the dataset in a sweep's directory; all exceptions of the analysis are passed on."""
-    from sweeplib.analysis.overlaps import open_with_overlaps
-    from sweeplib.storage.dataset import open_dataset
+    from sweeplib.analysis.kit.overlaps import open_with_overlaps
+    from sweeplib.storage.dataset.folder import open_dataset
 
     analysis = ANALYSES[name]
     read = open_with_overlaps if analysis.overlaps else open_dataset
@@ -61,7 +61,7 @@ def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
 
 def analysis_failure(directory: str | Path, name: str) -> str | None:
     """Return why the analysis of this name failed in a sweep's directory; None if it did not."""
-    from sweeplib.storage.files import read_json
+    from sweeplib.storage.records.files import read_json
 
     done = read_json(Path(directory) / "analysis" / f"{name}.done.json") or {}
     return done.get("failed")

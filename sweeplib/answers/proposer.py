@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.design.questions import Question
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 
 class Proposer(Protocol):

@@ -14,9 +14,9 @@ from sweeplib.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.budget import CASES
 from sweeplib.design.questions import Question, Row, grown
 from sweeplib.execution.run import Summary, run_sweep
-from sweeplib.storage.finalise import dataset_in_memory
-from sweeplib.storage.jobs import tell
-from sweeplib.storage.rounds import Rounds, rounds_of
+from sweeplib.storage.dataset.finalise import dataset_in_memory
+from sweeplib.storage.records.jobs import tell
+from sweeplib.storage.records.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
     import xarray as xr

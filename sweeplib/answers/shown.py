@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.answers.answer import Answer, State
-from sweeplib.storage.rounds import Rounds, rounds_of
+from sweeplib.storage.records.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.status import with_status
+from sweeplib.analysis.kit.status import with_status
 from sweeplib.design.axis import places_in
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     """
     from sweeplib.config.explained import located
     from sweeplib.config.overrides import Override, overridden
-    from sweeplib.storage.origin import is_lasting
+    from sweeplib.storage.records.origin import is_lasting
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()

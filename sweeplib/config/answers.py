@@ -12,7 +12,7 @@ from sweeplib.design.axis import POINT, Axis, places_in
 from sweeplib.design.questions import Question, Row, grown
 from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
-from sweeplib.storage.outline import planned_outline
+from sweeplib.storage.dataset.outline import planned_outline
 
 
 def with_questions(sweep: Sweep, config: SweepConfig) -> Sweep:

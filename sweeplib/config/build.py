@@ -33,7 +33,7 @@ from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
-from sweeplib.storage.publish import checked_address
+from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 
 MAX_SEED = 2**32

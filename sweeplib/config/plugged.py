@@ -13,7 +13,7 @@ from sweeplib.validation import Location, refusal
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
     from sweeplib.execution.clusters import ClusterSettings
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,7 +70,7 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
         return
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
-    from sweeplib.storage.outline import planned_outline
+    from sweeplib.storage.dataset.outline import planned_outline
 
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     made: dict[str, Outline | None] = {}

@@ -13,7 +13,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from sweeplib import budget
-from sweeplib.analysis.options import option_type
+from sweeplib.analysis.kit.options import option_type
 from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError

@@ -7,7 +7,7 @@ from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 Entry = tuple[str, dict[str, Any]]
 EXITS: tuple[Entry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
@@ -25,7 +25,7 @@ def usual_figures(sweep: "Sweep") -> dict[str, dict[str, Any]]:
     Runs that stop at their exits are drawn as trajectories, and without their last records. A figure that does not fit
     the sweep is left out.
     """
-    from sweeplib.storage.outline import planned_outline
+    from sweeplib.storage.dataset.outline import planned_outline
 
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
@@ -41,7 +41,7 @@ def _fits(sweep: "Sweep", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
     """
     from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.speed_fit import FEWEST
+    from sweeplib.analysis.kit.speed_fit import FEWEST
     from sweeplib.figures.figure import requested
 
     figure, options = requested(*entry)

@@ -16,7 +16,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import ENDS, Treated
-from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.contracts.datasets import (
     cut_short,
@@ -29,8 +29,8 @@ from sweeplib.contracts.datasets import (
     without_units,
 )
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset import open_dataset, write_dataset
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.storage.dataset.folder import open_dataset, write_dataset
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 Result = xr.Dataset | Exception
 

@@ -46,8 +46,8 @@ def it_runs_a_sweep(name: str) -> None:
     from sweeplib.config import load
     from sweeplib.execution.run import run_sweep
     from sweeplib.simulation import run_cases
-    from sweeplib.storage.dataset import open_dataset
-    from sweeplib.storage.finalise import finalise
+    from sweeplib.storage.dataset.finalise import finalise
+    from sweeplib.storage.dataset.folder import open_dataset
 
     with tempfile.TemporaryDirectory() as folder:
         config, results = Path(folder, "tried.yaml"), Path(folder, "results", "tried")

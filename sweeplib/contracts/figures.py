@@ -5,14 +5,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.contracts import analyses
 from sweeplib.contracts.analyses import described, made, require_options, require_refusals, taken
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.report.plots import Plot, interactive_plot
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -17,12 +17,12 @@ from sweeplib.errors import SweeplibError
 from sweeplib.execution.guarded import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
 from sweeplib.simulation import Case, Cases, Records, Status
-from sweeplib.storage.files import append_line
-from sweeplib.storage.journal import journal, runs_of
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.locks import block_lock
-from sweeplib.storage.outcomes import Reason, append_reasons
-from sweeplib.storage.provenance import cpu_model
+from sweeplib.storage.records.files import append_line
+from sweeplib.storage.records.locks import block_lock
+from sweeplib.storage.records.provenance import cpu_model
+from sweeplib.storage.store.journal import journal, runs_of
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.outcomes import Reason, append_reasons
 
 if TYPE_CHECKING:
     from distributed import Worker

@@ -16,13 +16,13 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.simulation import Cases, case_memory, case_steps
-from sweeplib.storage.artefacts import cases_made_from
-from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.damage import damaged
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.other_stores import other_cases
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.records.artefacts import cases_made_from
+from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.store.damage import damaged
+from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.other_stores import other_cases
+from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from rich.table import Table

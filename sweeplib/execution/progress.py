@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.simulation import outcomes
-from sweeplib.storage.jobs import tell
+from sweeplib.storage.records.jobs import tell
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress

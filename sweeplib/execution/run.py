@@ -31,17 +31,17 @@ from sweeplib.execution.plan import (
 from sweeplib.execution.taken import take
 from sweeplib.execution.work import Work, by_cluster, by_processes
 from sweeplib.simulation import case_work
-from sweeplib.storage.artefacts import cases_made_from
-from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.jobs import tell
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.locks import driver_lock, remove_block_locks
-from sweeplib.storage.other_stores import OtherCases, other_cases
-from sweeplib.storage.outcomes import write_outcomes
-from sweeplib.storage.publish import check_publishing
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.records.artefacts import cases_made_from
+from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.jobs import tell
+from sweeplib.storage.records.locks import driver_lock, remove_block_locks
+from sweeplib.storage.records.publish import check_publishing
+from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.other_stores import OtherCases, other_cases
+from sweeplib.storage.store.outcomes import write_outcomes
+from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -11,13 +11,13 @@ import numpy as np
 
 from sweeplib.execution.blocks import Block, counts_of
 from sweeplib.simulation import Recording, Status
-from sweeplib.storage.damage import DamageError
-from sweeplib.storage.inventory import Inventory
-from sweeplib.storage.journal import journal, journal_taken, processors
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.locks import block_lock
-from sweeplib.storage.other_stores import FINAL, OtherCases, Source, selected, signature
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.records.locks import block_lock
+from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.store.inventory import Inventory
+from sweeplib.storage.store.journal import journal, journal_taken, processors
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, selected, signature
+from sweeplib.storage.store.run_store import RunStore
 
 THREADS = 4
 """Blocks that are written at the same time: most of the time they wait for the disk."""

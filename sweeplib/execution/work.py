@@ -17,7 +17,7 @@ from sweeplib.execution.performance import performance_kept
 from sweeplib.execution.probe import Probe
 from sweeplib.execution.processes import computed_by_processes
 from sweeplib.execution.progress import Progress, Steps, shown_progress
-from sweeplib.storage.jobs import tell
+from sweeplib.storage.records.jobs import tell
 
 if TYPE_CHECKING:
     from distributed import Client

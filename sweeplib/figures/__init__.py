@@ -5,7 +5,7 @@ first drawing; the global state of pyplot is not changed.
 """
 
 from sweeplib.figures.figure import FIGURES, Figure
-from sweeplib.figures.interactive import INTERACTIVE, Interactive
+from sweeplib.figures.kit.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.write import write_figure
 from sweeplib.registry import import_modules
 

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.headlines import between
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import arranged, measured_dynamics
+from sweeplib.analysis.kit.headlines import between
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.labels import MINUS
-from sweeplib.figures.points import Curve, Level, Points
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import arranged, measured_dynamics
+from sweeplib.figures.kit.labels import MINUS
+from sweeplib.figures.kit.points import Curve, Level, Points
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean numbers of steps and of fresh samples to the exit against the batch size, with standard errors over the "

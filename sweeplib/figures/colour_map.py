@@ -9,23 +9,30 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.errors import InputError
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, Panel, Where
-from sweeplib.figures.labels import axis_label, wrapped_label
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import Panels, panels_of
-from sweeplib.figures.quantities import at_chosen_time, at_last_time, bounds, horizontal_axis, quantity, with_requests
-from sweeplib.figures.scales import edges_of, few, logarithm, logarithmic_cells, wide
-from sweeplib.figures.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
-from sweeplib.storage.outline import Outline
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import Facets, arranged
+from sweeplib.figures.kit.labels import axis_label, wrapped_label
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.panels import Panels, panels_of
+from sweeplib.figures.kit.quantities import (
+    at_chosen_time,
+    at_last_time,
+    bounds,
+    horizontal_axis,
+    quantity,
+    with_requests,
+)
+from sweeplib.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells, wide
+from sweeplib.figures.kit.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "

@@ -9,23 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.headlines import between
-from sweeplib.analysis.problem_fields import step_time
-from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.analysis.kit.headlines import between
+from sweeplib.analysis.kit.problem_fields import step_time
+from sweeplib.analysis.kit.recorded import is_stochastic
 from sweeplib.errors import InputError
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import MOST_HUES, arranged, free_axes
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.labels import MINUS, dynamics_order
-from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.figures.style import INK, dynamics_look
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import MOST_HUES, arranged, free_axes
+from sweeplib.figures.kit.labels import MINUS, dynamics_order
+from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.figures.kit.style import INK, dynamics_look
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "

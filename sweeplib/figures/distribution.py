@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.averages import numbered
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.survival import survival_curve
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import arranged
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.survival import survival_curve
 from sweeplib.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
-from sweeplib.figures.quantities import EXITS, at_last_time, recorded_quantity
-from sweeplib.figures.runs import Runs
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
+from sweeplib.figures.kit.runs import Runs
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Fraction of the runs with at most the value on the horizontal axis, with a band of 95 % by default for the first "

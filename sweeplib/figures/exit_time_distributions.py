@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.needs import need_passages
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.phase_retrieval import exit_theory_holds
-from sweeplib.analysis.problem_fields import field
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.expected import by_dynamics
-from sweeplib.figures.facets import arranged
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.needs import need_passages
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where
-from sweeplib.figures.points import Curve
-from sweeplib.figures.runs import Runs, survival_steps
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.expected import by_dynamics
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.points import Curve
+from sweeplib.figures.kit.runs import Runs, survival_steps
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "

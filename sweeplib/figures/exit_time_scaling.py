@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.needs import need_axis
-from sweeplib.analysis.phase_retrieval import exit_theory_holds
-from sweeplib.analysis.problem_fields import field
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.expected import exit_times_expected
-from sweeplib.figures.facets import arranged
+from sweeplib.analysis.kit.needs import need_axis
+from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
-from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.figures.style import THEORY_DASHES
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.expected import exit_times_expected
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.figures.kit.style import THEORY_DASHES
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean exit time, in ODE time, against the input dimension, with the intervals of the means; points at which runs "

@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from sweeplib import theory
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.phase_retrieval import escape_theory_holds
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import drawn_scan_dim
-from sweeplib.analysis.status import STOPPED, with_status
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import arranged, free_axes
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.scan import drawn_scan_dim
+from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.labels import symbol
-from sweeplib.figures.points import Level, Points
-from sweeplib.figures.scales import logarithmic_along
-from sweeplib.figures.style import INK, line_look
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import arranged, free_axes
+from sweeplib.figures.kit.labels import symbol
+from sweeplib.figures.kit.points import Level, Points
+from sweeplib.figures.kit.scales import logarithmic_along
+from sweeplib.figures.kit.style import INK, line_look
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "

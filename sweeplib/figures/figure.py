@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
-from sweeplib.analysis.options import Confidence, checked_options
+from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.options import Confidence, checked_options
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.interactive import Interactive
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.kit.interactive import Interactive
+    from sweeplib.storage.dataset.outline import Outline
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Figure:
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
         """Return the drawing; InputError for a wrong option or an axis that cannot be drawn."""
-        from sweeplib.figures.fit import fitted
-        from sweeplib.figures.style import styled
+        from sweeplib.figures.kit.fit import fitted
+        from sweeplib.figures.kit.style import styled
 
         self.check(options)
         given = dict(analyses or {})

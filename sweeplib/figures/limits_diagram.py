@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.labels import dynamics_label, labelled
-from sweeplib.analysis.needs import need_axis
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import drawn_scan_dim, scan_dim, scan_dims
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged, free_axes
+from sweeplib.analysis.kit.labels import dynamics_label, labelled
+from sweeplib.analysis.kit.needs import need_axis
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.labels import axis_label
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panels_of
-from sweeplib.figures.scales import logarithm
-from sweeplib.figures.style import FAINT, INK, UNDECIDED, plain_ticks
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import Facets, arranged, free_axes
+from sweeplib.figures.kit.labels import axis_label
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.panels import panels_of
+from sweeplib.figures.kit.scales import logarithm
+from sweeplib.figures.kit.style import FAINT, INK, UNDECIDED, plain_ticks
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "

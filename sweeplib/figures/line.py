@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.chosen import needed, quantity_points
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Published, Where
-from sweeplib.figures.points import Points
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chosen import needed, quantity_points
+from sweeplib.figures.kit.points import Points
 
 if TYPE_CHECKING:
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps; bars: the standard error of a mean over the seeds, or the "

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.labels import dynamics_label
-from sweeplib.analysis.lost_runs import recorded
-from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.figures.facets import Facets, arranged, few_times, free_axes
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.lost_runs import recorded
+from sweeplib.analysis.kit.recorded import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Figure, Where
-from sweeplib.figures.labels import dynamics_order
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panels_of
-from sweeplib.figures.style import COLOURS, INK
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes
+from sweeplib.figures.kit.labels import dynamics_order
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.panels import panels_of
+from sweeplib.figures.kit.style import COLOURS, INK
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import Data
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.kit.chart import Data
+    from sweeplib.storage.dataset.outline import Outline
 
 CAPTION = (
     "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: SGD; lines: "

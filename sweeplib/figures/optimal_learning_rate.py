@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.problem_fields import field
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.expected import optima_expected
-from sweeplib.figures.facets import over_width
+from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
-from sweeplib.figures.labels import symbol
-from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.figures.style import THEORY_DASHES
-from sweeplib.storage.outline import Outline
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.expected import optima_expected
+from sweeplib.figures.kit.facets import over_width
+from sweeplib.figures.kit.labels import symbol
+from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.figures.kit.style import THEORY_DASHES
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import measured_dynamics, over_width
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.recorded import is_stochastic
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.figures.style import INK, THEORY_DASHES, line_look
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import measured_dynamics, over_width
+from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.figures.kit.style import INK, THEORY_DASHES, line_look
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "

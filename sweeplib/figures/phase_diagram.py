@@ -8,13 +8,13 @@ import numpy as np
 
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import arranged
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.labels import axis_label, number
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.labels import axis_label, number
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
+from sweeplib.storage.dataset.outline import outline_of
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the measured regime, by marker and colour; open where no "

@@ -10,27 +10,27 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.averages import numbered
-from sweeplib.analysis.labels import labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
-from sweeplib.analysis.overlaps import with_overlaps
-from sweeplib.analysis.passages import passages
-from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.analysis.seed_means import FEWEST_SEEDS
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.overlaps import with_overlaps
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.chosen import needed, quantity_points
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
-from sweeplib.figures.labels import value_label
-from sweeplib.figures.points import Level, Points
-from sweeplib.figures.quantities import AVERAGES, bounds, interval, with_requests
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chosen import needed, quantity_points
+from sweeplib.figures.kit.labels import value_label
+from sweeplib.figures.kit.points import Level, Points
+from sweeplib.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
-    from sweeplib.storage.outline import Outline
+    from sweeplib.figures.kit.chart import ByName, Data
+    from sweeplib.storage.dataset.outline import Outline
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "

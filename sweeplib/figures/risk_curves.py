@@ -5,27 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.labels import dynamics_label, labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.recorded import is_stochastic, require
-from sweeplib.analysis.two_gaussians import least_risk
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged
+from sweeplib.analysis.kit.labels import dynamics_label, labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.recorded import is_stochastic, require
+from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
-from sweeplib.figures.labels import axis_label, dynamics_order, value_label
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panels_of
-from sweeplib.figures.references import References, references
-from sweeplib.figures.scales import above_error, geometric, wide
-from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import Facets, arranged
+from sweeplib.figures.kit.labels import axis_label, dynamics_order, value_label
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.panels import panels_of
+from sweeplib.figures.kit.references import References, references
+from sweeplib.figures.kit.scales import above_error, geometric, wide
+from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "

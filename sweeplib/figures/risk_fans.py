@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.labels import dynamics_label
-from sweeplib.analysis.needs import need_stochastic
-from sweeplib.analysis.recorded import is_stochastic, require
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.needs import need_stochastic
+from sweeplib.analysis.kit.recorded import is_stochastic, require
 from sweeplib.errors import SweeplibError
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged
 from sweeplib.figures.figure import FIGURES, SingleRuns, Where
-from sweeplib.figures.labels import axis_label, value_label
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import panel_grid
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import Facets, arranged
+from sweeplib.figures.kit.labels import axis_label, value_label
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.panels import panel_grid
+from sweeplib.figures.kit.style import COLOURS, INK
 from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
-from sweeplib.figures.style import COLOURS, INK
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "

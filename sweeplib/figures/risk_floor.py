@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.problem_fields import field
-from sweeplib.analysis.scan import drawn_scan_dim
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import arranged
+from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.scan import drawn_scan_dim
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
-from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.figures.scales import logarithmic_along
-from sweeplib.figures.style import DIM
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.figures.kit.scales import logarithmic_along
+from sweeplib.figures.kit.style import DIM
+from sweeplib.storage.dataset.outline import Outline, outline_of
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.growth_laws import growth
-from sweeplib.figures.chart import chart_figure
-from sweeplib.figures.facets import arranged
+from sweeplib.analysis.kit.growth_laws import growth
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.labels import dynamics_order
-from sweeplib.figures.points import Curve, Level, Points
-from sweeplib.storage.outline import outline_of
+from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.labels import dynamics_order
+from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean number of steps to the exit over the input dimension, with standard errors over the seeds; ∅ on the axis: "

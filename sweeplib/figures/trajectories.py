@@ -8,27 +8,27 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.averages import numbered, steps_at_times
-from sweeplib.analysis.labels import dynamics_label, labelled
-from sweeplib.analysis.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.recorded import is_stochastic, over_time
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged
+from sweeplib.analysis.kit.labels import dynamics_label, labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.recorded import is_stochastic, over_time
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, Panel, SingleRuns, Where
-from sweeplib.figures.labels import dynamics_order, wrapped_label
-from sweeplib.figures.legend import Entry, hue_entries, legend_below
-from sweeplib.figures.panels import mark_empty, panels_of
-from sweeplib.figures.quantities import recorded_quantity
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import Facets, arranged
+from sweeplib.figures.kit.labels import dynamics_order, wrapped_label
+from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
+from sweeplib.figures.kit.panels import mark_empty, panels_of
+from sweeplib.figures.kit.quantities import recorded_quantity
+from sweeplib.figures.kit.scales import above_error, logarithmic_time, wide
+from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks
 from sweeplib.figures.risk_curves import DECADE
-from sweeplib.figures.scales import above_error, logarithmic_time, wide
-from sweeplib.figures.style import COLOURS, DASHES, INK, line_look, plain_ticks
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.labels import dynamics_label
-from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.chart import Chart, chart_figure
-from sweeplib.figures.facets import Facets, arranged, few_times, free_axes, measured_dynamics
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.recorded import is_stochastic
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.legend import Entry, legend_below
-from sweeplib.figures.panels import mark_empty, panels_of
-from sweeplib.figures.style import COLOURS, INK
-from sweeplib.storage.outline import Outline, outline_of
+from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes, measured_dynamics
+from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.panels import mark_empty, panels_of
+from sweeplib.figures.kit.style import COLOURS, INK
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.chart import ByName, Data
+    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Units of the students at several times: their overlaps with the teacher and their norms. Dots: units of all seeds "

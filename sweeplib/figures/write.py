@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from sweeplib.design.sweep import Sweep
-    from sweeplib.storage.attempts import Attempt
+    from sweeplib.storage.records.attempts import Attempt
 
 REPRODUCE = """\
 # in the folder of the sweep
 from pathlib import Path
 
 from sweeplib.config import load
-from sweeplib.figures.style import save
+from sweeplib.figures.kit.style import save
 from sweeplib.figures.write import drawn
 
 save(drawn(load("config.yaml"), {name!r}, "."), Path({name!r}))  # as PDF and as PNG
@@ -35,12 +35,12 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     there is no dataset, or an analysis that the figure needs has not been attempted.
     """
     from sweeplib.code.plugins import load_plugins
-    from sweeplib.figures.style import save
-    from sweeplib.storage.artefacts import made_from
-    from sweeplib.storage.attempts import attempted
-    from sweeplib.storage.dataset import open_dataset
-    from sweeplib.storage.locks import writer_lock
-    from sweeplib.storage.manifest import written_manifest
+    from sweeplib.figures.kit.style import save
+    from sweeplib.storage.dataset.folder import open_dataset
+    from sweeplib.storage.records.artefacts import made_from
+    from sweeplib.storage.records.attempts import attempted
+    from sweeplib.storage.records.locks import writer_lock
+    from sweeplib.storage.records.manifest import written_manifest
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -67,7 +67,7 @@ def _refuse_without_analyses(name: str, needs: Iterable[str], directory: Path) -
 
 def drawn(sweep: "Sweep", name: str, directory: str | Path) -> "Drawing":
     """Return a figure of the sweep, from the files in its directory; all exceptions of the figure are passed on."""
-    from sweeplib.storage.dataset import open_dataset
+    from sweeplib.storage.dataset.folder import open_dataset
 
     directory = Path(directory)
     figure, options = requested(name, sweep.figures[name])
@@ -83,7 +83,7 @@ def _not_drawn(name: str, problem: str) -> "Drawing":
     """Return a picture with a text that says that the figure could not be drawn, and why."""
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.figures.style import TEXT_WIDTH, styled
+    from sweeplib.figures.kit.style import TEXT_WIDTH, styled
 
     lines = textwrap.wrap(problem, 80)[:MOST_LINES]
     with styled():

@@ -42,8 +42,8 @@ def _of_folder(directory: Path) -> "Sweep":
     InputError for plugins that the sweep's own YAML file does not name: the folder may have been edited, or be a copy.
     """
     from sweeplib.config import load
-    from sweeplib.storage.origin import origin_of
-    from sweeplib.storage.rounds import with_rounds
+    from sweeplib.storage.records.origin import origin_of
+    from sweeplib.storage.records.rounds import with_rounds
 
     plugins = _plugins(directory / COMPLETE)
     origin = origin_of(directory) if plugins else None
@@ -90,9 +90,9 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
 
 def _finished(directory: Path) -> "Sweep":
     """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
-    from sweeplib.storage.artefacts import refuse_outdated
-    from sweeplib.storage.files import read_json
-    from sweeplib.storage.jobs import jobs
+    from sweeplib.storage.records.artefacts import refuse_outdated
+    from sweeplib.storage.records.files import read_json
+    from sweeplib.storage.records.jobs import jobs
 
     for name in (COMPLETE, "dataset.done.json"):
         _refuse_without(directory / name, directory)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
-from sweeplib.storage.damage import DamageError
-from sweeplib.storage.files import read_json
-from sweeplib.storage.jobs import jobs
+from sweeplib.storage.records.files import read_json
+from sweeplib.storage.records.jobs import jobs
+from sweeplib.storage.store.damage import DamageError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,7 +53,7 @@ def _cases(folder: Path) -> list[dict[str, int]]:
 def _computed(folder: Path, dynamics: str) -> int:
     """Return the number of rows with a result in the store of a dynamics; 0 if the store is damaged."""
     from sweeplib.simulation import Status
-    from sweeplib.storage.run_store import RunStore
+    from sweeplib.storage.store.run_store import RunStore
 
     try:
         layouts = RunStore(folder, dynamics).layouts.values()

@@ -18,8 +18,8 @@ from typing import Any
 from sweeplib.code.sources import package_digest
 from sweeplib.errors import SweeplibError
 from sweeplib.front.snakemake import workflow_folder
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.jobs import jobs
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.jobs import jobs
 
 COMPLETE = Path("journal", "complete.json")
 STORE = "runs.zarr"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
 from sweeplib.simulation import outcomes
-from sweeplib.storage.jobs import DIED, Job
+from sweeplib.storage.records.jobs import DIED, Job
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

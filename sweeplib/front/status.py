@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import duration
-from sweeplib.storage.files import read_json
-from sweeplib.storage.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
+from sweeplib.storage.records.files import read_json
+from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -77,7 +77,7 @@ class SweepStatus:
 
 def status(sweep: "Sweep", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
-    from sweeplib.storage.inventory import sweep_status
+    from sweeplib.storage.store.inventory import sweep_status
 
     return _status(sweep, directory, jobs(directory), sweep_status(sweep, directory))
 
@@ -141,7 +141,7 @@ def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
 
 def _reasons(directory: Path, dynamics: str) -> list[str]:
     """Return why the first case of a dynamics with each status failed or became inaccurate."""
-    from sweeplib.storage.outcomes import in_words, listed, outcomes_path
+    from sweeplib.storage.store.outcomes import in_words, listed, outcomes_path
 
     said: dict[str, str] = {}
     for line in listed(directory, dynamics, MOST_LISTED):

@@ -39,7 +39,7 @@ IMPORTS = (
     "pydantic.type_adapter",
     "rich.table",
     "sweeplib.execution.run",
-    "sweeplib.storage.finalise",
+    "sweeplib.storage.dataset.finalise",
     "pandas",
     "xarray",
     "sweeplib.analysis",
@@ -49,7 +49,7 @@ IMPORTS = (
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_pdf",
     "fontTools.subset",
-    "sweeplib.figures.style:prepare",
+    "sweeplib.figures.kit.style:prepare",
     "sweeplib.report.write:prepare",
     "latex2mathml.converter",
 )
@@ -80,15 +80,15 @@ def run_stages(
 
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     with _waiting(f"reading {config}"):
-        from sweeplib.storage.origin import is_lasting, record_origin
-        from sweeplib.storage.publish import check_publishing
+        from sweeplib.storage.records.origin import is_lasting, record_origin
+        from sweeplib.storage.records.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep, directory)
         complete = bool(overrides) or not is_lasting(config)
         command = snakemake_command(directory / OVERRIDDEN if complete else config, results, profile)
-        from sweeplib.storage.file_system import examine
-        from sweeplib.storage.jobs import WHOLE, job, refuse_second
+        from sweeplib.storage.records.file_system import examine
+        from sweeplib.storage.records.jobs import WHOLE, job, refuse_second
 
         refuse_second(directory)
         begun = made_from(config, overrides, sweep.files()) if is_lasting(config) else None
@@ -97,7 +97,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     with job(directory, WHOLE):
         record_origin(config, directory)
         if complete:
-            from sweeplib.storage.complete_config import write_complete_config
+            from sweeplib.storage.records.complete_config import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
         status = _followed(sweep, directory, command)
@@ -129,7 +129,7 @@ def shown(config: Path, directory: Path) -> dict[str, Any]:
     from sweeplib.execution.plan import plan_when_done
     from sweeplib.front.status import status_when_done
     from sweeplib.report import summary
-    from sweeplib.storage.rounds import with_rounds
+    from sweeplib.storage.records.rounds import with_rounds
 
     sweep = with_rounds(load(config), directory)
     found = summary(sweep, directory)
@@ -144,8 +144,8 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Swee
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.process.command import writes_into
-    from sweeplib.storage.origin import check_origin
-    from sweeplib.storage.rounds import with_rounds
+    from sweeplib.storage.records.origin import check_origin
+    from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config, overrides)
     directory = results / sweep.name
@@ -167,8 +167,8 @@ def _refuse_no_folder(path: Path) -> None:
 
 def _undone(sweep: "Sweep", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
-    from sweeplib.storage.artefacts import stale_outputs
-    from sweeplib.storage.rounds import with_rounds
+    from sweeplib.storage.records.artefacts import stale_outputs
+    from sweeplib.storage.records.rounds import with_rounds
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
     stale = stale_outputs(directory, with_rounds(sweep, directory), remember=False, failed=False)
@@ -181,7 +181,7 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed."""
     from sweeplib.front.screen import view
     from sweeplib.front.state import State, stages
-    from sweeplib.storage.jobs import WHOLE, jobs
+    from sweeplib.storage.records.jobs import WHOLE, jobs
 
     titled, earlier, log = stages(sweep), jobs(directory), directory / LOG
 

@@ -9,7 +9,7 @@ from sweeplib.front.screen import view
 from sweeplib.front.state import State, stages
 from sweeplib.front.status import status
 from sweeplib.process.terminal import echo
-from sweeplib.storage.jobs import WHOLE, Job, jobs
+from sweeplib.storage.records.jobs import WHOLE, Job, jobs
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sweeplib.analysis.labels import at_labels
-from sweeplib.analysis.lost_runs import recorded
-from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.interactive import Interactive, along
+from sweeplib.analysis.kit.labels import at_labels
+from sweeplib.analysis.kit.lost_runs import recorded
+from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import DIGITS, heading
 

@@ -63,7 +63,7 @@ def comparison(sweeps: Sequence[tuple[Sweep, Path]], folder: Path) -> Comparison
 
 def write_comparison(sweeps: Sequence[tuple[Sweep, Path]], path: Path) -> Comparison:
     """Write the page that compares sweeps; return it."""
-    from sweeplib.storage.files import write_text
+    from sweeplib.storage.records.files import write_text
 
     made = comparison(sweeps, path.parent)
     write_text(path, made.html)
@@ -81,7 +81,7 @@ def labels(directories: Sequence[Path]) -> list[str]:
 
 
 def _figures(sweeps: Sequence[tuple[Sweep, Path]]) -> list[dict[str, Any]]:
-    from sweeplib.figures.common_ranges import pictures
+    from sweeplib.figures.kit.common_ranges import pictures
 
     figures = []
     for name in dict.fromkeys(name for sweep, _ in sweeps for name in sweep.figures):
@@ -102,7 +102,7 @@ def _figures(sweeps: Sequence[tuple[Sweep, Path]]) -> list[dict[str, Any]]:
 
 def _outcome(sweep: Sweep, directory: Path, folder: Path) -> dict[str, Any]:
     """Return the cases by dynamics and status, the cost, the failures and the provenance of a sweep."""
-    from sweeplib.storage.dataset import open_dataset
+    from sweeplib.storage.dataset.folder import open_dataset
 
     dataset, journal = open_dataset(directory / "dataset.zarr"), journals(directory, sweep.runs)
     counts = case_counts(sweep, directory)

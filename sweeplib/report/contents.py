@@ -14,8 +14,8 @@ from sweeplib.report.optima import Table as Optima
 from sweeplib.report.optima import optima_table
 from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.tables import Table, analysis_tables
-from sweeplib.storage.attempts import IN_REPORT, attempted, forget_attempts
-from sweeplib.storage.dataset import open_dataset
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.records.attempts import IN_REPORT, attempted, forget_attempts
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

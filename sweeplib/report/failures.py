@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.simulation import OUTCOMES, failed
-from sweeplib.storage.attempts import IN_REPORT, failed_attempts
-from sweeplib.storage.outcomes import in_words, listed, outcomes_path
+from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
+from sweeplib.storage.store.outcomes import in_words, listed, outcomes_path
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

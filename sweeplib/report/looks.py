@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.recorded import is_stochastic
-from sweeplib.figures.labels import dynamics_order
-from sweeplib.figures.style import COLOURS, INK
+from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.figures.kit.labels import dynamics_order
+from sweeplib.figures.kit.style import COLOURS, INK
 
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus")
 SHADES = ("#1b1f5e", "#1d5c8f", "#248f8a", "#6fb35c", "#e3b72f")

@@ -9,8 +9,8 @@ from typing import Any
 import xarray as xr
 from markupsafe import Markup
 
-from sweeplib.figures.labels import NAMED, axis_label, number
-from sweeplib.figures.typeset import GREEK
+from sweeplib.figures.kit.labels import NAMED, axis_label, number
+from sweeplib.figures.kit.typeset import GREEK
 
 COMMANDS = GREEK | {"langle": "⟨", "rangle": "⟩", "min": "min", "max": "max", "sup": "sup", "infty": "∞", "log": "log"}
 COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto": "∝", "|": "‖", "leq": "≤"}

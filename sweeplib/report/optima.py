@@ -6,9 +6,9 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from sweeplib.analysis.headlines import with_interval
-from sweeplib.analysis.labels import dynamics_label
-from sweeplib.figures.labels import axis_label, dynamics_order, number
+from sweeplib.analysis.kit.headlines import with_interval
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.figures.kit.labels import axis_label, dynamics_order, number
 from sweeplib.report.tables import heading
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}

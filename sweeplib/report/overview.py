@@ -11,8 +11,8 @@ from typing import Any
 
 import xarray as xr
 
-from sweeplib.analysis.constants import with_constants
-from sweeplib.figures.labels import NAMED, axis_label
+from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.figures.kit.labels import NAMED, axis_label
 from sweeplib.problem import PARAMETERS
 from sweeplib.report.mathematics import value_text
 from sweeplib.report.runs import Journal, duration

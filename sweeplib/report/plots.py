@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sweeplib.figures.facets import PANELS_FIRST
-from sweeplib.figures.interactive import Interactive, along
-from sweeplib.figures.labels import axis_label
+from sweeplib.figures.kit.facets import PANELS_FIRST
+from sweeplib.figures.kit.interactive import Interactive, along
+from sweeplib.figures.kit.labels import axis_label
 from sweeplib.report.choices import (
     columns_of,
     horizontal,

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from sweeplib.analysis.problem_fields import has_direction
+from sweeplib.analysis.kit.problem_fields import has_direction
 
 
 def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
@@ -61,8 +61,8 @@ def journals(directory: Path, dynamics: Iterable[str]) -> list[Journal]:
 
 
 def _journal(directory: Path, dynamics: str) -> Journal:
-    from sweeplib.storage.files import read_lines
-    from sweeplib.storage.journal import journal
+    from sweeplib.storage.records.files import read_lines
+    from sweeplib.storage.store.journal import journal
 
     lines, taken = read_lines(journal(directory, dynamics)), Counter[str]()
     for line in lines:

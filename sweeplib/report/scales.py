@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sweeplib.figures.interactive import Interactive
-from sweeplib.figures.labels import number
-from sweeplib.figures.scales import LOGARITHM_OF, edges_of, few
+from sweeplib.figures.kit.interactive import Interactive
+from sweeplib.figures.kit.labels import number
+from sweeplib.figures.kit.scales import LOGARITHM_OF, edges_of, few
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import capital, heading
 

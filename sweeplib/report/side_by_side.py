@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
-from sweeplib.analysis.headlines import between, rounded
-from sweeplib.analysis.labels import dynamics_label
-from sweeplib.analysis.recorded import is_stochastic
+from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.headlines import between, rounded
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.recorded import is_stochastic
 from sweeplib.analysis.write import analysis_failure
-from sweeplib.figures.labels import symbol
+from sweeplib.figures.kit.labels import symbol
 from sweeplib.report.mathematics import value_text
-from sweeplib.storage.dataset import open_dataset
+from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.strict_yaml import flow, parsed
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.headlines import MOST
+from sweeplib.analysis.kit.headlines import MOST
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
-from sweeplib.storage.artefacts import outdated
-from sweeplib.storage.files import read_json
+from sweeplib.storage.records.artefacts import outdated
+from sweeplib.storage.records.files import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,8 +76,8 @@ def headline_lines(
     of given values, into words.
     """
     from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.headlines import headlines, undecided_ends
-    from sweeplib.storage.dataset import open_dataset
+    from sweeplib.analysis.kit.headlines import headlines, undecided_ends
+    from sweeplib.storage.dataset.folder import open_dataset
 
     dataset = directory / "dataset.zarr"
     lines = undecided_ends(open_dataset(dataset)) if dataset.exists() else []

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from sweeplib.analysis.labels import dynamics_label
-from sweeplib.figures.labels import axis_label
+from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.figures.kit.labels import axis_label
 from sweeplib.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9

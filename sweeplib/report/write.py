@@ -28,10 +28,10 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     Failed analyses, figures, plots and tables have a card each that describes the failure.
     """
     from sweeplib.code.plugins import load_plugins
-    from sweeplib.storage.artefacts import PAGE, made_from
-    from sweeplib.storage.files import write_text
-    from sweeplib.storage.locks import writer_lock
-    from sweeplib.storage.manifest import written_manifest
+    from sweeplib.storage.records.artefacts import PAGE, made_from
+    from sweeplib.storage.records.files import write_text
+    from sweeplib.storage.records.locks import writer_lock
+    from sweeplib.storage.records.manifest import written_manifest
 
     load_plugins(sweep.plugins)
     directory = Path(directory)
@@ -44,7 +44,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
 
 
 def _html(sweep: Sweep, directory: Path) -> str:
-    from sweeplib.figures.labels import value_label
+    from sweeplib.figures.kit.labels import value_label
     from sweeplib.report.contents import Contents
     from sweeplib.report.summary import answers, headline_lines
 
@@ -92,7 +92,7 @@ def page(**contents: Any) -> str:
     """Return the HTML page; everything in `contents` is escaped."""
     from markupsafe import Markup
 
-    from sweeplib.figures.style import COLOURS, FAINT, INK
+    from sweeplib.figures.kit.style import COLOURS, FAINT, INK
 
     beside = [plot for figure in contents["figures"] for plot in figure["plots"]]
     scripts = [Markup(script) for script in _bokeh()] if any(plot.spec for plot in contents["plots"]) else []
@@ -118,14 +118,14 @@ def _bokeh() -> list[str]:
 
 def counts_by_dynamics(sweep: Sweep, directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases of each dynamics with each status that occurs, as of its last run."""
-    from sweeplib.storage.files import read_json
+    from sweeplib.storage.records.files import read_json
 
     return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
 
 
 def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
-    from sweeplib.analysis.labels import dynamics_label
+    from sweeplib.analysis.kit.labels import dynamics_label
 
     found = counts_by_dynamics(sweep, directory)
     statuses = sorted(

@@ -11,8 +11,8 @@ import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Case, Status
-from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.run_store import RunStore, whole
+from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.run_store import RunStore, whole
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep

@@ -9,9 +9,9 @@ import numpy as np
 
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.simulation import Case, Records, Status, run_cases
-from sweeplib.storage.journal import processors
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.provenance import cpu_model
+from sweeplib.storage.records.provenance import cpu_model
+from sweeplib.storage.store.journal import processors
+from sweeplib.storage.store.layout import Layout
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 

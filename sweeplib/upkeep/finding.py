@@ -5,7 +5,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from sweeplib.storage.run_store import whole
+from sweeplib.storage.store.run_store import whole
 
 
 class Remedy(Enum):

@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
-from sweeplib.storage.artefacts import DATASET as DATASET_PATH
-from sweeplib.storage.artefacts import Artefact, artefacts, is_of_config
-from sweeplib.storage.attempts import IN_REPORT
-from sweeplib.storage.complete_config import is_as_written
-from sweeplib.storage.damage import DAMAGED, LOST, DamageError
-from sweeplib.storage.files import read_json
-from sweeplib.storage.identity_file import identity_files, is_whole
-from sweeplib.storage.manifest import examination, manifest_path
-from sweeplib.storage.origin import ORIGIN
-from sweeplib.storage.outline import planned_outline
-from sweeplib.storage.publish import Place
-from sweeplib.storage.versions import leftovers, linked_version, name_of, present, versions
+from sweeplib.storage.dataset.outline import planned_outline
+from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of, present, versions
+from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
+from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
+from sweeplib.storage.records.attempts import IN_REPORT
+from sweeplib.storage.records.complete_config import is_as_written
+from sweeplib.storage.records.files import read_json
+from sweeplib.storage.records.manifest import examination, manifest_path
+from sweeplib.storage.records.origin import ORIGIN
+from sweeplib.storage.records.publish import Place
+from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 

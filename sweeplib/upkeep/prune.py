@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.storage.artefacts import DATASET, refuse_other_config
-from sweeplib.storage.damage import DamageError
-from sweeplib.storage.files import files_below, read_json, remove_files
-from sweeplib.storage.identity_file import identity_files, is_of
-from sweeplib.storage.inventory import inventory
-from sweeplib.storage.layout import Layout, layout_folders
-from sweeplib.storage.layout_files import is_of_layout
-from sweeplib.storage.locks import alone
-from sweeplib.storage.manifest import MANIFEST, has_manifest, is_own, recorded
-from sweeplib.storage.outcomes import outcomes_path, reasons_path
-from sweeplib.storage.run_store import RunStore, records, stored_dynamics
-from sweeplib.storage.versions import leftovers, linked_version, versions
+from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
+from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
+from sweeplib.storage.records.files import files_below, read_json, remove_files
+from sweeplib.storage.records.locks import alone
+from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, recorded
+from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.store.identity_file import identity_files, is_of
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.layout import Layout, layout_folders
+from sweeplib.storage.store.layout_files import is_of_layout
+from sweeplib.storage.store.outcomes import outcomes_path, reasons_path
+from sweeplib.storage.store.run_store import RunStore, records, stored_dynamics
 
 if TYPE_CHECKING:
     from rich.table import Table

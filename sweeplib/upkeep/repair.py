@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.errors import SweeplibError
-from sweeplib.storage.artefacts import DATASET
-from sweeplib.storage.attempts import Attempt
-from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.files import remove_files, remove_own
-from sweeplib.storage.inventory import inventory
-from sweeplib.storage.manifest import is_own
-from sweeplib.storage.origin import ORIGIN, record_origin
-from sweeplib.storage.outcomes import outcomes_path, write_outcomes
-from sweeplib.storage.publish import published
-from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.versions import FOLDER
+from sweeplib.storage.dataset.versions import FOLDER
+from sweeplib.storage.records.artefacts import DATASET
+from sweeplib.storage.records.attempts import Attempt
+from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.files import remove_files, remove_own
+from sweeplib.storage.records.manifest import is_own
+from sweeplib.storage.records.origin import ORIGIN, record_origin
+from sweeplib.storage.records.publish import published
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.outcomes import outcomes_path, write_outcomes
+from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
@@ -72,7 +72,7 @@ class Repair:
         from sweeplib.execution.run import run_sweep
         from sweeplib.figures import write_figure
         from sweeplib.report import write_report
-        from sweeplib.storage.finalise import finalise
+        from sweeplib.storage.dataset.finalise import finalise
 
         if self.again:
             run_sweep(self.sweep, self.directory, self.again, workers=workers, progress=progress)

@@ -12,8 +12,8 @@ from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import echo
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
-from sweeplib.storage.journal import taken_from
-from sweeplib.storage.outcomes import in_words, reasons
+from sweeplib.storage.store.journal import taken_from
+from sweeplib.storage.store.outcomes import in_words, reasons
 from sweeplib.upkeep.cases import Chosen, chosen_case, name_of
 from sweeplib.upkeep.comparison import differences
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
-from sweeplib.storage.inventory import inventory
-from sweeplib.storage.locks import alone
-from sweeplib.storage.outcomes import outcomes_path
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.records.locks import alone
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.outcomes import outcomes_path
+from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.cases import chosen_case, is_case
 
 if TYPE_CHECKING:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.simulation import Status
-from sweeplib.storage.damage import DAMAGED, LOST, DamageError
-from sweeplib.storage.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
-from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.journal import journal
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.layout_files import is_of_layout
-from sweeplib.storage.layout_restoration import is_restored
-from sweeplib.storage.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
-from sweeplib.storage.run_store import RunStore, write_group
-from sweeplib.storage.store_damage import Harm, ReadableStore, StoreDamage, store_damage
+from sweeplib.storage.records.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
+from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.journal import journal
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.layout_files import is_of_layout
+from sweeplib.storage.store.layout_restoration import is_restored
+from sweeplib.storage.store.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
+from sweeplib.storage.store.run_store import RunStore, write_group
+from sweeplib.storage.store.store_damage import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.upkeep.cases import Cases, counted
 from sweeplib.upkeep.finding import Finding, Remedy
 

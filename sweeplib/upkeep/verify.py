@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
-from sweeplib.storage.locks import alone
-from sweeplib.storage.run_store import stored_dynamics
+from sweeplib.storage.records.locks import alone
+from sweeplib.storage.store.run_store import stored_dynamics
 from sweeplib.upkeep.comparison import draw, recomputed
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles

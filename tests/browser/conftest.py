@@ -12,7 +12,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
-from sweeplib.figures.style import save
+from sweeplib.figures.kit.style import save
 from sweeplib.report.failures import Outcomes
 from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance

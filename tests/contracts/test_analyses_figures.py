@@ -14,7 +14,7 @@ from sweeplib.contracts import analyses, figures
 from sweeplib.contracts.analyses import analysed, foreseen, made, taken
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
-from sweeplib.figures.labels import axis_label
+from sweeplib.figures.kit.labels import axis_label
 from tests.tiers import slow_among
 
 COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametrisation_gain")

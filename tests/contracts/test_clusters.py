@@ -23,7 +23,7 @@ from sweeplib.execution.clusters import CLUSTERS, ClusterSettings
 from sweeplib.execution.clusters.existing import Existing
 from sweeplib.execution.clusters.job_queue import JobQueue
 from sweeplib.execution.run import run_sweep
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.batch_systems.queues import job_queue, queue
 from tests.faults.sweeps import DYNAMICS, files, journal, troubled_sweep, wait_until
 from tests.in_process import InProcess

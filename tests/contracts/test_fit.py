@@ -12,14 +12,14 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.outline import outline_of, planned_outline
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.dataset.outline import outline_of, planned_outline
 from tests.in_process import InProcess
 
 pytestmark = pytest.mark.slow
@@ -144,7 +144,7 @@ class Made:
 def unfitted():
     """Drawings are not fitted to a page: fitting takes most of their time and refuses nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sweeplib.figures.fit.fitted", lambda drawing: drawing)
+        patch.setattr("sweeplib.figures.kit.fit.fitted", lambda drawing: drawing)
         yield
 
 

@@ -9,8 +9,8 @@ from typing import Literal
 from typer.testing import CliRunner
 
 from sweeplib.cli import app
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.run_store import RunStore
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 

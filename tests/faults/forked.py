@@ -15,7 +15,7 @@ from typing import Any
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.execution import work
-from sweeplib.storage import locks
+from sweeplib.storage.records import locks
 from tests.in_process import Here, computed
 
 OTHERS = (

@@ -14,8 +14,8 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status
-from sweeplib.storage.files import read_lines
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.records.files import read_lines
+from sweeplib.storage.store.run_store import RunStore
 
 PLUGIN = "tests.faults.troubled"
 DYNAMICS = "troubled"

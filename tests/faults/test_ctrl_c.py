@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib.process.command import INTERRUPTED
-from sweeplib.storage.jobs import jobs
+from sweeplib.storage.records.jobs import jobs
 from tests.faults.commands import LONGEST, SWEEP, SWEEPLIB, Started, started
 from tests.faults.sweeps import wait_until
 

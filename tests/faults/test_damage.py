@@ -17,11 +17,11 @@ from sweeplib.config import load
 from sweeplib.design.sweep import Sweep
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
-from sweeplib.storage.damage import DamageError
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.inventory import sweep_status
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.store.inventory import sweep_status
+from sweeplib.storage.store.run_store import RunStore
 from tests.faults.finished import STEP
 from tests.faults.sweeps import files
 from tests.in_process import InProcess

@@ -9,8 +9,8 @@ import pytest
 
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.inventory import sweep_status
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.store.inventory import sweep_status
 from tests.faults.sweeps import (
     DYNAMICS,
     GAMMAS,

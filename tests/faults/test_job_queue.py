@@ -14,7 +14,7 @@ import pytest
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.clusters import ClusterSettings, job_keeper
 from sweeplib.execution.run import run_sweep
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.batch_systems.queues import Queue, job_queue, queue
 from tests.faults.commands import SWEEP, SWEEPLIB, started
 from tests.faults.sweeps import computed, files, journal, troubled_sweep, wait_until

@@ -9,11 +9,11 @@ import time
 import pytest
 
 from sweeplib.errors import InputError
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.records.locks import driver_lock
 
 HOLD = """
 import pathlib, sys, time
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.records.locks import driver_lock
 with driver_lock(pathlib.Path(sys.argv[1]), "ode"):
     time.sleep(float(sys.argv[2]))
 """

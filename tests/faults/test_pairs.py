@@ -18,8 +18,8 @@ from typing import NamedTuple
 import pytest
 
 from sweeplib.design.cluster import CLUSTERS
-from sweeplib.storage.files import partial
-from sweeplib.storage.provenance import git_commit
+from sweeplib.storage.records.files import partial
+from sweeplib.storage.records.provenance import git_commit
 from tests.faults.finished import CONFIG
 from tests.faults.forked import COMMANDS, Folder, RegisteredHere, stop, stop_when_waiting
 from tests.faults.persons import missing, put

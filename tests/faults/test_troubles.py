@@ -11,9 +11,9 @@ import xarray as xr
 
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.simulation import FAILURES, Status
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.inventory import sweep_status
-from sweeplib.storage.outcomes import reasons
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.store.inventory import sweep_status
+from sweeplib.storage.store.outcomes import reasons
 from sweeplib.upkeep.reproduce import reproduced
 from sweeplib.upkeep.retry import retry
 from tests.faults.sweeps import DYNAMICS, troubled_sweep

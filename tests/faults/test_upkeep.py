@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Status
-from sweeplib.storage import identity_file
-from sweeplib.storage.files import partial, write_json
-from sweeplib.storage.outcomes import append_reasons
-from sweeplib.storage.run_store import whole
+from sweeplib.storage.records.files import partial, write_json
+from sweeplib.storage.store import identity_file
+from sweeplib.storage.store.outcomes import append_reasons
+from sweeplib.storage.store.run_store import whole
 from sweeplib.upkeep.cases import Cases
 from tests.faults.finished import CONFIG, Done
 from tests.faults.persons import missing, put

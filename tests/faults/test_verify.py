@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from sweeplib.simulation import Case, Records, Status
-from sweeplib.storage.files import partial, read_json, read_lines, write_json
-from sweeplib.storage.layout import INDEX
-from sweeplib.storage.locks import driver_lock
-from sweeplib.storage.manifest import manifest_of
-from sweeplib.storage.run_store import whole
+from sweeplib.storage.records.files import partial, read_json, read_lines, write_json
+from sweeplib.storage.records.locks import driver_lock
+from sweeplib.storage.records.manifest import manifest_of
+from sweeplib.storage.store.layout import INDEX
+from sweeplib.storage.store.run_store import whole
 from sweeplib.upkeep import comparison
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.analysis.seed_means import mean_interval
+from sweeplib.analysis.kit.seed_means import mean_interval
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposers.optimum import Column, Finding, Look
 from sweeplib.answers.proposers.seeds import FIRST, next_seeds

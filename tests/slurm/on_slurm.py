@@ -16,7 +16,7 @@ import pytest
 
 from sweeplib.config import load
 from sweeplib.execution.run import run_sweep
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import xarray as xr
 import sweeplib
 from sweeplib import InputError, Sweep
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 

@@ -17,7 +17,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.hermite import hermite_polynomials, hermite_series
 from sweeplib.problem import Problem
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 
 GOOD = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.1}

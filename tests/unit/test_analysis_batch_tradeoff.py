@@ -5,7 +5,7 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.batch_tradeoff import slope_of
-from sweeplib.analysis.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import seed_weights
 from sweeplib.errors import InputError
 from tests.datasets import giant_steps_dataset, with_outcome
 

@@ -10,8 +10,8 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
-from sweeplib.analysis.headlines import headlines
-from sweeplib.analysis.seed_means import mean_interval
+from sweeplib.analysis.kit.headlines import headlines
+from sweeplib.analysis.kit.seed_means import mean_interval
 from sweeplib.contracts.datasets import regime_dataset
 from tests.datasets import FLAGS, sweep_dataset
 from tests.unit.test_analysis_optimal_learning_rate import true_optimum

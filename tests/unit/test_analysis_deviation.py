@@ -7,12 +7,12 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import seed_weights
 from sweeplib.analysis.deviation_scaling import power_law
-from sweeplib.analysis.overlaps import open_with_overlaps
-from sweeplib.analysis.seed_means import normal_scores
+from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.seed_means import normal_scores
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset import GroupWriter, written_dataset
+from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
 from tests.datasets import FLAGS
 
 deviation, scaling = ANALYSES["deviation"], ANALYSES["deviation_scaling"]

@@ -11,8 +11,8 @@ from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.observables import OBSERVABLES
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.outline import planned_outline
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.views import OverlapView
 from tests.datasets import giant_steps_dataset, with_outcome
 from tests.in_process import InProcess

@@ -6,9 +6,9 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.speed_fit import fastest, least_steps, local_weights
 from sweeplib.analysis.optimal_learning_rate import optimum
-from sweeplib.analysis.speed_fit import fastest, least_steps, local_weights
 from sweeplib.errors import InputError
 from tests.datasets import sweep_dataset
 

@@ -8,8 +8,8 @@ from scipy.stats import CensoredData, chi2, ecdf
 
 from sweeplib import theory
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.kit.survival import survival_curve
 from sweeplib.analysis.overparametrisation_gain import gain_of
-from sweeplib.analysis.survival import survival_curve
 from sweeplib.errors import InputError
 from tests.datasets import sweep_dataset
 

@@ -5,9 +5,9 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import log_deviations, seed_weights
-from sweeplib.analysis.exponents import exponents, interval, means
-from sweeplib.analysis.regime_samples import regime_samples, sgd_values
+from sweeplib.analysis.kit.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.kit.exponents import exponents, interval, means
+from sweeplib.analysis.kit.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError

@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import seed_weights
-from sweeplib.analysis.growth_laws import growth, rate_exponent
+from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.growth_laws import growth, rate_exponent
 from sweeplib.analysis.sample_complexity import growth_of
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import activation

@@ -15,7 +15,7 @@ from sweeplib.dynamics.dynamics import Dynamics
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.storage import open_dataset
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 
 SWEEP = """

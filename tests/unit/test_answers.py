@@ -16,7 +16,7 @@ from sweeplib.config import from_mapping
 from sweeplib.design.questions import Question, Row, grown, without_rows
 from sweeplib.errors import InputError
 from sweeplib.execution import work
-from sweeplib.storage.rounds import Rounds, rounds_of
+from sweeplib.storage.records.rounds import Rounds, rounds_of
 from sweeplib.strict_yaml import written as yaml_text
 from tests.in_process import Here, computed
 from tests.scans import SyntheticSweep, exponential

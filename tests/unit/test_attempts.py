@@ -13,10 +13,10 @@ from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
 from sweeplib.report import summary, write_report
-from sweeplib.storage.artefacts import stale_outputs
-from sweeplib.storage.attempts import attempted, failed_attempts
-from sweeplib.storage.dataset import write_dataset
-from sweeplib.storage.files import write_json
+from sweeplib.storage.dataset.folder import write_dataset
+from sweeplib.storage.records.artefacts import stale_outputs
+from sweeplib.storage.records.attempts import attempted, failed_attempts
+from sweeplib.storage.records.files import write_json
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
 

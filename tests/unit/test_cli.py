@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.report import Summary
-from sweeplib.storage.attempts import Attempt
+from sweeplib.storage.records.attempts import Attempt
 from tests.tiers import slow_but
 
 RUNNER = CliRunner()
@@ -71,8 +71,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         "run_sweep",
         lambda _, __, names: {name: SimpleNamespace(cases=COUNTS, computed=4) for name in names},
     )
-    stage("sweeplib.storage.inventory", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
-    stage("sweeplib.storage.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
+    stage("sweeplib.storage.store.inventory", "sweep_status", lambda sweep, _: dict.fromkeys(sweep.runs, COUNTS))
+    stage("sweeplib.storage.dataset.finalise", "finalise", lambda _, directory: directory / "dataset.zarr")
     stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
     stage("sweeplib.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
     stage("sweeplib.report", "write_report", lambda _, directory: directory / "report")
@@ -178,7 +178,7 @@ def test_refusals_are_one_line(
     def refusing(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("sweeplib.storage.inventory.sweep_status", refusing)
+    monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", refusing)
     result = invoked("status", config, "--results", tmp_path)
     assert (result.exit_code, result.stderr, result.stdout) == (status, "no\n", "")
 

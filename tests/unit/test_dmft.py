@@ -16,7 +16,7 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, widened
 from sweeplib.simulation import Status
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.giant_steps import TARGETS, descent, staircase
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure as Drawing
 
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.facets import arranged
-from sweeplib.figures.labels import axis_label, number, value_label
-from sweeplib.figures.style import COLOURS, MARKERS, save, styled
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.labels import axis_label, number, value_label
+from sweeplib.figures.kit.style import COLOURS, MARKERS, save, styled
 from tests.datasets import sweep_dataset
 
 scan, risk = FIGURES["learning_rate_scan"], FIGURES["risk_curves"]

@@ -5,14 +5,14 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.labels import axis_label
-from sweeplib.figures.style import UNKNOWN
+from sweeplib.figures.kit.labels import axis_label
+from sweeplib.figures.kit.style import UNKNOWN
 from sweeplib.report.runs import run_counts
 from sweeplib.simulation.labels import label
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 from tests.datasets import giant_steps_dataset, with_outcome
 
 line, tradeoff = FIGURES["line"], FIGURES["batch_tradeoff"]

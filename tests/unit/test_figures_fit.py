@@ -17,10 +17,10 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.fit import fitted
-from sweeplib.figures.legend import legend_below
-from sweeplib.figures.panels import panel_grid
-from sweeplib.figures.style import COLOURS, styled
+from sweeplib.figures.kit.fit import fitted
+from sweeplib.figures.kit.legend import legend_below
+from sweeplib.figures.kit.panels import panel_grid
+from sweeplib.figures.kit.style import COLOURS, styled
 from tests.datasets import giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
 from tests.tiers import slow_but
 

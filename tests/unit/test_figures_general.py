@@ -5,16 +5,16 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import first_entry, requested
-from sweeplib.figures.quantities import quantity
-from sweeplib.figures.scales import edges_of, logarithmic, logarithmic_time
-from sweeplib.figures.style import UNKNOWN, save
+from sweeplib.figures.kit.quantities import quantity
+from sweeplib.figures.kit.scales import edges_of, logarithmic, logarithmic_time
+from sweeplib.figures.kit.style import UNKNOWN, save
 from sweeplib.report.plots import interactive_plot
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
 
 line, ratio, heat, spread, paths = (FIGURES[n] for n in ("line", "ratio", "map", "distribution", "trajectories"))

@@ -8,8 +8,8 @@ from sweeplib import analysis, figures
 from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.facets import arranged
-from sweeplib.figures.scales import geometric
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.scales import geometric
 from sweeplib.report.optima import optima_table
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
 from tests.datasets import sweep_dataset, with_outcome

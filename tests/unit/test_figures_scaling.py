@@ -5,8 +5,8 @@ import pytest
 
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
-from sweeplib.figures.labels import dynamics_order, number
-from sweeplib.figures.style import dynamics_look
+from sweeplib.figures.kit.labels import dynamics_order, number
+from sweeplib.figures.kit.style import dynamics_look
 from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_sample_complexity import DIMENSIONS, exits
 

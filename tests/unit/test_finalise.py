@@ -15,10 +15,10 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
 from sweeplib.simulation import Recording, Status, run_cases
 from sweeplib.simulation.labels import ATTRIBUTES, named
-from sweeplib.storage.coordinates import constants, coordinates
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.versions import name_of
+from sweeplib.storage.dataset.coordinates import constants, coordinates
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.dataset.versions import name_of
 from sweeplib.strict_yaml import parsed
 from tests.in_process import InProcess
 

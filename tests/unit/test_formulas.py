@@ -14,14 +14,14 @@ from sweeplib import Problem, simulate
 from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
-from sweeplib.figures.labels import target_label
+from sweeplib.figures.kit.labels import target_label
 from sweeplib.kernels.labels import labels
 from sweeplib.language import Expression, schedule
 from sweeplib.maths.formulas import formula, ridges
 from sweeplib.maths.formulas.exponents import coefficients, information_exponent, leap_exponent
 from sweeplib.maths.hermite import hermite_polynomials
 from sweeplib.problem import problem_expectations, target
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 
 pytestmark = pytest.mark.usefixtures("forked")

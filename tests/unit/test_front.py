@@ -14,7 +14,7 @@ from sweeplib.front.screen import Lines, Screen, view
 from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
 from sweeplib.front.state import Stage, State
 from sweeplib.process.terminal import console, counts_table, duration, show
-from sweeplib.storage.jobs import DIED, Job
+from sweeplib.storage.records.jobs import DIED, Job
 
 BOX = re.compile("[\u2500-\u257f]")
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")

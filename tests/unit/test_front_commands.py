@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.headlines import headlines, undecided_ends
+from sweeplib.analysis.kit.headlines import headlines, undecided_ends
 from sweeplib.cli import KINDS, app
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
@@ -34,12 +34,12 @@ from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN
 from sweeplib.problem import PARAMETERS
-from sweeplib.storage.complete_config import write_complete_config
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.jobs import INTERRUPTED, Job, job, tell
-from sweeplib.storage.origin import check_origin, record_origin
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.jobs import INTERRUPTED, Job, job, tell
+from sweeplib.storage.records.origin import check_origin, record_origin
 from sweeplib.strict_yaml import document
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
@@ -132,7 +132,7 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     config: Path, monkeypatch: pytest.MonkeyPatch, counts: dict[str, int], said: str, status: int
 ) -> None:
     all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
-    monkeypatch.setattr("sweeplib.storage.inventory.sweep_status", lambda *_: {"ode": all_of})
+    monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
     monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": Summary(all_of, 0)})
     write_json(Path("results/tiny/ode.done.json"), {"cases": counts})
     write_json(Path("results/tiny/sgd_chain.done.json"), {"cases": {}})

@@ -15,10 +15,11 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
-from sweeplib.storage import dataset, identity_file, layout
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.stores import LinkingStore
-from sweeplib.storage.versions import name_of
+from sweeplib.storage.dataset import folder as dataset
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.stores import LinkingStore
+from sweeplib.storage.dataset.versions import name_of
+from sweeplib.storage.store import identity_file, layout
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 

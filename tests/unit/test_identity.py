@@ -18,7 +18,7 @@ from sweeplib.code.numerical_code import LABELS, numerical_code
 from sweeplib.maths.activations import Activation
 from sweeplib.observables import Observable
 from sweeplib.simulation import Case, Cases, Recording, run_cases
-from sweeplib.storage.rows import cases_of, index_of, shared_fields
+from sweeplib.storage.store.rows import cases_of, index_of, shared_fields
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
 CHAIN, ODE, SDE = CASES

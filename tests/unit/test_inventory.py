@@ -13,8 +13,8 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.language import Expression
 from sweeplib.problem import Problem
 from sweeplib.simulation import Recording, case_work
-from sweeplib.storage.inventory import Inventory, inventory
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.run_store import RunStore
 
 FIXED: dict[str, Any] = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 

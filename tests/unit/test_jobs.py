@@ -10,8 +10,8 @@ import pytest
 
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Progress, Steps
-from sweeplib.storage.files import write_json
-from sweeplib.storage.jobs import DIED, INTERRUPTED, Job, job, jobs, refuse_second, tell
+from sweeplib.storage.records.files import write_json
+from sweeplib.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, refuse_second, tell
 
 
 def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_why_a_job_failed_is_one_line(error: BaseException, said: str, tmp_path:
 
 
 def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
-    code = "import os, pathlib, sys; from sweeplib.storage.jobs import job; j = job(pathlib.Path(sys.argv[1]), 'plan')"
+    code = "import os, pathlib, sys\nfrom sweeplib.storage.records.jobs import job\nj = job(pathlib.Path(sys.argv[1]), 'plan')"
     subprocess.run([sys.executable, "-c", f"{code}; j.__enter__(); os.kill(os.getpid(), 9)", tmp_path], check=False)
     killed = jobs(tmp_path)["plan"]
     assert not killed.running and killed.outcome == DIED
@@ -52,7 +52,7 @@ def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
 
 WORKING = """
 import pathlib, sys
-from sweeplib.storage.jobs import job, tell
+from sweeplib.storage.records.jobs import job, tell
 with job(pathlib.Path(sys.argv[1]), "sweep"), job(pathlib.Path(sys.argv[1]), "simulate"):
     print("working", flush=True)
     sys.stdin.readline()

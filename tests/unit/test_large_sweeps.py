@@ -14,12 +14,12 @@ from sweeplib.errors import InputError
 from sweeplib.language import Expression
 from sweeplib.language.columns import Columns, OneByOneError
 from sweeplib.simulation import Recording
-from sweeplib.storage import identity_file
-from sweeplib.storage.damage import DamageError
-from sweeplib.storage.inventory import inventory
-from sweeplib.storage.layout_files import COMPRESSORS, read_chunk, write_chunk
-from sweeplib.storage.run_store import RunStore, first_places
-from sweeplib.storage.stores import LinkingStore
+from sweeplib.storage.dataset.stores import LinkingStore
+from sweeplib.storage.store import identity_file
+from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.layout_files import COMPRESSORS, read_chunk, write_chunk
+from sweeplib.storage.store.run_store import RunStore, first_places
 from tests.unit.test_inventory import sweep_of
 
 RANDOM = np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.
     appended(sweep, tmp_path)
     fresh = inventory(sweep, "sgd_chain", RunStore(tmp_path, "sgd_chain"))
     with monkeypatch.context() as patched:
-        patched.setattr("sweeplib.storage.inventory.identified", None)  # it is not called
+        patched.setattr("sweeplib.storage.store.inventory.identified", None)  # it is not called
         again = found(sweep, tmp_path)
     for name in ("ids", "flat", "layout", "row", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from sweeplib.errors import InputError
-from sweeplib.storage import locks
-from sweeplib.storage.files import is_below, is_partial, partial, remove_partials
-from sweeplib.storage.locks import alone, at_work, block_lock, driver_lock, remove_block_locks, writer_lock
+from sweeplib.storage.records import locks
+from sweeplib.storage.records.files import is_below, is_partial, partial, remove_partials
+from sweeplib.storage.records.locks import alone, at_work, block_lock, driver_lock, remove_block_locks, writer_lock
 
 
 @pytest.fixture(autouse=True)

@@ -14,15 +14,15 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import plan, run, taken, work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, cases
-from sweeplib.storage.files import read_json, read_lines
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.inventory import inventory
-from sweeplib.storage.journal import journal, taken_from
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.layout_files import read_metadata, write_metadata
-from sweeplib.storage.other_stores import COMPUTE_ALL, other_cases
-from sweeplib.storage.run_store import RunStore
-from sweeplib.storage.versions import name_of
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.versions import name_of
+from sweeplib.storage.records.files import read_json, read_lines
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.journal import journal, taken_from
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.layout_files import read_metadata, write_metadata
+from sweeplib.storage.store.other_stores import COMPUTE_ALL, other_cases
+from sweeplib.storage.store.run_store import RunStore
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.code import sources
-from sweeplib.storage.artefacts import outdated, stale_outputs
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.jobs import job
+from sweeplib.storage.records.artefacts import outdated, stale_outputs
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.jobs import job
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
@@ -31,9 +31,9 @@ CONTENT = {
 
 
 EDITS = {
-    "sweeplib/storage/finalise.py": {"dataset.done.json"},
+    "sweeplib/storage/dataset/finalise.py": {"dataset.done.json"},
     "sweeplib/analysis/exit_times.py": {"analysis/exit_times.done.json"},
-    "sweeplib/analysis/passages.py": {
+    "sweeplib/analysis/kit/passages.py": {
         "analysis/exit_times.done.json",
         "figures/exited_fraction.png",
         "report/index.html",
@@ -154,7 +154,7 @@ def forget_code() -> None:
 def test_nothing_is_stale_while_another_process_works_there(folder: Path) -> None:
     """Its stages need the markers; this one waits for a line and ends."""
     work = (
-        "import sys; from pathlib import Path; from sweeplib.storage.jobs import job\n"
+        "import sys; from pathlib import Path; from sweeplib.storage.records.jobs import job\n"
         "with job(Path(sys.argv[1]), 'finalise'): print('works', flush=True); sys.stdin.readline()"
     )
     command = [sys.executable, "-c", work, str(folder)]

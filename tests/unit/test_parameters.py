@@ -21,8 +21,8 @@ from sweeplib.problem import DEFAULTS, PARAMETERS, Problem
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.labels import LABELS, label
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import Here, computed
 from tests.plugged import nothing_left
 

@@ -14,10 +14,10 @@ from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.lines import Line2D
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
 from sweeplib.figures import FIGURES
-from sweeplib.figures.points import Level, Points
+from sweeplib.figures.kit.points import Level, Points
 from sweeplib.report.plots import interactive_plot
 from tests.datasets import sweep_dataset, units_dataset, with_outcome
 

@@ -27,8 +27,8 @@ from sweeplib.kernels.lanes import LANES, group_width
 from sweeplib.problem import Problem
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.store.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess

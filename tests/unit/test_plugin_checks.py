@@ -18,8 +18,8 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
 from sweeplib.front.starter import PLUGINS, TEMPLATES
 from sweeplib.registry import REGISTRIES
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left, written
 from tests.tiers import slow_among

@@ -19,9 +19,9 @@ from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.figure import requested
-from sweeplib.figures.style import dynamics_look
+from sweeplib.figures.kit.style import dynamics_look
 from sweeplib.front.starter import write_new
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.upkeep.cases import chosen_case
 from tests.in_process import Here, computed
 from tests.tiers import slow_but

@@ -9,11 +9,11 @@ import pytest
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
-from sweeplib.storage.dataset import GroupWriter, written_dataset
-from sweeplib.storage.files import write_json
-from sweeplib.storage.inventory import inventory
-from sweeplib.storage.layout import Layout
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
+from sweeplib.storage.records.files import write_json
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.run_store import RunStore
 
 FIXED = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.analysis.problem_fields import KNOWN, with_plain_steps
+from sweeplib.analysis.kit.problem_fields import KNOWN, with_plain_steps
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.parameters import PARAMETERS
 

@@ -16,10 +16,10 @@ from typer.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.storage import publish
-from sweeplib.storage.damage import DAMAGED, LOST
-from sweeplib.storage.manifest import manifest_of, written_manifest
-from sweeplib.storage.publish import MARKER, Place, checked_address
+from sweeplib.storage.records import publish
+from sweeplib.storage.records.manifest import manifest_of, written_manifest
+from sweeplib.storage.records.publish import MARKER, Place, checked_address
+from sweeplib.storage.store.damage import DAMAGED, LOST
 
 CONFIG = """\
 name: sent

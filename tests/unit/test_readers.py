@@ -17,8 +17,8 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
 from sweeplib.simulation import Recording
-from sweeplib.storage import dataset as storage
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset import folder as storage
+from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 from tests.tiers import slow_but
 

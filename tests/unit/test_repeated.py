@@ -6,7 +6,7 @@ import pytest
 
 from sweeplib.front import repeated
 from sweeplib.front.repeated import as_left, made_from, remember
-from sweeplib.storage.files import write_json
+from sweeplib.storage.records.files import write_json
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import Journal
 from sweeplib.report.tables import analysis_tables
 from sweeplib.report.write import case_counts, page
-from sweeplib.storage.files import write_json
+from sweeplib.storage.records.files import write_json
 from tests.datasets import sweep_dataset
 
 CONFIG = "name: '<script>alert(1)</script>'"

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app
-from sweeplib.figures.common_ranges import share_ranges
+from sweeplib.figures.kit.common_ranges import share_ranges
 from sweeplib.report.comparison import labels
 from sweeplib.report.side_by_side import Value, beside, differences, headline_tables, ratio_of
-from sweeplib.storage.files import write_json
+from sweeplib.storage.records.files import write_json
 from tests.compared import finished_pair
 
 

@@ -3,8 +3,8 @@
 import pytest
 import xarray as xr
 
-from sweeplib.figures.labels import axis_label, wrapped_label
-from sweeplib.figures.typeset import expression_latex, expression_text, name_text
+from sweeplib.figures.kit.labels import axis_label, wrapped_label
+from sweeplib.figures.kit.typeset import expression_latex, expression_text, name_text
 from sweeplib.problem import PARAMETERS
 from sweeplib.report.mathematics import array_html, array_label, html_label, mathml, plain, value_text
 from sweeplib.simulation.labels import LABELS

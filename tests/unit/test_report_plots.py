@@ -8,10 +8,10 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.constants import with_constants
+from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
-from sweeplib.figures.points import Curve, Level, Points
+from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.report import choices, plots, tables
 from sweeplib.report.contents import different
 from sweeplib.report.looks import dynamics_looks, sequence
@@ -19,7 +19,7 @@ from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import duration, run_counts
 from sweeplib.report.scales import is_logarithmic
 from sweeplib.report.tables import analysis_tables
-from sweeplib.storage.outline import outline_of
+from sweeplib.storage.dataset.outline import outline_of
 from tests.datasets import FLAGS, sweep_dataset
 
 REGIMES = ["plateau", "bad_learning", "no_ode"]

@@ -16,9 +16,9 @@ from sweeplib.execution import work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status
-from sweeplib.storage.files import read_json, write_json
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.locks import driver_lock
 from tests.in_process import InProcess
 
 pytestmark = pytest.mark.usefixtures("forked")
@@ -67,7 +67,7 @@ def test_a_run_with_nothing_to_do_starts_no_cluster(
 def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeplib.storage.locks._orphaned", lambda _: False)
+    monkeypatch.setattr("sweeplib.storage.records.locks._orphaned", lambda _: False)
     with driver_lock(tmp_path, "sgd_chain"), pytest.raises(SweeplibError, match="sgd_chain is being run by"):
         run_sweep(sweep, tmp_path, progress=False)
     assert not (tmp_path / "runs.zarr").exists()

@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sweeplib.storage.layout
+import sweeplib.storage.store.layout
 from sweeplib.code.plugins import load_plugins
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Cases, Recording, Status
-from sweeplib.storage.layout import Layout, cost_class, layout_name
-from sweeplib.storage.rows import cases_of, index_of, shared_fields
-from sweeplib.storage.run_store import RunStore
+from sweeplib.storage.store.layout import Layout, cost_class, layout_name
+from sweeplib.storage.store.rows import cases_of, index_of, shared_fields
+from sweeplib.storage.store.run_store import RunStore
 
 load_plugins(["tests.faults.troubled"])
 
@@ -85,8 +85,8 @@ def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
 
         monkeypatch.setattr(owner, name, method)
 
-    wrapped(sweeplib.storage.layout, "write_metadata")
-    wrapped(sweeplib.storage.layout, "write_chunk")
+    wrapped(sweeplib.storage.store.layout, "write_metadata")
+    wrapped(sweeplib.storage.store.layout, "write_chunk")
 
 
 def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sweeplib.errors import InputError
-from sweeplib.storage import dataset as dataset_files
-from sweeplib.storage.dataset import chunks_of, open_dataset, write_dataset
+from sweeplib.storage.dataset import folder as dataset_files
+from sweeplib.storage.dataset.folder import chunks_of, open_dataset, write_dataset
 
 
 @pytest.fixture

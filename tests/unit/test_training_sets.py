@@ -25,8 +25,8 @@ from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import normals, stream_key
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.dataset import open_dataset
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
 

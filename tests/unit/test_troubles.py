@@ -97,7 +97,7 @@ def test_a_damaged_plan_is_named(content: bytes, tmp_path: Path) -> None:
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sweeplib.storage.files import write_text
+    from sweeplib.storage.records.files import write_text
 
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

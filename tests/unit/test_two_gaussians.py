@@ -19,7 +19,7 @@ from sweeplib.numerics.random import normals, random_words, stream_key
 from sweeplib.problem.weights import drawn_weights
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 from tests.tiers import slow_but
 

@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from sweeplib import InputError, Problem, simulate
-from sweeplib.analysis.two_gaussians import least_risk
+from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import activation
 from sweeplib.theory import bayes_risk, least_network_risk

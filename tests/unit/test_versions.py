@@ -14,13 +14,13 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.errors import InputError
-from sweeplib.storage.artefacts import made_from, stale_outputs
-from sweeplib.storage.damage import DamageError
-from sweeplib.storage.dataset import GroupWriter, open_dataset, write_dataset, written_dataset
-from sweeplib.storage.files import exchange, partial, write_text
-from sweeplib.storage.locks import writer_lock
-from sweeplib.storage.manifest import MANIFEST, manifest_of
-from sweeplib.storage.versions import replaced
+from sweeplib.storage.dataset.folder import GroupWriter, open_dataset, write_dataset, written_dataset
+from sweeplib.storage.dataset.versions import replaced
+from sweeplib.storage.records.artefacts import made_from, stale_outputs
+from sweeplib.storage.records.files import exchange, partial, write_text
+from sweeplib.storage.records.locks import writer_lock
+from sweeplib.storage.records.manifest import MANIFEST, manifest_of
+from sweeplib.storage.store.damage import DamageError
 from tests.faults.sweeps import files
 
 SWEEP = sweeplib.Sweep(
@@ -33,8 +33,8 @@ SWEEP = sweeplib.Sweep(
 WRITER = """
 import sys
 from pathlib import Path
-from sweeplib.storage.dataset import write_dataset
-from sweeplib.storage.locks import writer_lock
+from sweeplib.storage.dataset.folder import write_dataset
+from sweeplib.storage.records.locks import writer_lock
 from tests.unit.test_versions import numbered, written
 
 path = Path(sys.argv[1])
@@ -51,7 +51,7 @@ import sys
 from pathlib import Path
 
 from sweeplib.config import load
-from sweeplib.storage.finalise import finalise
+from sweeplib.storage.dataset.finalise import finalise
 
 config = Path(sys.argv[1])
 sweeps = [load(config, [f"seeds=[{first}, {first + 1}]"]) for first in (0, 2, 4)]
@@ -110,7 +110,7 @@ def test_a_lazy_reader_keeps_its_version_and_two_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exchanged: bool
 ) -> None:
     if not exchanged:  # a file system or a system that cannot exchange two names
-        monkeypatch.setattr("sweeplib.storage.files.ctypes.CDLL", lambda *_, **__: object())
+        monkeypatch.setattr("sweeplib.storage.records.files.ctypes.CDLL", lambda *_, **__: object())
     path = written(tmp_path / "dataset.zarr", 1)
     first = sweeplib.open(path)
     sent = pickle.loads(pickle.dumps(first))

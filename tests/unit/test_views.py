@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 from sweeplib import InputError, Problem, SweeplibError, simulate
-from sweeplib.analysis.information import information_exponents, largest_exponent
-from sweeplib.analysis.overlaps import open_with_overlaps
-from sweeplib.analysis.phase_retrieval import escape_theory_holds, exit_theory_holds, floor_theory_holds
-from sweeplib.analysis.problem_fields import one_pass_committee
+from sweeplib.analysis.kit.information import information_exponents, largest_exponent
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theory_holds, floor_theory_holds
+from sweeplib.analysis.kit.problem_fields import one_pass_committee
 from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
 from sweeplib.execution.run import run_sweep
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.simulation import Case, Recording
-from sweeplib.storage.finalise import finalise
-from sweeplib.storage.outline import outline_of, planned_outline
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.outline import outline_of, planned_outline
 from sweeplib.views import OverlapView, ParticleView
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess

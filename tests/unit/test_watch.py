@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sweeplib.cli import app
-from sweeplib.storage.jobs import jobs
+from sweeplib.storage.records.jobs import jobs
 
 ROOT = Path(__file__).parents[2]
 TEXT = """
@@ -25,7 +25,7 @@ times: [0, 1]
 RUNNING = """
 import time
 from pathlib import Path
-from sweeplib.storage.jobs import job, tell
+from sweeplib.storage.records.jobs import job, tell
 
 directory = Path("results/watched")
 """

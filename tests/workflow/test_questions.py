@@ -22,7 +22,7 @@ import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from sweeplib.analysis import ANALYSES, Analysis
-from sweeplib.analysis.labels import labelled
+from sweeplib.analysis.kit.labels import labelled
 from sweeplib.figures import FIGURES, Figure
 from sweeplib.maths.activations import ACTIVATIONS, Activation
 

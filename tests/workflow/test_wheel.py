@@ -39,7 +39,7 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
     for template in (ROOT / "sweeplib" / "front" / "templates").iterdir():
         assert (unpacked / template.relative_to(ROOT)).read_bytes() == template.read_bytes()
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    telling = "from sweeplib.storage.provenance import git_commit; print(git_commit())"
+    telling = "from sweeplib.storage.records.provenance import git_commit; print(git_commit())"
     told = subprocess.run([sys.executable, "-c", telling], cwd=unpacked, env=os.environ | {"PYTHONPATH": str(unpacked)},
                           capture_output=True, text=True, check=True).stdout.strip()  # fmt: skip
     assert told.removesuffix("-dirty") == (commit.stdout.strip() or "None")

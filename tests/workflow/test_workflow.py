@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from sweeplib.analysis.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.figures.write import REPRODUCE
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
@@ -29,7 +29,7 @@ EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
 HOLD = """
 import pathlib, sys
-from sweeplib.storage.locks import driver_lock
+from sweeplib.storage.records.locks import driver_lock
 with driver_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()

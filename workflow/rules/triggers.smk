@@ -2,11 +2,11 @@
 import functools
 import pathlib
 
-import sweeplib.storage.artefacts
+import sweeplib.storage.records.artefacts
 
 modest = {"mem_mb": 4000, "runtime": 120}  # resources of stages that do not simulate
 stale = functools.cache(
-    lambda **options: sweeplib.storage.artefacts.stale_outputs(pathlib.Path(directory), sweep, **options)
+    lambda **options: sweeplib.storage.records.artefacts.stale_outputs(pathlib.Path(directory), sweep, **options)
 )
 
 

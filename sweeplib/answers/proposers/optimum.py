@@ -20,9 +20,9 @@ import numpy as np
 from scipy.special import chdtrc, stdtrit
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.bootstrap import log_means
+from sweeplib.analysis.kit.bootstrap import log_means
+from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import scanned
-from sweeplib.analysis.scan import scan_dim
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.scan import Column, Scan, allocation, mixed, optima, powers, slopes, solution
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
     Array = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ class OptimalRate:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the optima at all points, each with the rows that it needs."""
-        from sweeplib.analysis.constants import with_constants
+        from sweeplib.analysis.kit.constants import with_constants
 
         limits = ANALYSES[self.question.of].check(options)
         runs = scanned(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])

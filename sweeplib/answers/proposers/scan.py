@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.bootstrap import Points
+from sweeplib.analysis.kit.bootstrap import Points
 from sweeplib.analysis.optimal_learning_rate import Scan as Runs
 
 if TYPE_CHECKING:

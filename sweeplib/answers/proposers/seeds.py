@@ -5,7 +5,8 @@ round finished before it is used, FIRST seeds at least, until the interval is as
 width, hardly at the value, so that the interval at the end covers as often as one of a fixed number of seeds: the
 table is in docs/how-to/answers.md. Each point gets the seeds that it needs itself, n (w/w₀)² for a half width w of n
 seeds: that is Neyman's allocation, as each answer is to have its own precision. The number is known as well as the
-width is; therefore a round goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the last one.
+width is; therefore a round goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the
+last one.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
-    from sweeplib.storage.outline import Outline
+    from sweeplib.storage.dataset.outline import Outline
 
 FIRST = 64
 """Seeds before an interval is looked at: with fewer, rounds that stop at a width cover less."""

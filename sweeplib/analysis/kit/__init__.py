@@ -1,0 +1,1 @@
+"""What analyses are made of: samples, fits, intervals, labels."""

@@ -1,0 +1,129 @@
+"""Wild bootstrap over the seeds: what each seed contributes to the errors of means at many points.
+
+The mean at a point is off by the sum of the parts of its seeds, to first order, so that the covariance of the errors of
+all points is partsᵀ parts, whether seeds are shared by points or not. A resample multiplies the parts of each seed by
+a number N(0, 1) (Wu 1986, doi 10.1214/aos/1176350142). Unlike seeds drawn with replacement it leaves no point without
+a run, and is not discrete where there are few.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+
+Array = NDArray[np.float64]
+POOLED_SEEDS = 10.0
+"""The number of seeds that the mean relative variance of all points counts for in the variance of each point.
+
+The variance of three seeds alone is so uncertain that weights 1/variance would choose points at random.
+"""
+
+
+class Points(NamedTuple):
+    """Logarithms of positive quantities at points, each from the seeds that were observed there.
+
+    logs (points,): NaN where not measured. bias (points,): their mean error. parts (seeds, points): the parts of the
+    seeds in their errors. seen (seeds, points): which seeds were observed.
+    """
+
+    logs: Array
+    bias: Array
+    parts: Array
+    seen: NDArray[np.bool_]
+
+    @property
+    def covariance(self) -> Array:
+        """Return the covariance (points, points) of the errors."""
+        return np.asarray(self.parts.T @ self.parts)
+
+    @property
+    def values(self) -> Array:
+        """Return the logarithms without their bias."""
+        return self.logs - self.bias
+
+    def at(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Points:
+        """Return some of the points."""
+        return Points(self.logs[kept], self.bias[kept], self.parts[:, kept], self.seen[:, kept])
+
+    def minus(self, other: Points) -> Points:
+        """Return the logarithms of the quotients of two quantities of the same seeds."""
+        parts, seen = self.parts - other.parts, self.seen & other.seen
+        return Points(self.logs - other.logs, self.bias - other.bias, parts, seen)
+
+    def freedom(self, directions: Array) -> Array:
+        """Return the degrees of freedom (k,) of the variances of linear combinations `directions` (k, points).
+
+        (Σ_s w_s)²/Σ_s w_s² − 1, where w_s is the part of seed s in the variance (Satterthwaite 1946). It is n − 1 if
+        all points have the same n seeds; a point with few seeds counts by its part in the combination.
+        """
+        variances = np.diag(self.covariance)
+        parts = directions**2 * (variances if variances.any() else 1.0) / self.seen.sum(axis=0)
+        by_seed = parts @ self.seen.T
+        squares = np.sum(by_seed**2, axis=-1)
+        fallback = float(self.seen.sum(axis=0).min())
+        equivalent = np.divide(
+            np.sum(by_seed, axis=-1) ** 2, squares, np.full(squares.shape, fallback), where=squares > 0
+        )
+        return np.asarray(equivalent - 1.0)
+
+
+def seed_weights(seeds: int, resamples: int, random_seed: int) -> Array:
+    """Return the weight of each seed's part in each resample, N(0, 1), shape (resamples, seeds)."""
+    return np.random.default_rng(random_seed).standard_normal((resamples, seeds))
+
+
+def log_means(values: Array) -> Points:
+    """Return the logarithms of the means of values (seed, point), NaN for a seed that was not observed.
+
+    A point is not measured with fewer than FEWEST_SEEDS seeds, or if its mean is not positive.
+    """
+    seen, mean, _ = moments(values)
+    known = np.where(mean > 0.0, mean, np.nan)
+    return _points(np.log(known), np.where(seen, values / known - 1.0, 0.0), seen, np.zeros(len(known)))
+
+
+def log_deviations(values: Array) -> Points:
+    """Return the logarithms of the standard deviations over the seeds of values (seed, point), as `log_means`.
+
+    Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
+    """
+    from scipy.special import polygamma
+
+    seen, mean, variance = moments(values)
+    known = np.where(variance > 0.0, variance, np.nan)
+    squares = np.where(seen, (values - mean) ** 2, 0.0)
+    middle = np.sum(squares, axis=0) / np.maximum(seen.sum(axis=0), 1)
+    parts = np.where(seen, 0.5 * (squares - middle) / known, 0.0)
+    counts = np.maximum(seen.sum(axis=0), 2)
+    return _points(0.5 * np.log(known), parts, seen, counts * polygamma(1, 0.5 * (counts - 1.0)) / 4.0)
+
+
+def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Return which seeds were observed, means and variances (points,); NaN for fewer than FEWEST_SEEDS seeds."""
+    seen = np.isfinite(values)
+    counts = np.where(seen.sum(axis=0) >= FEWEST_SEEDS, seen.sum(axis=0), np.nan)
+    mean = np.sum(np.where(seen, values, 0.0), axis=0) / counts
+    variance = np.sum(np.where(seen, values - mean, 0.0) ** 2, axis=0) / (counts - 1.0)
+    return seen, mean, variance
+
+
+def _points(logs: Array, relative: Array, seen: NDArray[np.bool_], least: Array) -> Points:
+    """Return the points of logarithms whose changes by the values of single seeds are `relative` (seed, point).
+
+    The variance s² of a seed is corrected by s²/n, its bias for passage times (exactly for exponential ones to first
+    order), pooled, and at least `least`. The logarithm of a mean of n values is too small by s²/(2n).
+    """
+    known = np.isfinite(logs)
+    relative = np.where(known, relative, 0.0)
+    counts = np.maximum(seen.sum(axis=0), 2.0)
+    found = np.sum(relative**2, axis=0) / (counts - 1.0)
+    own = found * (1.0 + found / counts)
+    weights = np.where(known, counts - 1.0, 0.0)
+    pooled = np.sum(weights * own) / max(float(weights.sum()), 1.0)
+    steady = np.maximum((POOLED_SEEDS * pooled + weights * own) / (POOLED_SEEDS + weights), least)
+    scale = np.sqrt(np.divide(steady, found, np.zeros_like(found), where=found > 0.0) / (counts * (counts - 1.0)))
+    return Points(logs, -np.where(found > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, seen)

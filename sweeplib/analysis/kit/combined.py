@@ -1,0 +1,157 @@
+"""Datasets of several sweeps as one: the union of their cases, whose numbers must agree where sweeps share a case."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import constants
+from sweeplib.analysis.kit.status import with_status
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+RECORDED = ("time", "instant", "threshold", "quantile")
+"""Axes along which a case without a value would be a run that ended early: all sweeps need the same values."""
+SETTINGS = ("stop",)
+"""Attributes that say how runs were made, which all sweeps must share."""
+
+
+def combine(*datasets: xr.Dataset) -> xr.Dataset:
+    """Return one dataset with the cases of all datasets of sweeps, in memory.
+
+    A field that is fixed in each dataset, but at different values, becomes an axis. A case that several have must have
+    the same bits in all of them, or agree to 10⁻⁶ between types of processors; one that failed or was killed is taken
+    from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap matrices, which are stored in
+    groups, are left out. InputError, naming the variable and the labels, for numbers that differ, and for sweeps that
+    recorded other observables, times or thresholds.
+    """
+    if not datasets:
+        raise InputError("nothing to combine", expected="datasets of sweeps")
+    first, *others = _with_same_axes(datasets)
+    exact = len({ds.attrs.get("processors") for ds in datasets}) == 1
+    whole = reduce(lambda one, other: _merged(one, other, exact=exact), others, first)
+    names = [name for name in constants(whole) if name in whole.coords and not whole[name].ndim]
+    whole = whole.assign_attrs({name: value for name, value in constants(datasets[0]).items() if name in names})
+    return whole.drop_vars(names)
+
+
+def _with_same_axes(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
+    """Return the datasets with their fields as coordinates, and with every axis of any of them."""
+    for ds in datasets:
+        if "status" not in ds.variables:
+            raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
+    given = [with_constants(ds).load() for ds in datasets]
+    attrs = {key: value for key, value in given[0].attrs.items() if all(ds.attrs.get(key) == value for ds in given)}
+    names = dict.fromkeys(str(name) for ds in given for name in ds.coords)
+    axes = [name for name in names if any(name in ds.dims for ds in given) or _differs(name, given)]
+    for key in SETTINGS:
+        _require_same(key, [ds.attrs.get(key) for ds in given])
+    for name in RECORDED:
+        _require_same(name, [ds[name].values.tolist() if name in ds.dims else None for ds in given])
+    whole = [ds.expand_dims([name for name in axes if name not in ds.dims]) for ds in given]
+    return [ds.drop_attrs(deep=False).assign_attrs(attrs) for ds in whole]
+
+
+def _differs(name: str, given: Sequence[xr.Dataset]) -> bool:
+    """Return whether a field is fixed in each dataset, at several values; InputError if one does not have it."""
+    if any(name not in ds.coords for ds in given):
+        known = [ds[name].values.tolist() if name in ds.coords else None for ds in given]
+        raise InputError("not a field of all sweeps", key=name, value=known, expected="sweeps that all have it")
+    return all(not ds[name].ndim for ds in given) and len({ds[name].item() for ds in given}) > 1
+
+
+def _require_same(key: str, values: Sequence[Any]) -> None:
+    if any(value != values[0] for value in values):
+        raise InputError("sweeps that recorded differently", key=key, value=values, expected="the same in all of them")
+
+
+def _merged(one: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
+    """Return the union of two datasets with the same axes."""
+    near = {dim: _near(other.indexes[dim], one.indexes[dim]) for dim in map(str, one.indexes)}
+    other = other.assign_coords({dim: (dim, values, other[dim].attrs) for dim, values in near.items()})
+    labels = {dim: _union(one.indexes[dim], values) for dim, values in near.items()}
+    one, other = (_reindexed(ds, labels) for ds in (one, other))
+    best, second = _rank(one), _rank(other)
+    found: dict[str, xr.DataArray] = {}
+    for name in dict.fromkeys(map(str, (*one.data_vars, *other.data_vars))):
+        mine, its = (_values(ds, name, one, other) for ds in (one, other))
+        _refuse_differences(name, mine, its, (best == 2) & (second == 2), exact=exact)
+        chosen = mine.where(best >= second, its).transpose(*mine.dims).astype(mine.dtype)
+        found[name] = chosen.assign_attrs(mine.attrs)
+    coords = {name: _coordinate(str(name), one, other) for name in one.coords if name not in one.indexes}
+    return one.assign(found).assign_coords(coords)
+
+
+def _near(labels: Any, known: Any) -> Any:
+    """Return the labels of an axis; a number that differs from a known one by rounding becomes that one."""
+    if labels.dtype.kind != "f" or not len(known):
+        return labels.values
+    nearest = known.values[np.abs(labels.values[:, None] - known.values.astype(float)).argmin(axis=1)]
+    return np.where(np.isclose(labels, nearest, rtol=1e-12, atol=0.0), nearest, labels)
+
+
+def _union(one: Any, other: Any) -> Any:
+    """Return the labels of both: numbers ascending, others in their order."""
+    labels = list(dict.fromkeys([*one.tolist(), *np.asarray(other).tolist()]))
+    return np.array(sorted(labels) if one.dtype.kind in "iuf" else labels)
+
+
+def _reindexed(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
+    """Return the dataset at all labels; where it has no cases, their status is missing."""
+    texts = [name for name, variable in ds.variables.items() if variable.dtype.kind in "UO"]
+    return ds.reindex(labels, fill_value=dict.fromkeys(texts, "") | {"status": np.uint8(0)})
+
+
+def _rank(ds: xr.Dataset) -> xr.DataArray:
+    """Return 0 for missing cases, 1 for those that failed or were killed, 2 for those that have a result."""
+    rank: xr.DataArray = 2 - with_status(ds, "failed", "killed") - 2 * with_status(ds, "missing").astype(int)
+    return rank
+
+
+def _values(ds: xr.Dataset, name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
+    """Return a variable; NaN for an error or another diagnostic that one sweep has not recorded."""
+    from sweeplib.observables import OBSERVABLES
+
+    if name in ds:
+        return ds[name]
+    if name in OBSERVABLES or name.startswith(("exit_", "end_")):
+        expected = f"datasets without it: `ds.drop_vars({name!r})`"
+        raise InputError("not recorded in every sweep", key=name, expected=expected)
+    like = one[name] if name in one else other[name]
+    return like.where(False)
+
+
+def _refuse_differences(name: str, one: xr.DataArray, other: xr.DataArray, both: xr.DataArray, *, exact: bool) -> None:
+    """Raise InputError, with the labels of the first, if a case that `both` have has other numbers in one of them."""
+    import xarray as xr
+
+    tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
+    if one.dtype.kind != "f":
+        same = one == other
+    else:
+        same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), one, other)
+    wrong = (both & ~same).transpose(*one.dims)
+    if not bool(wrong.any()):
+        return
+    place = dict(zip(wrong.dims, np.argwhere(wrong.values)[0], strict=True))
+    labels = {str(dim): one[dim].values[at].item() for dim, at in place.items() if dim in one.coords}
+    values = [part.isel(place).item() for part in (one, other)]
+    at = ", ".join(f"{dim}={value}" for dim, value in labels.items())
+    raise InputError(f"other numbers of one case at {at}", key=name, value=values, expected="the same in all sweeps")
+
+
+def _coordinate(name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
+    """Return a coordinate that is no axis, over the axes along which it varies in one of the datasets."""
+    import xarray as xr
+
+    first, second = xr.broadcast(one[name], other[name])
+    known = [each != "" if each.dtype.kind in "UO" else each.notnull() for each in (first, second)]
+    _refuse_differences(name, first, second, known[0] & known[1], exact=False)
+    found = first.where(known[0], second)
+    return found.astype(str if found.dtype.kind in "UO" else found.dtype).assign_attrs(one[name].attrs)

@@ -1,0 +1,136 @@
+"""Differences between dynamics, seed by seed: runs with the same seed have the same start in every dynamics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.labels import labelled, with_article
+from sweeplib.analysis.kit.lost_runs import diverged, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.recorded import over_time
+from sweeplib.analysis.kit.status import with_status
+from sweeplib.errors import InputError
+from sweeplib.storage.dataset.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+ROUNDING = 1e-12
+"""Differences below this fraction of the largest value are rounding errors and are set to 0."""
+
+
+@dataclass(frozen=True)
+class Differences:
+    """X − x_reference of observables with a time axis, by name; NaN where either run has no value.
+
+    `paired` is true where both runs of a pair were computed. `complete` is true for the pairs used in statistics of
+    whole runs: both have values of an observable up to the last time. `endless` is true where one of them diverged.
+    """
+
+    values: dict[str, xr.DataArray]
+    paired: xr.DataArray
+    complete: xr.DataArray
+    endless: xr.DataArray
+    max_lost: float
+    reference: str
+
+    @property
+    def counts(self) -> dict[str, xr.DataArray]:
+        """Return the numbers of complete pairs and of pairs in which a run was lost before its end."""
+        lost = self.paired & ~self.complete
+        return {
+            "seeds_paired": labelled(self.complete.sum("seed"), "pairs of runs used"),
+            "seeds_lost": labelled(lost.sum("seed"), "pairs of runs, one of which ended before the last time"),
+        }
+
+    def at_each_time(self) -> dict[str, xr.DataArray]:
+        """Return the differences; NaN for all seeds where too many pairs have no value, or one run diverged before."""
+        return {
+            name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost, self.endless)
+            for name, values in self.values.items()
+        }
+
+    def largest(self) -> dict[str, xr.DataArray]:
+        """Return the largest |x − x_reference| over recorded times and entries, of complete pairs.
+
+        NaN where too many pairs are incomplete. If overlap matrices are among the observables, `overlaps` is the
+        largest over the entries of all of them.
+        """
+        import xarray as xr
+
+        found = {}
+        for name, values in self.values.items():
+            inner = [dim for dim in values.dims if dim not in self.paired.dims]
+            largest = abs(values).max(inner).where(self.complete)
+            largest = unless_lost(largest, self.paired & ~self.complete, self.paired, self.max_lost)
+            found[name] = labelled(largest, *self._sup_label(values))
+        matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
+        if matrices:
+            overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
+            title = f"largest deviation of the overlaps from {with_article(self.reference)}"
+            found["overlaps"] = labelled(overlaps, title, r"\|\Omega-\Omega'\|_\infty")
+        return found
+
+    def _sup_label(self, difference: xr.DataArray) -> tuple[str, str]:
+        long_name, symbol = difference.attrs["long_name"], difference.attrs.get("symbol", "x")
+        title = f"largest deviation of the {long_name} from {with_article(self.reference)}"
+        return title, rf"\sup_t|{symbol}-{symbol}'|"
+
+
+def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
+    """Raise InputError unless the dataset has runs of `reference` and of another dynamics."""
+    known = list(outline_of(ds).axes.get("dynamics", ()))
+    if reference not in known:
+        raise InputError("not among the dynamics that were run", key="reference", value=reference, choices=known)
+    if len(known) < 2:
+        raise InputError("nothing to compare with", key="dynamics", value=known, expected="two dynamics or more")
+
+
+def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outline, list[str]]:
+    """Return the outline of statistics over the seeds of the other dynamics, and the names of the compared observables.
+
+    InputError for a reference that is not run, if no observable has a time axis, and if runs stop at their exits but
+    are to be compared without end.
+    """
+    check_reference(ds, reference)
+    if ds.attrs.get("stop") == "exit" and until == float("inf"):
+        expected = "a time before the exits, or `stop: end`"
+        raise InputError("runs stop at their exits, each at another time", key="until", value=until, expected=expected)
+    names = over_time(ds)
+    if not names:
+        expected = "one over time, such as risk, among the `observables`"
+        raise InputError("no observable is recorded over time", expected=expected)
+    others = [name for name in ds.axes["dynamics"] if name != reference]
+    matrices = any(name.startswith("overlap_") for name in names)
+    return ds.only("status").without("seed").along("dynamics", others), names + ["overlaps"] * matrices
+
+
+def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -> Differences:
+    """Return the differences between each other dynamics and `reference`, up to the time `until`.
+
+    Axes that an observable has of its own, such as those of an overlap matrix, are kept.
+    """
+    import xarray as xr
+
+    check_reference(ds, reference)
+    others = (ds["dynamics"] != reference).values
+
+    def paired_where(condition: xr.DataArray) -> xr.DataArray:
+        pair: xr.DataArray = condition.isel(dynamics=others) & condition.sel(dynamics=reference, drop=True)
+        return pair
+
+    ok, paired = with_status(ds, "ok"), paired_where(made(ds))
+    complete = xr.zeros_like(paired)
+    found = {}
+    for name in over_time(ds):
+        values = recorded(ds, name).isel(time=ds["time"].values <= until)
+        difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
+        scale = float(abs(values).where(ok).max())  # without runs that diverge, whose values may be arbitrarily large
+        difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
+        found[name] = difference.assign_attrs(ds[name].attrs)
+        complete = complete | (paired & ~without_value(difference, paired).any("time"))
+    gone = diverged(ds)
+    endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
+    return Differences(found, paired, complete.transpose(*paired.dims), endless, max_lost, reference)

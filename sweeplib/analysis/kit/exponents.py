@@ -1,0 +1,49 @@
+"""Exponents of powers of d, with a posterior from resampled seeds and small allowed departures from a power law."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.analysis.kit.bootstrap import Points, log_means, moments
+from sweeplib.analysis.kit.fits import line_fit
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.errors import InputError
+
+Array = NDArray[np.float64]
+LEAST_SIGNAL = 2.0
+"""Means below this number of standard errors count as not measured and are left out."""
+
+
+def means(sample: Array) -> Points:
+    """Return logarithms of the means of a sample (seed, d), NaN below `LEAST_SIGNAL` standard errors above zero."""
+    seen, mean, variance = moments(sample)
+    error = np.sqrt(variance / np.maximum(seen.sum(axis=0), 1))
+    return log_means(np.where(mean > LEAST_SIGNAL * error, sample, np.nan))
+
+
+def exponents(
+    powers: Points, d: Array, tolerance: float, confidence: float, weights: Array, generator: np.random.Generator
+) -> Array:
+    """Return draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN for fewer than two dimensions.
+
+    Weighted least squares of logarithms. The error of each point includes a relative departure `tolerance` from the
+    power law, for the rounding of p and corrections to scaling. Where the points scatter more, all draws include this
+    scatter (`fits`). The central part `confidence` of the draws is as wide as the interval of Student's t.
+    """
+    known = np.isfinite(powers.logs)
+    if known.sum() < 2:
+        return np.full(1 + len(weights), np.nan)
+    fit = line_fit(powers.at(known), np.vander(np.log(d[known]), 2), weights, generator, confidence, tolerance)
+    return -np.append(fit.best[0], fit.draws[:, 0])
+
+
+def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
+    """Return the estimate and the bounds of its interval, from draws with the estimate first."""
+    low, high = np.quantile(draws[1:], [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
+    return float(draws[0]), float(low), float(high)
+
+
+def need_seeds(seeds: int) -> None:
+    """Raise InputError if there are too few seeds to estimate errors."""
+    if seeds < FEWEST_SEEDS:
+        expected = f"{FEWEST_SEEDS} or more"
+        raise InputError("too few replicas to estimate errors", key="seeds", value=seeds, expected=expected)

@@ -1,0 +1,124 @@
+"""The headlines of an analysis: its main numbers with their intervals, in words, for the end of a command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.analysis.kit.recorded import is_stochastic
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST = 3
+"""The number of points that are put into words at the end of a command."""
+
+
+def headlines(
+    found: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
+) -> list[str]:
+    """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
+
+    Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown, as are those without an
+    interval, for example of too few seeds. Stochastic dynamics come first. A point that the rest are compared with,
+    with an interval of no width, is left out. A line says so if the variable is known nowhere. The attribute `needs`
+    of the variable says what an interval needs. `said` puts a coordinate of a point,
+    one of given values, into words, by default as a config does.
+    """
+    points = _points(found, name)
+    known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"] or one.get("at_edge")]
+    inside = [one for one in known if not one.get("at_edge")]
+    inside.sort(key=lambda one: not _is_noisy(one))
+    what = str(found[name].attrs["long_name"])
+    needs = found[name].attrs.get("needs")
+    needed = f"; it needs {needs}" if needs else ""
+    if all(np.isnan(one[name].item()) for one in points):
+        return [f"{what}: known at none of {len(points)} points{needed}"]
+    lines = [f"{what} {_value(one, name)}{_place(found, one, said or _as_in_config)}" for one in inside[:most]]
+    if len(inside) > most:
+        lines.append(f"{what}: {len(inside) - most} more points in the report")
+    if len(inside) < len(known):
+        count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
+        lines.append(f"{what}: at {count} of {len(known)} points {edge}")
+    if bare := sum(bool(np.isfinite(one[name]) & np.isnan(one[f"{name}_low"])) for one in points):
+        lines.append(f"{what}: no interval at {bare} of {len(points)} points{needed}")
+    return lines
+
+
+def undecided_ends(ds: xr.Dataset) -> list[str]:
+    """Return a line about each recorded number that some runs end with at or below the error recorded with it."""
+    lines = []
+    for error in ds.data_vars.values():
+        name = error.attrs.get("error_of")
+        if name in ds and set(error.dims) == {*ds["status"].dims, "time"}:
+            last, bound = ds[name].isel(time=-1), error.isel(time=-1)
+            if count := int((abs(last) <= bound).sum()):
+                known = int((last.notnull() & bound.notnull()).sum())
+                what = f"{count:,} of {known:,} runs end at or below its error, {error.name}"
+                lines.append(f"{ds[name].attrs['long_name']}: {what}")
+    return lines
+
+
+def _value(one: xr.Dataset, name: str) -> str:
+    """Return a number with its interval, if that is wider than the digits shown."""
+    best, low, high = _rounded(one, name)
+    return f"{best} [{low}, {high}]" if low != high else best
+
+
+def with_interval(one: xr.Dataset, name: str) -> str:
+    """Return a number with its interval, `0.0948 [0.0904, 0.0992]`, or without one, `0.095 (no interval)`."""
+    best, low, high = _rounded(one, name)
+    return f"{best} {between(low, high)}"
+
+
+def between(low: str, high: str) -> str:
+    """Return the text of an interval between the texts of two numbers, which are "nan" if there is none."""
+    return "(no interval)" if "nan" in (low, high) else f"[{low}, {high}]"
+
+
+def _rounded(one: xr.Dataset, name: str) -> Iterator[str]:
+    """Yield the variable `name` of one point, and the ends of its interval, rounded."""
+    return rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+
+
+def rounded(best: float, low: float, high: float) -> Iterator[str]:
+    """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own.
+
+    Without an interval, whose ends are NaN, to two digits of the number.
+    """
+    width = high - low if np.isfinite(high - low) else abs(best)
+    digits = np.floor(np.log10([max(value, np.finfo(float).tiny) for value in (width, abs(best))])).astype(int)
+    decimals = max(0, min(1 - digits[0], 4 - digits[1]))
+    return (f"{value:.{decimals}f}" for value in (best, low, high))
+
+
+def _points(found: xr.Dataset, name: str) -> list[xr.Dataset]:
+    """Return a dataset for each point, with the variable `name`, its interval and `at_edge`."""
+    dims = found[name].dims
+    parts = found[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in found]]
+    places = product(*(range(found.sizes[dim]) for dim in dims))
+    return [parts.isel(dict(zip(dims, place, strict=True))) for place in places]
+
+
+def _is_noisy(one: xr.Dataset) -> bool:
+    return "dynamics" in one.coords and is_stochastic(str(one["dynamics"].item()))
+
+
+def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
+    value = coordinate.item()
+    return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
+
+
+def _place(found: xr.Dataset, one: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
+    """Return where a point is: its values along the dimensions with several, then its dynamics."""
+    dims = [str(dim) for dim in found.dims if dim in one.coords and found.sizes[dim] > 1]
+    values = ", ".join(said(one[dim], found[dim]) for dim in dims if dim != "dynamics")
+    dynamics = f" ({said(one['dynamics'], found['dynamics'])})" if "dynamics" in one.coords else ""
+    return (f" at {values}" if values else "") + dynamics
+
+
+def _text(value: object) -> str:
+    return f"{value:.6g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,53 @@
+"""Labels of the arrays that an analysis makes, and the part of a dataset at labels of its axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sweeplib.analysis.kit.recorded import is_stochastic
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    Array = TypeVar("Array", xr.Dataset, xr.DataArray)
+
+
+def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str = "1") -> xr.DataArray:
+    """Return the array with these labels and no other attributes."""
+    array = array.copy(deep=False)
+    array.attrs = {"long_name": long_name, "units": units} | ({"symbol": symbol} if symbol else {})
+    return array
+
+
+def dynamics_label(name: str) -> str:
+    """Return the name of a run in legends and labels: its dynamics, and the word that tells it from others."""
+    from sweeplib.dynamics import DYNAMICS
+
+    if name not in DYNAMICS:
+        return name
+    _, _, word = name.partition("-")
+    return f"{DYNAMICS[name].label}, {word.replace('_', ' ')}" if word else DYNAMICS[name].label
+
+
+def with_article(name: str) -> str:
+    """Return the name of the dynamics in a sentence: 'the mean field', 'SGD'."""
+    label = dynamics_label(name)
+    return label if is_stochastic(name) else f"the {label}"
+
+
+def at_labels(data: Array, labels: Mapping[str, Any]) -> Array:
+    """Return the part of data at a label, or an array of labels, of each named axis; KeyError for one that it lacks.
+
+    Unlike those of `sel`, arrays of truth values are labels, not masks.
+    """
+    return data.isel({dim: _places(data.indexes[dim], wanted) for dim, wanted in labels.items()})
+
+
+def _places(index: Any, wanted: Any) -> Any:
+    places = index.get_indexer(np.atleast_1d(wanted))
+    if (places < 0).any():
+        raise KeyError(f"{index.name}: {np.atleast_1d(wanted)[places < 0]}")
+    return places if np.ndim(wanted) else places[0]

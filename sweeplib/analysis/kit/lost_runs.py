@@ -1,0 +1,62 @@
+"""Runs without a value, and when a statistic over the seeds may be computed from the remaining runs.
+
+The reason that stops a run early (a crash, exhausted memory, a divergence, a time limit, its exit) may be related to
+the values that it would have had. The remaining runs are then not a random sample: their mean is biased by f x, where f
+is the fraction lost and x the difference of the means of lost and remaining runs. The data give f but not x.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.status import STOPPED, with_status
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+MOST_LOST = 0.02
+"""A statistic is NaN where more than this fraction of the runs is lost.
+
+Then lost runs whose mean differs by half change the mean by less than 1 %; one lost run of fewer than 50 is too many.
+"""
+
+
+def made(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where a run was requested and computed, with any result."""
+    return ~with_status(ds, "missing")
+
+
+def recorded(ds: xr.Dataset, name: str) -> xr.DataArray:
+    """Return the recorded values of runs up to where they came, including runs that later diverged or were stopped."""
+    return ds[name].where(with_status(ds, "ok", "diverged", *STOPPED))
+
+
+def diverged(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where a run diverged, after which its values would be larger than any number."""
+    return with_status(ds, "diverged")
+
+
+def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
+    """Return a mask: where there was a `run` but no entry of `values` is a finite number at a time."""
+    import numpy as np
+
+    inner = [dim for dim in values.dims if dim not in (*run.dims, "time")]
+    finite: xr.DataArray = abs(values) < np.inf
+    return run & ~finite.any(inner)
+
+
+def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:
+    """Return a mask: where more than the fraction `max_lost` of the runs made over `seed` is lost."""
+    return lost.sum("seed") > max_lost * run.sum("seed") + 1e-9
+
+
+def unless_lost(
+    values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray | None = None
+) -> xr.DataArray:
+    """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost.
+
+    For means: also where one of the `endless` runs is lost, those that `diverged`. Without it a mean that went to
+    infinity would come back.
+    """
+    refused = too_many(lost, run, max_lost)
+    return values.where(~(refused if endless is None else refused | (lost & endless).any("seed")))

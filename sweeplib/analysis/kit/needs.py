@@ -1,0 +1,45 @@
+"""Requirements of analyses: an InputError before anything runs if the sweep does not meet them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.recorded import is_stochastic, require
+from sweeplib.errors import InputError
+from sweeplib.simulation.labels import label
+
+if TYPE_CHECKING:
+    from sweeplib.storage.dataset.outline import Outline
+
+
+def need_passages(ds: Outline) -> None:
+    """Raise InputError unless the sweep records first passages."""
+    require(ds, "exit_steps", "exit_time")
+
+
+def passages_outline(ds: Outline) -> Outline:
+    """Return the outline of statistics over the seeds of first passages; InputError if the sweep records none."""
+    need_passages(ds)
+    return ds.only("exit_steps").without("seed")
+
+
+def need_axis(ds: Outline, name: str) -> None:
+    """Raise InputError unless the sweep has an axis `name` of two values or more."""
+    if ds.sizes.get(name, 1) < 2:
+        problem = f"the {label(name)['long_name']} does not vary"
+        raise InputError(problem, expected=f"an axis {name} in `grid`, of two values or more")
+
+
+def need_dynamics(ds: Outline, *names: str) -> None:
+    """Raise InputError if the sweep does not run one of these dynamics."""
+    known = ds.axes["dynamics"]
+    for name in names:
+        if name not in known:
+            raise InputError("not among the dynamics that were run", key="dynamics", value=known, expected=name)
+
+
+def need_stochastic(ds: Outline) -> None:
+    """Raise InputError unless the sweep runs a stochastic dynamics."""
+    known = ds.axes["dynamics"]
+    if not any(map(is_stochastic, known)):
+        raise InputError("no stochastic dynamics was run", key="dynamics", value=known, expected="sgd or sgd_chain")

@@ -1,0 +1,60 @@
+"""The dataset of a sweep with its overlap matrices, which are stored in a group for each shape (p, k)."""
+
+from __future__ import annotations
+
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.labels import at_labels
+from sweeplib.analysis.kit.problem_fields import field
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.folder import Opened
+
+
+def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
+    """Return the dataset at `path` with all matrices and vectors over students, particles and teachers.
+
+    Entries beyond the number of students, particles or teachers of a point are NaN. The matrices are in memory, unlike
+    those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
+    that of `open_dataset`.
+    """
+    from sweeplib.storage.dataset.folder import has_shape, open_dataset, opened
+
+    version = path if isinstance(path, tuple) else opened(path)
+    ds = open_dataset(version)
+    parts = [open_dataset(version, shape=shape) for shape in _shapes(ds) if has_shape(version, shape)]
+    parts = [part[list(part.data_vars)].reset_coords(drop=True) for part in parts]
+    inner = {str(dim) for part in parts for dim in part.dims} - set(map(str, ds.dims))
+    sizes = {dim: max(part.sizes.get(dim, 0) for part in parts) for dim in inner}
+    padded = [part.pad({dim: (0, sizes[dim] - part.sizes[dim]) for dim in inner if dim in part.dims}) for part in parts]
+    if not padded:
+        return ds
+    whole = reduce(lambda one, other: one.combine_first(other), padded)  # it may sort the axes' values
+    return ds.merge(whole.reindex({dim: ds[dim] for dim in whole.dims if dim in ds.dims}), join="exact")
+
+
+def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
+    """Return a dataset, or a part of one, with its matrices and vectors over units, from the files it was opened from.
+
+    Without such files, or if they have no others, the dataset is returned as it is.
+    """
+    source = ds.encoding.get("opened") or Path(str(ds.encoding.get("source", "")))
+    if isinstance(source, Path) and not (source / "zarr.json").exists():
+        return ds
+    whole = open_with_overlaps(source)
+    more = whole[[name for name in whole.data_vars if name not in ds.variables]]
+    if not more.data_vars:
+        return ds
+    chosen = {dim: ds[dim].values for dim in map(str, more.indexes) if dim in ds.coords}
+    return ds.merge(at_labels(more, chosen).reset_coords(drop=True), join="exact")
+
+
+def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:
+    import xarray as xr
+
+    p, k = xr.broadcast(field(ds, "p"), field(ds, "k"))
+    return sorted({(int(p), int(k)) for p, k in zip(p.values.flat, k.values.flat, strict=True)})

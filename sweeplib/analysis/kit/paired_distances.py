@@ -1,0 +1,48 @@
+"""Distances between the states of dynamics with the same start, seed by seed, and their statistics over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import diverged, made, unless_lost, without_value
+from sweeplib.analysis.kit.seed_means import mean_and_error
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    Distance = Callable[[xr.DataArray, xr.DataArray], xr.DataArray]
+
+
+def from_reference(
+    ds: xr.Dataset, state: xr.DataArray, distance: Distance, reference: str, max_lost: float
+) -> xr.DataArray:
+    """Return the distance of the `state` of each dynamics from that of `reference`, per seed; NaN for itself.
+
+    NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from a divergence on.
+    """
+    run, gone, others = made(ds), diverged(ds), (ds["dynamics"] != reference).values
+    paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
+    endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
+    found = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
+    return _kept(found, paired, max_lost, endless).reindex(dynamics=ds["dynamics"].values)
+
+
+def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
+    """Return the distance of the `state` of each dynamics from that at its first time, per seed."""
+    return _kept(distance(state, state.isel(time=0, drop=True)), made(ds), max_lost, diverged(ds))
+
+
+def with_error(name: str, distance: xr.DataArray, long_name: str, symbol: str) -> dict[str, xr.DataArray]:
+    """Return the variables `name` and `name_error`: the mean over the seeds, and its standard error."""
+    mean, error = mean_and_error(distance)
+    return {
+        name: labelled(mean, long_name, symbol),
+        f"{name}_error": labelled(error, f"standard error of the {long_name}"),
+    }
+
+
+def _kept(distance: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray) -> xr.DataArray:
+    distance = distance.where(run)
+    return unless_lost(distance, without_value(distance, run), run, max_lost, endless)

@@ -1,0 +1,93 @@
+"""First passages over seeds, with the runs that have none classified by reason.
+
+- A run that exited has a first passage.
+- A run that ended or timed out without an exit is right-censored at its end. A time limit counts seconds and does not
+  depend on the rest of the run, so the other runs represent it from there on.
+- A run that diverged before its exit never exits. It must not be censored at its divergence, because its exit time is
+  known (never): it stays at risk for ever, as in the cumulative incidence of competing risks.
+- A run that failed or was killed is lost: nothing is known about it, and the reason may be related to its exit. If few
+  runs are lost, the others represent them (`lost_runs`); otherwise the cell has no statistics.
+- A missing run was not requested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, too_many
+from sweeplib.analysis.kit.recorded import require
+from sweeplib.analysis.kit.status import STOPPED, with_status
+from sweeplib.analysis.kit.survival import restricted_values
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Passages:
+    """First passages of one quantity, `steps` or `time`.
+
+    `exit` is NaN where not reached. `end` is the time at which the observation of a run stopped, inf for runs that
+    diverged; it is meaningful only where not `reached`. `refused` is true for cells in which too many runs were lost.
+    All but `refused` have the dims of `exit_steps`.
+    """
+
+    exit: xr.DataArray
+    end: xr.DataArray
+    used: xr.DataArray
+    reached: xr.DataArray
+    refused: xr.DataArray
+
+    @property
+    def watched(self) -> xr.DataArray:
+        """Return, per cell, the time up to which all used runs were observed: the earliest censoring.
+
+        If only diverged runs have not exited, it is the last exit; if all runs exited, inf.
+        """
+        first = self.end.where(self.censored()).min("seed")
+        return first.where(np.isfinite(first), self.horizon)
+
+    @property
+    def horizon(self) -> xr.DataArray:
+        """Return, per cell, the last time at which a used run was observed; inf where all exited."""
+        seen = self.exit.fillna(self.end).where(self.used)
+        last = seen.where(np.isfinite(seen)).max("seed")
+        return last.where(self.censored().any("seed"), np.inf)
+
+    def restricted(self) -> xr.DataArray:
+        """Return min(first passage, horizon) per seed; NaN for runs that are not used.
+
+        Where runs were censored before the horizon, the values are pseudo-values, whose mean is that of the
+        Kaplan-Meier curve (`restricted_values`).
+        """
+        import xarray as xr
+
+        horizon = self.horizon
+        values = self.exit.fillna(np.inf).clip(max=horizon).where(self.used)
+        if not bool((self.censored() & (self.end < horizon)).any()):
+            return values
+        seen = self.exit.fillna(self.end).where(self.used)
+        pseudo: xr.DataArray = xr.apply_ufunc(
+            restricted_values, seen, self.reached, horizon, input_core_dims=[["seed"], ["seed"], []],
+            output_core_dims=[["seed"]], vectorize=True, output_dtypes=[float],
+        )  # fmt: skip
+        return pseudo.transpose(*values.dims)
+
+    def censored(self) -> xr.DataArray:
+        """Return a mask: where a run is used and has not exited."""
+        return self.used & ~self.reached
+
+
+def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Passages:
+    """Return the first passages in `steps` or ODE `time`; none in cells with more than the fraction `max_lost` lost."""
+    exit_name, end_name = f"exit_{quantity}", f"end_{quantity}"
+    require(ds, exit_name, end_name)
+    exit_, diverged = ds[exit_name], with_status(ds, "diverged")
+    refused = too_many(with_status(ds, "failed", "killed"), made(ds), max_lost)
+    used = ((with_status(ds, "ok", *STOPPED) | diverged) & ~refused).broadcast_like(exit_)
+    end = ds[end_name].where(~diverged, np.inf).broadcast_like(exit_)
+    order = exit_.dims
+    return Passages(exit_, end.transpose(*order), used.transpose(*order), exit_.notnull() & used, refused)

@@ -1,0 +1,58 @@
+"""The hypotheses of the closed forms of phase retrieval (`sweeplib.theory`): for which problems of a dataset they hold.
+
+- All closed forms: a committee learned from one fresh sample a step, σ = σ* = λ², one teacher unit with ‖w*‖² = d,
+  spherical students, a = a* = 1, a frozen second layer.
+- The risk floor: in addition one student unit that does not start at m = 0, where the ODE stays. Any other start.
+- The optimal learning rate and the gain, which describe the escape: in addition a start uniform on the sphere, so that
+  √d m_j ~ N(0, 1). A given m0 violates this.
+- Exit times, whose linear theory neglects the overlaps between students: in addition, for p > 1, a learning rate at
+  which these decay, γ < p²/8 (`student_alignment_rate`). At p = 2, Δ = 0, γ = .65 they grow, and SGD needs 3.98 ± .21
+  to the exit at d = 30 000, T = .01, where the formula gives 2.55.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.analysis.kit.problem_fields import field, one_pass_committee, ones
+from sweeplib.theory import student_alignment_rate
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+UNIT_TEACHERS = ("orthogonal", "sphere")
+"""Laws of the teacher's weights whose rows have the norm √d. Norms of Gaussian rows scatter by the fraction 1/√(2d)."""
+
+
+def floor_theory_holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where `asymptotic_risk` is the final risk of SGD and its ODE."""
+    return _setting(ds) & (field(ds, "p") == 1) & (field(ds, "m0", np.nan) != 0.0)
+
+
+def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where the closed forms of optimal learning rate, learnable range and gain describe the escape."""
+    start = field(ds, "start", "sphere") == "sphere"
+    return _setting(ds) & start & field(ds, "m0", np.nan).isnull()
+
+
+def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask: where exit times and their distributions are those of linear theory."""
+    p = field(ds, "p")
+    return escape_theory_holds(ds) & ((p == 1) | (student_alignment_rate(field(ds, "gamma"), p) > 0.0))
+
+
+def _setting(ds: xr.Dataset) -> xr.DataArray:
+    teacher = field(ds, "teacher_activation", "")
+    return (
+        one_pass_committee(ds)
+        & (field(ds, "activation") == "square")
+        & teacher.isin(["", "None", "square"])
+        & (field(ds, "k") == 1)
+        & field(ds, "teacher_start", UNIT_TEACHERS[0]).isin(UNIT_TEACHERS)
+        & field(ds, "spherical", False).astype(bool)
+        & ones(field(ds, "a", 1.0))
+        & ones(field(ds, "a_star", 1.0))
+        & (field(ds, "second_layer_rate", 0.0) == 0.0)
+    )

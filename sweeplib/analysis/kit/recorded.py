@@ -1,0 +1,53 @@
+"""The variables that a dataset has recorded, and the kind of dynamics that recorded them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.status import with_status
+from sweeplib.errors import InputError
+from sweeplib.storage.dataset.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+
+def require(ds: xr.Dataset | Outline, *names: str) -> None:
+    """Raise InputError if a variable that an analysis reads is not recorded."""
+    for name in names:
+        if name not in ds.variables:
+            expected = "`thresholds`, such as [0.01]" if name.startswith("exit") else f"{name} among the `observables`"
+            raise InputError("not recorded in this sweep", value=name, expected=expected)
+
+
+def over_time(ds: xr.Dataset | Outline) -> list[str]:
+    """Return the recorded observables that have a time axis; not the errors of other observables."""
+    outline = outline_of(ds)
+    return [
+        name for name, dims in outline.variables.items() if {"seed", "time"} <= set(dims) and name not in outline.errors
+    ]
+
+
+def stops_at_exits(ds: xr.Dataset) -> bool:
+    """Return whether runs of a dataset that does not say so stop at exits: regular ones without their last values.
+
+    An observable that is not known at the first time either says nothing.
+    """
+    if "exit_time" not in ds:
+        return False
+    ok, names = with_status(ds, "ok"), over_time(ds)
+    for name in names:
+        inner = [dim for dim in ds[name].dims if dim not in (*ok.dims, "time")]
+        first, last = (ds[name].isel(time=at).notnull().any(inner) for at in (0, -1))
+        if bool((ok & first & ~last).any()):
+            return True
+    return False
+
+
+def is_stochastic(dynamics: str) -> bool:
+    """Return whether runs of the dynamics are noisy beyond their start; true for an unknown dynamics."""
+    from sweeplib.dynamics import DYNAMICS
+
+    return dynamics not in DYNAMICS or (DYNAMICS[dynamics].stochastic and not DYNAMICS[dynamics].sampled)

@@ -1,0 +1,70 @@
+"""The outcome of each run of SGD at the horizon, compared to gradient flow and the ODE from the same start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.needs import need_dynamics, need_stochastic
+from sweeplib.analysis.kit.recorded import is_stochastic, require
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+LIMITS = ("gradient_flow", "ode")
+
+
+def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
+    """Return, per seed and point, `excess` R_SGD − R_GF, `fall` R(0) − R_GF, and `growth` of log tr Q_SGD/tr Q_ODE.
+
+    All are at the last recorded time. They are NaN for all seeds where more than the fraction `max_lost` of the runs
+    made has no value there, for example because they diverged, timed out or became inaccurate; `seeds_lost` is the
+    number of these runs per point. Where the ODE was run for no seed of a point, `growth` is that of SGD alone, which
+    includes the spread of the starts.
+    """
+    import xarray as xr
+
+    run = made(ds)
+    risk, norm = recorded(ds, "risk"), recorded(ds, "student_norm")
+    final = risk.isel(time=-1)
+    growth = xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
+    sgd_run = sgd_values(run, run)
+    with_flow = sgd_run & run.sel(dynamics="gradient_flow", drop=True)
+    ode_run = run.sel(dynamics="ode", drop=True)
+    with_ode = sgd_run & (ode_run | ~ode_run.any("seed"))
+    flow = final.sel(dynamics="gradient_flow", drop=True).where(with_flow)
+    ode = growth.sel(dynamics="ode", drop=True).where(ode_run.any("seed"), 0.0)
+    sgd, start = sgd_values(final, run), sgd_values(risk.isel(time=0), run)
+    excess, own = sgd - flow, (sgd_values(growth, run) - ode).where(with_ode)
+    lost_excess, lost_growth = without_value(excess, with_flow), without_value(own, with_ode)
+
+    def kept(values: xr.DataArray, long_name: str) -> xr.DataArray:
+        return labelled(unless_lost(values, lost_excess, with_flow, max_lost), long_name)
+
+    found = {
+        "excess": kept(excess, "final risk of SGD above that of gradient flow"),
+        "fall": kept((start - flow).where(sgd.notnull()), "fall of the risk by gradient flow"),
+        "growth": labelled(unless_lost(own, lost_growth, with_ode, max_lost), "growth of log tr Q beyond the ODE's"),
+        "seeds_lost": labelled((lost_excess | lost_growth).sum("seed"), "runs without a value at the end"),
+    }
+    return xr.Dataset(found).drop_vars("time", errors="ignore")
+
+
+def sgd_values(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
+    """Return the values of SGD at each point, from the first stochastic dynamics that has a `run` there."""
+    names = [str(name) for name in values["dynamics"].values if is_stochastic(str(name))]
+    found, there = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
+    for name in names[1:]:
+        found = found.where(there, values.sel(dynamics=name, drop=True))
+        there = there | run.sel(dynamics=name, drop=True)
+    return found
+
+
+def need_samples(ds: Outline) -> None:
+    """Raise InputError if the sweep does not run the dynamics or record the variables of the samples."""
+    require(ds, "risk", "student_norm")
+    need_dynamics(ds, *LIMITS)
+    need_stochastic(ds)

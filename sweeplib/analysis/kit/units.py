@@ -1,0 +1,34 @@
+"""The units of students as points (m_1, ..., m_k, ‖w‖/√d): overlaps with the teacher, and norm."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sweeplib.analysis.kit.lost_runs import recorded
+from sweeplib.analysis.kit.recorded import require
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
+
+
+def require_units(ds: xr.Dataset | Outline) -> None:
+    """Raise InputError unless overlaps with the teacher and self-overlaps are recorded."""
+    require(ds, OVERLAP, SELF_OVERLAP)
+
+
+def norms(ds: xr.Dataset) -> xr.DataArray:
+    """Return ‖w_i‖/√d of each student; NaN beyond the width of a point and where a run has no value."""
+    found: xr.DataArray = recorded(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
+    return found
+
+
+def points(ds: xr.Dataset) -> xr.DataArray:
+    """Return the units along `student`, with their k + 1 numbers along `number`: the overlaps, then the norm."""
+    import xarray as xr
+
+    overlaps = recorded(ds, OVERLAP).rename(teacher="number")
+    return xr.concat([overlaps, norms(ds).expand_dims("number")], "number", combine_attrs="drop")

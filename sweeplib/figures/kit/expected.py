@@ -1,0 +1,46 @@
+"""Predictions of theory by kind of dynamics: SGD is noisy, the ODE is not, gradient flow has no learning rate."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib import theory
+from sweeplib.analysis.kit.problem_fields import field, step_time
+from sweeplib.analysis.kit.recorded import is_stochastic
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:
+    """Return for each dynamics of the data the theory of its kind; NaN for deterministic dynamics of plugins."""
+    import xarray as xr
+
+    names = data["dynamics"]
+    stochastic = names.copy(data=[is_stochastic(str(name)) for name in names.values])
+    quiet = xr.where(names == "ode", ode, xr.where(names == "gradient_flow", flow, np.nan))
+    found: xr.DataArray = xr.where(stochastic, noisy, quiet)
+    return found
+
+
+def exit_times_expected(data: xr.Dataset) -> xr.DataArray:
+    """Return exit times: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow."""
+    gamma, *others = (field(data, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
+    return by_dynamics(
+        data,
+        theory.noise_corrected_exit_time(gamma, *others),
+        theory.quenched_exit_time(gamma, *others),
+        theory.quenched_exit_time(0.0, *others),
+    )
+
+
+def exit_steps_expected(data: xr.Dataset) -> xr.DataArray:
+    """Return the exit times of theory in SGD steps."""
+    return exit_times_expected(data) / step_time(data)
+
+
+def optima_expected(optima: xr.Dataset) -> xr.DataArray:
+    """Return the noise-corrected optimal learning rate for stochastic dynamics and the uncorrected one for the ODE."""
+    return by_dynamics(optima, optima["gamma_opt_noise_corrected"], optima["gamma_opt_theory"], np.nan)

@@ -1,0 +1,222 @@
+"""The part of a dataset that a figure shows, and the axes that become panels and colours.
+
+All choices depend only on the outline of a dataset, which is known before anything is computed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from sweeplib.design.axis import places_in
+from sweeplib.errors import InputError
+from sweeplib.figures.kit.labels import dynamics_order, value_label
+from sweeplib.storage.dataset.outline import Outline, outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    Array = TypeVar("Array", xr.Dataset, xr.DataArray)
+
+PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
+MOST_PANELS, MOST_HUES = 6, 6
+TIMES = 4
+"""The number of times that are drawn as panels by default."""
+SELECTED = frozenset({"dynamics", "seed"})
+"""Axes that a figure draws but for which `where` may select one value."""
+
+
+@dataclass(frozen=True)
+class Facets:
+    """How a figure uses the axes of its data.
+
+    at : the index or indices selected along some axes.
+    panel, hue : the axes drawn as panels and as colours, or None.
+    titled : the axes with several values of which the figure's title gives the selected value.
+    """
+
+    at: Mapping[str, int | list[int]]
+    panel: str | None = None
+    hue: str | None = None
+    titled: tuple[str, ...] = ()
+
+    def selected(self, data: Array) -> Array:
+        """Return the data at the selected indices `at`."""
+        return data.isel(self.at, missing_dims="ignore")
+
+    def parts(self, data: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
+        """Yield the number and the data of each panel."""
+        return numbered_parts(data, self.panel)
+
+    def colours(self, part: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
+        """Yield the number and the data of each colour in a part."""
+        return numbered_parts(part, self.hue)
+
+    def series(self, data: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
+        """Yield the number of the panel, that of the colour, and the data of each colour in each panel."""
+        return ((place, index, one) for place, part in self.parts(data) for index, one in self.colours(part))
+
+    def title(self, ds: xr.Dataset) -> str:
+        """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
+        values = [value_label(self.selected(ds[dim])) for dim in self.titled]
+        return f"at {', '.join(values)}" if values else ""
+
+
+def arranged(
+    data: xr.Dataset | Outline,
+    drawn: set[str],
+    where: Mapping[str, Any] | None = None,
+    panel: str | None = None,
+    hue: str | None = None,
+    *,
+    spare: bool = True,
+    most: int = 2,
+) -> Facets:
+    """Return the facets of data in which the axes `drawn` lie along an axis of the figure.
+
+    `where` selects values of axes. Of the remaining axes, `panel` and `hue` become panels and colours. Where these are
+    None, the shortest suitable axes are taken, those with several values in `where` first, preferably noise, widths and
+    thresholds as panels, dimensions and rates as colours. With `spare`, axes beyond the number `most` are fixed at
+    their middle value, unless `where` lists several; without it they are an InputError. InputError, with a remedy, for
+    an unknown axis or value and for more values than are distinguishable.
+    """
+    outline = outline_of(data)
+    at = _places(outline, drawn, where or {})
+    sizes = {dim: _size(at.get(dim), size) for dim, size in outline.sizes.items()}
+    free = [dim for dim, size in sizes.items() if dim not in drawn and size > 1]
+    for key, asked in (("panel", panel), ("hue", hue)):
+        if asked is not None and asked not in free:
+            raise InputError("no such axis to draw", key=key, value=asked, choices=free)
+    if panel is not None and panel == hue:
+        raise InputError("drawn twice", key="hue", value=hue, expected="another axis than panel")
+    others = [dim for dim in free if dim not in (panel, hue)]
+    room = most - sum(asked is not None for asked in (panel, hue))
+    listed = [dim for dim in others if isinstance(at.get(dim), list)]
+    kept = _shortest(others, sizes, room, listed) if spare else others
+    if len(kept) > room:
+        raise InputError("too many axes for one figure", key="where", value=kept, expected="a value for each")
+    left = [dim for dim in others if dim not in kept]
+    if spared := [dim for dim in listed if dim in left]:
+        raise InputError("no room for several values", key="where", value=spared, expected="one value for each")
+    panel, hue = _assigned(kept, panel, hue)
+    _check_number(sizes, "panel", panel, MOST_PANELS)
+    _check_number(sizes, "hue", hue, MOST_HUES)
+    at |= {dim: _middle(at.get(dim), outline.sizes[dim]) for dim in left}
+    single = {dim: 0 for dim, size in sizes.items() if size == 1 and dim not in drawn}
+    titled = [dim for dim in at if dim not in drawn and dim not in (panel, hue) and outline.sizes[dim] > 1]
+    return Facets(single | at, panel, hue, tuple(titled))
+
+
+def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
+    """Return the axes with more than one value that `where` does not fix at a single value."""
+    fixed = {dim for dim, values in (where or {}).items() if not isinstance(values, list | tuple)}
+    return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
+
+
+def over_width(
+    data: xr.Dataset | Outline, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
+) -> Facets:
+    """Return the facets of a figure against the width: by default one panel per dimension and one colour per noise.
+
+    InputError if the widths vary along an axis other than p.
+    """
+    outline = outline_of(data)
+    if "p" not in outline.axes and outline.dims_of("p"):
+        raise InputError("the student width has no axis of its own", value=outline.dims_of("p"), expected="an axis p")
+    free = free_axes(outline, where)
+    panel = panel or ("d" if "d" in free and hue != "d" else None)
+    hue = hue or ("Delta" if "Delta" in free and panel != "Delta" else None)
+    return arranged(outline, {"dynamics", "p"}, where, panel, hue)
+
+
+def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `where` with a few times from the first to the last, unless it selects times, a panel each.
+
+    InputError for more times than panels.
+    """
+    times, chosen = outline.axes["time"], where.get("time")
+    if isinstance(chosen, list | tuple) and len(chosen) > MOST_PANELS:
+        expected = f"at most {MOST_PANELS}, a panel each"
+        raise InputError("too many times", key="where.time", value=len(chosen), expected=expected)
+    places = np.unique(np.linspace(0, len(times) - 1, TIMES).round().astype(int))
+    return {"time": [times[place] for place in places], **where}
+
+
+def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
+    """Return the indices of the values of `where` along each axis; lists and values of drawn axes keep the axis."""
+    found: dict[str, int | list[int]] = {}
+    for axis, value in where.items():
+        if axis not in outline.axes:
+            raise InputError("no such axis", key=f"where.{axis}", value=axis, choices=outline.axes)
+        several = isinstance(value, list | tuple)
+        if axis in drawn and axis not in SELECTED and not several:
+            raise InputError("the figure draws this axis", key=f"where.{axis}", value=value, expected="a list, or none")
+        places = _places_along(outline, axis, value if several else [value])
+        found[axis] = places if len(places) > 1 or axis in drawn else places[0]
+    return found
+
+
+def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[int]:
+    if not values:
+        raise InputError("no values of the axis", key=f"where.{axis}", value=values, expected="one at least")
+    try:
+        return list(dict.fromkeys(places[0] for places in places_in(outline.axes[axis], axis, values)))
+    except InputError as error:
+        raise error.within(prefix="where") from None
+
+
+def _size(places: int | list[int] | None, size: int) -> int:
+    if places is None:
+        return size
+    return 1 if isinstance(places, int) else len(places)
+
+
+def _middle(places: int | list[int] | None, size: int) -> int:
+    return places[len(places) // 2] if isinstance(places, list) else size // 2
+
+
+def _shortest(axes: list[str], sizes: Mapping[str, int], room: int, first: list[str]) -> list[str]:
+    """Return the shortest axes whose values are distinguishable, at most `room` of them, of these `first`."""
+    order = sorted(axes, key=lambda dim: (dim not in first, sizes[dim]))
+    few = [dim for dim in order if sizes[dim] <= MOST_PANELS]
+    return [dim for dim in axes if dim in few[:room]]
+
+
+def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str | None, str | None]:
+    """Return the panel and hue axes; those that are None are chosen from `axes`."""
+    rest = list(axes)
+    if panel is None and hue is None and len(rest) == 1:
+        return None, rest[0]
+    if panel is None and rest:
+        panel = next((dim for dim in PANELS_FIRST if dim in rest), rest[0])
+        rest.remove(panel)
+    return panel, hue or next(iter(rest), None)
+
+
+def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int) -> None:
+    if dim is not None and sizes[dim] > most:
+        expected = f"at most {most} values; give `where` one of {dim}, or draw another axis as {key}"
+        raise InputError(f"too many values of {dim}", key=key, value=sizes[dim], expected=expected)
+
+
+def used_dynamics(data: xr.Dataset) -> list[str]:
+    """Return the dynamics with at least one used run (`seeds_used`) in this part, stochastic ones first."""
+    used = data["seeds_used"].sum([dim for dim in data["seeds_used"].dims if dim != "dynamics"]) > 0
+    return dynamics_order(data["dynamics"].values[used.values])
+
+
+def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
+    """Return the dynamics with a value of the variable `name`, stochastic ones first."""
+    known = data["dynamics"].values
+    return dynamics_order(kind for kind in known if bool(data[name].sel(dynamics=kind).notnull().any()))
+
+
+def numbered_parts(ds: xr.Dataset, dim: str | None) -> Iterator[tuple[int, xr.Dataset]]:
+    """Yield the number of each value of an axis and the part of the dataset there; without an axis all of it."""
+    if dim is None:
+        yield 0, ds
+    else:
+        yield from ((place, ds.isel({dim: place})) for place in range(ds.sizes[dim]))

@@ -1,0 +1,158 @@
+"""Published values in figures, drawn in grey."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.data.published import Reference, Value, reference
+from sweeplib.errors import InputError
+from sweeplib.figures.kit.style import DIM
+from sweeplib.problem import PARAMETERS
+from sweeplib.storage.dataset.outline import Outline, outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from matplotlib.axes import Axes
+
+    from sweeplib.figures.kit.facets import Facets
+    from sweeplib.figures.kit.legend import Entry
+
+MARKERS = ("D", "o", "s", "h")
+DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
+CLOSE = 1e-6
+"""Relative difference below which a number of a file and a number of a dataset are equal."""
+
+
+@dataclass(frozen=True)
+class References:
+    """Published values of `y` against `x`, columns of each file.
+
+    Other columns that are coordinates of a dataset select rows: a row is drawn where it agrees with the coordinates.
+    """
+
+    files: tuple[Reference, ...]
+    x: str
+    y: str
+
+    def draw(self, axes: Axes, part: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
+        """Draw the rows that agree with this part of a dataset, in these units, within the limits of the axes."""
+        for place, file in enumerate(self.files):
+            rows = _standing_in(file, part, self.x)
+            low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
+            rows = [row for row in rows if low <= float(row[self.x]) <= high]
+            if rows:
+                x, y = (_numbers(rows, name) for name in (self.x, self.y))
+                error = f"{self.y}_error"
+                bars = _numbers(rows, error) / y_unit if error in file.columns else None
+                axes.errorbar(x / x_unit, y / y_unit, bars, elinewidth=0.9, **_look(file, place))
+
+    def entries(self) -> list[Entry]:
+        """Return a legend entry per file: its marker and its source."""
+        return [(_look(file, place), file.source) for place, file in enumerate(self.files)]
+
+
+def references(names: Sequence[str], x: str, y: str) -> References:
+    """Return the files of these names, for a figure of `y` against `x`.
+
+    InputError, whose key is the position in `names`, for a file that cannot be read or lacks these columns.
+    """
+    return References(tuple(_file(name, place, (x, y)) for place, name in enumerate(names)), x, y)
+
+
+def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Outline, split: Facets) -> None:
+    """Raise InputError for a file without the figure's columns, with a column unknown to it, or without rows for it."""
+    outline = outline_of(data)
+    for place, file in enumerate(references(names, x, y).files):
+        known = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
+        for column in file.columns:
+            if column not in known and column.removesuffix("_error") not in known:
+                problem = f"{file.name} has a column that the dataset does not have"
+                raise InputError(problem, key=f"reference[{place}]", value=column, choices=sorted(known))
+        _refuse_elsewhere(file, place, x, _drawn_values(outline, split))
+
+
+def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
+    try:
+        file = reference(name)
+    except InputError as error:
+        raise error.within(prefix=f"reference[{place}]") from None
+    for column in columns:
+        values = file.columns.get(column)
+        if values is None or isinstance(values[0], str):
+            problem = f"{file.name} has no numbers to draw in this figure"
+            expected = f"the columns {' and '.join(columns)}"
+            raise InputError(problem, key=f"reference[{place}]", value=list(file.columns), expected=expected)
+    return file
+
+
+def _drawn_values(outline: Outline, split: Facets) -> dict[str, list[Any]]:
+    """Return the values that a figure draws along each axis, and the constants of the dataset."""
+    found = {name: [value] for name, value in outline.attrs.items() if name in PARAMETERS}
+    for axis, values in outline.axes.items():
+        at = split.at.get(axis, list(range(len(values))))
+        found[axis] = [values[one] for one in ([at] if isinstance(at, int) else at)]
+    return found
+
+
+def _refuse_elsewhere(file: Reference, place: int, x: str, drawn: Mapping[str, list[Any]]) -> None:
+    """Raise InputError, naming the column that excludes all rows, for a file of which nothing would be drawn."""
+    rows = list(file.rows())
+    for name in (name for name in file.columns if name != x and name in drawn):
+        left = [row for row in rows if any(_same(row[name], value) for value in drawn[name])]
+        if not left:
+            problem = f"{file.name} has no row for this figure: its {name} is another"
+            values = ", ".join(dict.fromkeys(_written(row[name]) for row in rows))
+            expected = f"{name} = " + ", ".join(map(str, drawn[name][:8]))
+            raise InputError(problem, key=f"reference[{place}]", value=values, expected=expected)
+        rows = left
+
+
+def _standing_in(file: Reference, part: xr.Dataset, x: str) -> list[dict[str, Value]]:
+    """Return the rows whose coordinates other than `x` agree with those of some point of a part of a dataset."""
+    names = [name for name in file.columns if name != x and name in part.coords]
+    known: dict[tuple[Value, ...], bool] = {}
+    rows = []
+    for row in file.rows():
+        place = tuple(row[name] for name in names)
+        if place not in known:
+            agreed = [_agreed(part.coords[name], row[name]) for name in names]
+            known[place] = not agreed or bool(reduce(and_, agreed).any())
+        if known[place]:
+            rows.append(row)
+    return rows
+
+
+def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
+    return coordinate.copy(data=np.vectorize(lambda one: _same(value, one), otypes=[bool])(coordinate.values))
+
+
+def _same(published: Value, value: Any) -> bool:
+    if _is_number(published) and isinstance(value, int | float | np.number | np.bool_):
+        return bool(np.isclose(float(published), float(value), rtol=CLOSE, atol=0.0))
+    return str(published) == str(value)
+
+
+def _written(value: Value) -> str:
+    return f"{value:g}" if isinstance(value, float) else value
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value, float)
+
+
+def _numbers(rows: Sequence[Mapping[str, Value]], name: str) -> np.ndarray:
+    return np.array([row[name] for row in rows], float)
+
+
+def _look(file: Reference, place: int) -> dict[str, Any]:
+    look = {"color": DIM, "gid": f"reference-{place}", "zorder": 5}
+    if file.drawn == "curve":
+        return look | {"marker": "none", "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.6}
+    hollow = {"markerfacecolor": "none", "markeredgewidth": 1.3, "markersize": 9.0, "linestyle": "none"}
+    return look | hollow | {"marker": MARKERS[place % len(MARKERS)]}

@@ -1,0 +1,1 @@
+"""The labelled dataset, made of the rows of a run store."""

@@ -1,0 +1,155 @@
+"""Conversion of the run store `runs.zarr` to the labelled dataset `dataset.zarr`, reproducible to the byte."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from zarr.storage import MemoryStore
+
+from sweeplib.simulation.labels import meanings
+from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
+from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, written_dataset
+from sweeplib.storage.dataset.outline import SHARED_DIMS
+from sweeplib.storage.dataset.results import Region, Results, Shape, region_of, results_of
+from sweeplib.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
+from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.files import read_lines
+from sweeplib.storage.records.locks import writer_lock
+from sweeplib.storage.records.provenance import git_commit, versions
+from sweeplib.storage.store.journal import journal
+from sweeplib.strict_yaml import parsed, written
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.design.sweep import Sweep
+
+
+def finalise(sweep: "Sweep", directory: Path) -> Path:
+    """Write the sweep's dataset under `directory`, with its done.json and its complete config; return its path.
+
+    InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
+    config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
+    of one dynamics is in memory at a time.
+    """
+    path = directory / DATASET
+    with writer_lock(directory, DATASET):
+        results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+        counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
+        _write(sweep, directory, results, path, {"cases": counts})
+        write_complete_config(sweep, directory)
+    return path
+
+
+def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
+    """Return the dataset that `finalise` would write, without the variables whose shape depends on p and k."""
+    import xarray as xr
+
+    problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
+    results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+    fixed = constants(sweep, problem)
+    attributes = fixed | {"fixed": meanings(fixed), "stop": sweep.recording.stop}
+    root = zarr.create_group(MemoryStore())
+    _write_shared(GroupWriter(root), sweep, results, coordinates(sweep, problem), attributes)
+    return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
+
+
+def _write(
+    sweep: "Sweep", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
+) -> None:
+    problem = sweep.probed(next(iter(sweep.runs)))[0].problem
+    every, fixed = coordinates(sweep, problem), constants(sweep, problem)
+    fixed_attributes = fixed | {"fixed": meanings(fixed)}
+    with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:
+        _write_shared(
+            GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
+        )
+        for shape in sorted(set().union(*(part.shapes() for part in results.values()))):
+            title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
+            group = root.create_group(shape_group(*shape))
+            _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
+
+
+def _write_shared(
+    writer: GroupWriter,
+    sweep: "Sweep",
+    results: Mapping[str, Results],
+    every: Sequence[Coordinate],
+    attributes: Mapping[str, Any],
+) -> None:
+    """Write the variables whose shape does not depend on p and k, over the whole grid."""
+    region = region_of(sweep)
+    for coordinate in every:
+        writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
+    status = (region.status(part) for part in results.values())
+    outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
+    writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
+    _write_variables(writer, region, results, None)
+    writer.finish(attributes)
+
+
+def _write_shape(
+    writer: GroupWriter,
+    sweep: "Sweep",
+    results: Mapping[str, Results],
+    every: Sequence[Coordinate],
+    attributes: Mapping[str, Any],
+    shape: Shape,
+) -> None:
+    """Write the variables of one shape (p, k), over the smallest part of the grid that has all of its cases."""
+    region = region_of(sweep, [part.cases_of(shape) for part in results.values()])
+    there = {name: part for name, part in results.items() if part.variables(shape)}
+    dynamics = np.array([number for number, name in enumerate(results) if name in there])
+    inner = {dim for part in there.values() for variable in part.variables(shape).values() for dim in variable.dims}
+    for coordinate in (*every, instants(sweep)) if "instant" in inner else every:
+        if inner.issuperset(SHARED_DIMS.intersection(coordinate.dims)):
+            part = coordinate.at({**region.places, "dynamics": dynamics})
+            writer.coordinate(part.name, part.dims, part.values, part.attributes)
+    _write_variables(writer, region, there, shape)
+    writer.finish(attributes)
+
+
+def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
+    """Write the variables of one shape (or the shared ones), padded to the largest length of each dimension."""
+    every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
+    longest: dict[str, int] = {}
+    for dim, size in (found for part in results.values() for found in part.inner_sizes(shape)):
+        longest[dim] = max(size, longest.get(dim, 0))
+    for name, variable in sorted(every.items()):
+        dims = ("dynamics", *region.dims, *variable.dims)
+        inner = tuple(longest[dim] for dim in variable.dims)
+        sizes = (len(results), *region.sizes, *inner)
+        parts = (region.values(part, name, variable, shape, inner) for part in results.values())
+        writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
+
+
+def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
+    """Return the attributes that say where the dataset comes from; they are the same for repeated runs."""
+    digest = hashlib.blake2b(digest_size=16)
+    for part in results.values():
+        digest.update(part.wanted.ids.tobytes())
+    journals = (read_lines(journal(directory, dynamics)) for dynamics in results)
+    processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
+    return {
+        "title": sweep.name,
+        "Conventions": "CF-1.11",
+        "config": _physics(sweep.source),
+        "digest": digest.hexdigest(),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
+        "git_commit": git_commit() or "unknown",
+        "processors": ", ".join(sorted(processors)),
+        "stop": sweep.recording.stop,
+    }
+
+
+def _physics(source: str) -> str:
+    """Return the text of a config without the keys that only affect how it is run."""
+    config = parsed(source)
+    if not isinstance(config, dict):
+        return source
+    kept = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
+    return written(kept)

@@ -1,0 +1,297 @@
+"""Labelled datasets on disk: zarr v3 for plain `xarray.open_zarr`; the same content always gives the same bytes."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import zarr
+from zarr.errors import ZarrUserWarning
+
+from sweeplib.errors import InputError, SweeplibError
+from sweeplib.simulation.labels import stored_attributes
+from sweeplib.storage.dataset.stores import LinkingStore, VersionStore
+from sweeplib.storage.dataset.versions import FOLDER, present, replaced
+from sweeplib.storage.records.files import write_json
+from sweeplib.storage.records.manifest import Manifest, manifest_path
+from sweeplib.storage.store.layout_files import COMPRESSORS
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+CHUNK_BYTES = 16 * 2**20
+"""Arrays up to this number of bytes are one chunk, and one file."""
+Opened = tuple[VersionStore | Path, Path, str]
+"""A version of a dataset, its folder, and its name; without a manifest it is the folder, and has no name."""
+FILE_BYTES = 2**20
+"""Reading this number of bytes takes about as long as opening a file."""
+
+
+class GroupWriter:
+    """Writes coordinates and variables of one zarr group, one at a time."""
+
+    def __init__(self, group: zarr.Group) -> None:
+        self.group = group
+        self._coordinates: list[str] = []
+
+    def coordinate(self, name: str, dims: Sequence[str], values: Any, attributes: Mapping[str, Any]) -> None:
+        """Write a coordinate."""
+        values = stored(np.asarray(values))
+        self.variable(name, dims, values.shape, values.dtype, attributes)[...] = values
+        if tuple(dims) != (name,):
+            self._coordinates.append(name)
+
+    def variable(
+        self,
+        name: str,
+        dims: Sequence[str],
+        shape: Sequence[int],
+        dtype: Any,
+        attributes: Mapping[str, Any],
+    ) -> Any:
+        """Return the array of a new variable, to be filled; its fill value is NaN, and NaN is written explicitly."""
+        dtype = np.dtype(dtype)
+        return self.group.create_array(
+            name,
+            shape=tuple(shape),
+            dtype="string" if dtype.kind == "T" else dtype,
+            chunks=chunks_of(shape, dtype.itemsize),
+            compressors=COMPRESSORS,
+            fill_value=np.nan if dtype.kind == "f" else None,
+            dimension_names=tuple(dims),
+            attributes=stored_attributes(attributes),
+            config={"write_empty_chunks": True},
+        )
+
+    def stacked(
+        self,
+        name: str,
+        dims: Sequence[str],
+        shape: Sequence[int],
+        dtype: Any,
+        attributes: Mapping[str, Any],
+        parts: Iterable[np.ndarray],
+    ) -> None:
+        """Write a new variable from `parts` along its first dimension; of a large variable one part is in memory."""
+        array = self.variable(name, dims, shape, dtype, attributes)
+        if array.chunks[0] > 1:
+            array[...] = np.stack(list(parts))
+            return
+        for place, part in enumerate(parts):
+            for some in _at_once(part, array.chunks[1:]):
+                array[(place, *some)] = part[some]
+
+    def finish(self, attributes: Mapping[str, Any]) -> None:
+        """Write the group's attributes, including the list of coordinates that are not dimensions."""
+        coordinates = {"coordinates": " ".join(sorted(self._coordinates))} if self._coordinates else {}
+        self.group.update_attributes(dict(attributes) | coordinates)
+
+
+def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES`, or of one index of chunks."""
+    split = next((dim for dim, size in enumerate(part.shape) if chunks[dim] < size), None)
+    if split is None:
+        yield ()
+        return
+    step, size = chunks[split], part.shape[split]
+    step *= max(1, CHUNK_BYTES * size // max(1, part.nbytes) // step)
+    for first in range(0, size, step):
+        yield (*[slice(None)] * split, slice(first, first + step))
+
+
+@contextmanager
+def written_dataset(
+    path: Path,
+    done: Mapping[str, Any] | None = None,
+    *,
+    made_from: Mapping[str, Any] | None = None,
+    keep: bool = False,
+) -> Iterator[zarr.Group]:
+    """Yield the root group of a new dataset, which appears at `path`, complete and consolidated, at the end.
+
+    Chunks that the dataset at `path` has too are linked, not written. If `done` is given, it is written beside it with
+    the digest of the manifest, as `<name>.done.json`.
+    The version before is kept for its readers if `keep`. DamageError if what is on the disk is not what was written.
+    Only for a writer that holds the lock of `path`.
+    """
+    with replaced(path, keep=keep) as partial:
+        store = LinkingStore(partial, before=present(path))
+        root = zarr.create_group(store)
+        yield root
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ZarrUserWarning)  # of the format; a lost array is named below
+            zarr.consolidate_metadata(store)
+        version = Manifest(manifest_path(partial), store.meant, made_from or {}).write().digest
+    if done is not None:
+        write_json(path.with_suffix(".done.json"), {**done, "digest": version})
+
+
+def write_dataset(
+    dataset: xr.Dataset,
+    path: Path,
+    done: Mapping[str, Any] | None = None,
+    *,
+    made_from: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a dataset as `written_dataset` does; return its path."""
+    with written_dataset(path, done, made_from=made_from) as root:
+        writer = GroupWriter(root)
+        for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
+            writer.coordinate(str(name), [str(dim) for dim in variable.dims], variable.values, variable.attrs)
+        for name, variable in sorted(dataset.data_vars.items(), key=lambda item: str(item[0])):
+            values = stored(variable.values)
+            dims = [str(dim) for dim in variable.dims]
+            writer.variable(str(name), dims, values.shape, values.dtype, variable.attrs)[...] = values
+        writer.finish(dataset.attrs)
+    return path
+
+
+def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None) -> xr.Dataset:
+    """Return the dataset of a sweep or an analysis, lazily, as `xarray.open_zarr` does, with numpy strings.
+
+    `path` is the dataset, or the directory of a finalised sweep, or what `opened` returned. `shape` = (p, k) selects
+    the overlap matrices of the cases of that shape. Later reads are from the version that was opened, even if a new
+    version is written meanwhile. InputError if there is no dataset; DamageError if a file is lost or damaged, which may
+    also be raised by later reads from the dataset.
+    """
+    if isinstance(path, tuple):
+        return _opened(path, shape)
+    while True:
+        version = opened(path)
+        try:
+            return _opened(version, shape)
+        except SweeplibError:
+            if opened(path)[1:] == version[1:]:
+                raise
+
+
+def opened(path: str | Path) -> Opened:
+    """Return the present version of a dataset for several calls of `open_dataset`."""
+    path = Path(path)
+    path = path / "dataset.zarr" if os.path.lexists(path / "dataset.zarr") or (path / FOLDER).is_dir() else path
+    remedy = f"delete {path} and repeat the command that wrote it"
+    while True:
+        folder = present(path)
+        before = _manifest_bytes(folder)
+        if before is None:
+            return folder, folder, ""
+        try:
+            store = VersionStore(folder, remedy)
+        except SweeplibError:
+            if _manifest_bytes(present(path)) == before:
+                raise
+        else:
+            return store, folder, store.version
+
+
+def _manifest_bytes(folder: Path) -> bytes | None:
+    path = manifest_path(folder)
+    return path.read_bytes() if path.is_file() else None
+
+
+def _opened(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
+    import xarray as xr
+
+    store, path, _ = version
+    group = None if shape is None else shape_group(*shape)
+    if not has_shape(version, shape):
+        if shape is None:
+            raise InputError("no dataset here", file=path, expected="that of a finished sweep")
+        raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
+    found = plain(xr.open_zarr(store, group=group, chunks=None))
+    found.encoding |= {"source": str(path), "opened": version}
+    return found
+
+
+def has_shape(dataset: Opened, shape: tuple[int, int] | None) -> bool:
+    """Return whether a dataset has overlap matrices of a shape (p, k); if that is None, whether there is a dataset."""
+    store, path, _ = dataset
+    name = "zarr.json" if shape is None else f"{shape_group(*shape)}/zarr.json"
+    return name in store.entries if isinstance(store, VersionStore) else (path / name).exists()
+
+
+def plain(ds: xr.Dataset) -> xr.Dataset:
+    """Return a dataset without Dask arrays, each of which is computed when it is read, and with strings of NumPy's own.
+
+    Every function of xarray, pandas and scipy takes these.
+    """
+    strings = {name: array for name, array in ds.variables.items() if array.dtype.kind == "T"}
+    lazy = {name: array for name, array in ds.variables.items() if array.chunks and name not in strings}
+    if not strings and not lazy:
+        return ds
+    return ds.assign(
+        {name: (array.dims, _read_when_used(array), array.attrs) for name, array in lazy.items()}
+        | {name: (array.dims, _plain_strings(array), array.attrs, _AS_BEFORE) for name, array in strings.items()}
+    )
+
+
+def _plain_strings(strings: xr.Variable) -> np.ndarray:
+    return strings.values.astype(object).astype("U")
+
+
+_AS_BEFORE = {"dtype": np.dtypes.StringDType()}
+"""The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes those that were read."""
+
+
+def _read_when_used(array: xr.Variable) -> Any:
+    from xarray.backends import BackendArray
+    from xarray.core import indexing
+
+    class Computed(BackendArray):
+        shape, dtype = array.shape, array.dtype
+
+        def __getitem__(self, key: Any) -> Any:
+            part = array.data.__getitem__
+            basic = indexing.IndexingSupport.BASIC
+            return indexing.explicit_indexing_adapter(key, self.shape, basic, lambda place: np.asarray(part(place)))
+
+    return indexing.MemoryCachedArray(indexing.LazilyIndexedArray(Computed()))
+
+
+def shape_group(p: int, k: int) -> str:
+    """Return the name of the group of overlap matrices of students of width p and teachers of width k."""
+    return f"p{p}_k{k}"
+
+
+SHAPE_GROUP = re.compile(r"p(\d+)_k(\d+)")
+"""The names that `shape_group` gives."""
+
+
+def _shapes(version: Path) -> list[str]:
+    """Return the shapes (p, k) of which a dataset has overlap matrices, as text."""
+    found = (SHAPE_GROUP.fullmatch(path.name) for path in version.iterdir())
+    return [f"({match[1]}, {match[2]})" for match in found if match]
+
+
+def stored(values: np.ndarray) -> np.ndarray:
+    """Return the values in a type that zarr v3 specifies: strings get variable length."""
+    return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
+
+
+def chunks_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Return the chunks of an array: along each dimension the whole length, or 1.
+
+    Every selection then consists of whole chunks, which xarray requires for writing it again. An array of more than
+    `CHUNK_BYTES` has chunks of length 1 along its first dimension, and along those other dimensions for which reading
+    one point costs least. The cost is `FILE_BYTES` times the number of chunks at one index of the first dimension, plus
+    the bytes of a chunk.
+    """
+    sizes = [max(1, size) for size in shape]
+    if math.prod(sizes) * itemsize <= CHUNK_BYTES:
+        return tuple(sizes)
+    first, *rest = sizes
+    several = [(size, 1) if size > 1 else (1,) for size in rest]
+    row_items = math.prod(rest)
+
+    def cost(chunk: Sequence[int]) -> int:
+        return FILE_BYTES * row_items // math.prod(chunk) + math.prod(chunk) * itemsize
+
+    return (1 if rest else first, *min(itertools.product(*several), key=cost))

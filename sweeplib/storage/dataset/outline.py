@@ -1,0 +1,142 @@
+"""Outline: the structure of a dataset, known before it is computed; it decides whether analyses and figures apply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.design.grid import FIRST_DIMS
+from sweeplib.errors import InputError
+from sweeplib.simulation import recorded_variables
+from sweeplib.storage.dataset.coordinates import constants, coordinates, instants
+from sweeplib.views import QUANTILES
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.design.sweep import Sweep
+    from sweeplib.simulation.cases import Case
+    from sweeplib.simulation.variables import Variable
+
+SHARED_DIMS = frozenset({"time", "threshold", "quantile"})
+"""The dimensions of variables that have the same shape for all p and k."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The axes of a dataset with their values, the axes of each variable, and the attributes.
+
+    Coordinates are variables too: `coordinates` names those along axes; `errors` names the variables that are errors of
+    others. Axes have the order of a sweep's grid, in whatever order they are given.
+    """
+
+    axes: Mapping[str, Sequence[Any]]
+    variables: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    errors: frozenset[str] = frozenset()
+    coordinates: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=_place)})
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the number of values along each axis."""
+        return {name: len(values) for name, values in self.axes.items()}
+
+    def dims_of(self, name: str) -> tuple[str, ...]:
+        """Return the axes along which a variable or a constant varies; InputError if the dataset does not have it."""
+        if name in self.variables:
+            return self.variables[name]
+        if name in self.attrs:
+            return ()
+        raise InputError("the dataset does not say", value=name, choices=[*self.variables, *self.attrs])
+
+    def without(self, *axes: str) -> Outline:
+        """Return the outline after these axes are reduced or one value is selected."""
+        kept = {name: values for name, values in self.axes.items() if name not in axes}
+        left = {name: dims for name, dims in self.variables.items() if name not in axes}
+        left = {name: tuple(dim for dim in dims if dim in kept) for name, dims in left.items()}
+        return replace(self, axes=kept, variables=left)
+
+    def only(self, *names: str) -> Outline:
+        """Return the outline of some variables, with the coordinates along their axes."""
+        axes = {dim for name in names for dim in self.dims_of(name)}
+        kept = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
+        return replace(self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=kept)
+
+    def along(self, axis: str, values: Sequence[Any]) -> Outline:
+        """Return the outline with one more axis, or with other values along an existing one."""
+        return replace(self, axes={**self.axes, axis: values})
+
+    def with_variables(self, variables: Mapping[str, tuple[str, ...]], **attrs: Any) -> Outline:
+        """Return the outline with more variables and attributes."""
+        return replace(self, variables={**self.variables, **variables}, attrs={**self.attrs, **attrs})
+
+    def with_coordinate(self, name: str, dims: tuple[str, ...]) -> Outline:
+        """Return the outline with one more coordinate."""
+        return replace(self.with_variables({name: dims}), coordinates=self.coordinates | {name})
+
+
+def _place(name: str) -> tuple[int, str]:
+    return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
+
+
+def outline_of(ds: xr.Dataset | Outline) -> Outline:
+    """Return the outline of a dataset; an outline is returned unchanged."""
+    if isinstance(ds, Outline):
+        return ds
+    axes = {str(dim): ds[dim].values.tolist() if dim in ds.coords else range(size) for dim, size in ds.sizes.items()}
+    variables = {str(name): tuple(map(str, variable.dims)) for name, variable in ds.variables.items()}
+    fixed = {str(name): coordinate.item() for name, coordinate in ds.coords.items() if not coordinate.dims}
+    errors = frozenset(str(name) for name, variable in ds.variables.items() if "error_of" in variable.attrs)
+    attrs = {str(name): value for name, value in ds.attrs.items()} | fixed
+    return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)))
+
+
+def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
+    """Return the outline of the dataset that a sweep will produce; including variables over units if `overlaps`."""
+    cases = _cases(sweep, every_shape=overlaps)
+    held = coordinates(sweep, cases[0].problem)
+    outer = ("dynamics", *sweep.grid.dims, "seed")
+    found = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
+    kept = {name: variable for name, variable in found.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)}
+    axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
+    axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
+    axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
+    axes |= {"quantile": QUANTILES.tolist()} if any("quantile" in variable.dims for variable in kept.values()) else {}
+    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, kept).items()}
+    if "instant" in axes:
+        held.append(instants(sweep))
+        axes["instant"] = sweep.recording.times
+    variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
+    variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
+    errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
+    named = frozenset({*axes, *(coordinate.name for coordinate in held)})
+    attrs = constants(sweep, cases[0].problem) | {"stop": sweep.recording.stop}
+    return Outline(axes, variables, attrs, errors, named)
+
+
+def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
+    """Return a case of each dynamics or, if `every_shape`, of each of its widths (p, k) among the probed points."""
+    found: list[Case] = []
+    for dynamics in sweep.runs:
+        shapes: dict[tuple[int, int], Case] = {}
+        for case in sweep.probed(dynamics):
+            shapes.setdefault((case.problem.p, case.problem.k), case)
+            if not every_shape:
+                break
+        found += shapes.values()
+    return found
+
+
+def _inner_sizes(cases: Sequence[Case], kept: Mapping[str, Variable]) -> dict[str, int]:
+    """Return the largest length of each dimension that the variables `kept` have of their own."""
+    sizes: dict[str, int] = {}
+    for case in cases:
+        for name, variable in recorded_variables(case).items():
+            for dim, length in zip(variable.dims, variable.shape, strict=True):
+                if name in kept and dim not in SHARED_DIMS:
+                    sizes[dim] = max(length, sizes.get(dim, 0))
+    return sizes

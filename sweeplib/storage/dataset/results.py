@@ -1,0 +1,201 @@
+"""The results of a sweep, read from the run store and arranged on its grid."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.simulation import Status
+from sweeplib.storage.dataset.outline import SHARED_DIMS
+from sweeplib.storage.records.locks import free_writer
+from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.run_store import RunStore
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+Shape = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A recorded variable as the run store describes it; `dims` and `sizes` are without the case dimension."""
+
+    dims: tuple[str, ...]
+    sizes: tuple[int, ...]
+    dtype: np.dtype
+    fill_value: Any
+    attributes: Mapping[str, Any]
+
+    @property
+    def is_shared(self) -> bool:
+        """Return whether the shape is the same for all p and k."""
+        return SHARED_DIMS.issuperset(self.dims)
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of one dynamics that a sweep needs, all of them done."""
+
+    layouts: list[Layout]
+    wanted: Inventory
+    _placed: dict[int, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+
+    @cached_property
+    def used(self) -> list[tuple[int, Layout]]:
+        """Return the layouts that have a needed row, with their numbers."""
+        return [(int(number), self.layouts[number]) for number in np.unique(self.wanted.layout)]
+
+    def shapes(self) -> set[Shape]:
+        """Return the shapes (p, k) that have a variable whose shape depends on p and k."""
+        return {layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))}
+
+    def of_shape(self, shape: Shape | None) -> list[tuple[int, Layout]]:
+        """Return the layouts of one shape that have a needed row, or of all, with their numbers."""
+        return self.used if shape is None else self._by_shape.get(shape, [])
+
+    @cached_property
+    def _by_shape(self) -> dict[Shape, list[tuple[int, Layout]]]:
+        found: dict[Shape, list[tuple[int, Layout]]] = {}
+        for number, layout in self.used:
+            found.setdefault(layout.shape, []).append((number, layout))
+        return found
+
+    def variables(self, shape: Shape | None) -> dict[str, Variable]:
+        """Return the recorded variables: those that all shapes share, or the others of one shape."""
+        return self._variables.get(shape, {})
+
+    @cached_property
+    def _variables(self) -> dict[Shape | None, dict[str, Variable]]:
+        last: dict[Shape | None, dict[str, Layout]] = {}
+        for _, layout in self.used:
+            for name, dims in layout.variables.items():
+                last.setdefault(None if _is_shared(dims) else layout.shape, {})[name] = layout
+        return {
+            shape: {name: _variable(layout, name) for name, layout in found.items()} for shape, found in last.items()
+        }
+
+    def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:
+        """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
+        names = self.variables(shape)
+        layouts = [layout for _, layout in self.of_shape(shape)]
+        arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
+        return {found for dims, array in arrays for found in zip(dims, array.shape[1:], strict=True)}
+
+    def placed(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the needed rows (n,) of a layout, ascending, and the flat indices (n,) of their cases."""
+        if number not in self._placed:
+            here = np.flatnonzero(self.wanted.layout == number)
+            here = here[np.argsort(self.wanted.row[here], kind="stable")]
+            self._placed[number] = self.wanted.row[here], self.wanted.flat[here]
+        return self._placed[number]
+
+    def cases_of(self, shape: Shape | None) -> np.ndarray:
+        """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
+        flat = [np.empty(0, np.int64), *(self.placed(number)[1] for number, _ in self.of_shape(shape))]
+        return np.concatenate(flat)
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a sweep's (grid, seed) array of the given `shape`: the indices `places` along each of `dims`."""
+
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    places: Mapping[str, np.ndarray]
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Return the number of indices along each dimension."""
+        return tuple(len(self.places[dim]) for dim in self.dims)
+
+    def inside(self, flat: np.ndarray) -> np.ndarray:
+        """Return the indices in the region of flat indices over the whole array."""
+        if self.sizes == self.shape:
+            return flat
+        index = np.unravel_index(flat, self.shape)
+        local = [np.searchsorted(self.places[dim], at) for dim, at in zip(self.dims, index, strict=True)]
+        inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
+        return inside
+
+    def values(
+        self, part: Results, name: str, variable: Variable, shape: Shape | None, sizes: tuple[int, ...]
+    ) -> np.ndarray:
+        """Return a variable of one dynamics, for the cases of one shape or all, over this region.
+
+        The array has these `sizes` along the variable's own dimensions. It has the fill value where there is no case,
+        and beyond the length of a case's own dimensions. One block of the run store is in memory at a time.
+        """
+        values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
+        for number, layout in part.of_shape(shape):
+            if name in layout.variables:
+                rows, flat = part.placed(number)
+                inside = self.inside(flat)
+                own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
+                block_of = rows // layout.block_size
+                starts = np.flatnonzero(np.diff(block_of, prepend=-1))
+                for first, after in zip(starts, [*starts[1:], len(rows)], strict=True):
+                    block = int(block_of[first])
+                    found = layout.block_data(name, block)
+                    values[(inside[first:after], *own)] = found[rows[first:after] - block * layout.block_size]
+        return values.reshape(*self.sizes, *sizes)
+
+    def status(self, part: Results) -> np.ndarray:
+        """Return the status of each case of one dynamics over the region; missing where there is no case."""
+        status = np.full(self.sizes, Status.missing, np.uint8)
+        status.flat[part.wanted.flat] = part.wanted.status
+        return status
+
+
+def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
+    """Return the results of one dynamics; InputError if a case is missing.
+
+    In that case an existing done.json is removed, so that a workflow runs the dynamics again.
+    """
+    try:
+        store = RunStore(directory, dynamics)
+        for layout in store.layouts.values():
+            layout.check_index()
+        wanted = replace(inventory(sweep, dynamics, store), points=None)
+    except DamageError:
+        _not_done(directory, dynamics)
+        raise
+    missing = wanted.counts()["missing"]
+    if missing:
+        _not_done(directory, dynamics)
+        problem = f"{missing} cases of {dynamics} have not been run yet"
+        raise InputError(problem, file=directory, expected="`sweeplib run CONFIG` or `make sweep` first")
+    return Results(list(store.layouts.values()), wanted)
+
+
+def _not_done(directory: Path, dynamics: str) -> None:
+    # in a read-only directory nothing could be run again
+    with suppress(OSError), free_writer(directory, dynamics) as is_free:
+        if is_free:
+            (directory / f"{dynamics}.done.json").unlink()
+
+
+def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Region:
+    """Return the region of the whole (grid, seed) array, or the smallest one that contains the flat indices `cases`."""
+    dims, shape = (*sweep.grid.dims, "seed"), sweep.shape
+    if cases is None:
+        return Region(dims, shape, {dim: np.arange(size) for dim, size in zip(dims, shape, strict=True)})
+    index = np.unravel_index(np.concatenate(list(cases)), shape)
+    return Region(dims, shape, {dim: np.unique(at) for dim, at in zip(dims, index, strict=True)})
+
+
+def _is_shared(dims: Iterable[str]) -> bool:
+    return SHARED_DIMS.issuperset(dims)
+
+
+def _variable(layout: Layout, name: str) -> Variable:
+    array = layout.array(name)
+    dims = tuple(layout.variables[name])
+    return Variable(dims, array.shape[1:], array.dtype, array.fill_value, array.attrs.asdict())

@@ -1,0 +1,134 @@
+"""Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does."""
+
+import os
+from collections import defaultdict
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from zarr.core.buffer import default_buffer_prototype
+from zarr.storage import LocalStore
+
+from sweeplib.storage.dataset.versions import name_of, places
+from sweeplib.storage.records.files import is_chunk, partial
+from sweeplib.storage.records.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
+from sweeplib.storage.store.damage import damaged, lost
+
+
+class LinkingStore(LocalStore):
+    """A folder in which a chunk with the bytes of one in the folder `before` becomes a hard link to it.
+
+    Chunks are found by their length and checksum, wherever they are in the array, and compared byte by byte. Where the
+    file system has no hard links, chunks are written. `meant` has the entry of each file as it was given.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        read_only: bool = False,
+        before: Path | None = None,
+        meant: dict[str, Entry] | None = None,
+    ) -> None:
+        super().__init__(root, read_only=read_only)
+        self.before = before
+        self.meant = {} if meant is None else meant
+
+    def with_read_only(self, read_only: bool = False) -> "LinkingStore":
+        """Return the same folder as a store that is read only or not."""
+        return type(self)(self.root, read_only=read_only, before=self.before, meant=self.meant)
+
+    async def set(self, key: str, value: Any) -> None:
+        """Write the bytes of a file, or link it."""
+        if not self._linked(key, value):
+            await super().set(key, value)
+
+    def set_sync(self, key: str, value: Any) -> None:
+        """Write the bytes of a file, or link it."""
+        if not self._linked(key, value):
+            super().set_sync(key, value)
+
+    async def set_if_not_exists(self, key: str, value: Any) -> None:
+        """Write the bytes of a file that is not there: zarr needs a hard link for this, against a second writer."""
+        if not (self.root / key).exists():
+            await self.set(key, value)
+
+    def _linked(self, key: str, value: Any) -> bool:
+        found = value.to_bytes()
+        self.meant[key] = entry_of(key, found)
+        if not is_chunk(key):
+            return False
+        for chunk in self._known.get((len(found), found[-4:]), ()):
+            if chunk.read_bytes() == found and _link(chunk, self.root / key):
+                return True
+        return False
+
+    @cached_property
+    def _known(self) -> dict[tuple[int, bytes], list[Path]]:
+        """The chunks of the previous version by length and checksum."""
+        known: dict[tuple[int, bytes], list[Path]] = defaultdict(list)
+        if self.before is not None:
+            for folder, _, names in os.walk(self.before):
+                for path in (Path(folder, name) for name in names):
+                    if is_chunk(path.relative_to(self.before).as_posix()):
+                        with path.open("rb") as file:
+                            size = file.seek(0, os.SEEK_END)
+                            file.seek(max(0, size - 4))
+                            known[size, file.read()].append(path)
+        return known
+
+
+class VersionStore(LocalStore):
+    """The version of a dataset that is present when the store is made.
+
+    Every file that is read is compared with the entry of that version's manifest. If it is of another version by
+    now, it is read from `datasets/`. DamageError, with the advice `remedy`, for a file that is damaged or lost.
+    """
+
+    def __init__(self, root: Path, remedy: str) -> None:
+        super().__init__(root, read_only=True)
+        self.remedy = remedy
+        if (manifest := manifest_of(root)) is None:
+            raise lost(root / MANIFEST, remedy)
+        manifest.check_sizes(remedy)
+        self.entries, self.version = manifest.files, manifest.digest
+
+    def with_read_only(self, read_only: bool = False) -> "VersionStore":
+        """Return the store; it can only be read."""
+        return self
+
+    async def get(self, key: str, *args: Any, **kwargs: Any) -> Any:
+        """Return the bytes of a file, None if there is no file."""
+        return self._checked(key, await super().get(key, *args, **kwargs))
+
+    def get_sync(self, key: str, **kwargs: Any) -> Any:
+        """Return the bytes of a file, None if there is no file."""
+        return self._checked(key, super().get_sync(key, **kwargs))
+
+    def _checked(self, key: str, found: Any) -> Any:
+        if key not in self.entries:
+            return found
+        if found is not None and is_like(self.entries[key], key, found.to_bytes()):
+            return found
+        for folder in places(self.root, self.version):
+            with suppress(OSError):
+                content = (folder / key).read_bytes()
+                if is_like(self.entries[key], key, content):
+                    return default_buffer_prototype().buffer.from_bytes(content)
+        if found is None or name_of(self.root) != self.version:
+            raise lost(self.root / key, self.remedy)
+        raise damaged(self.root / key, self.remedy)
+
+
+def _link(chunk: Path, path: Path) -> bool:
+    """Link a path to a chunk, in place of what is there; return whether that was possible."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = partial(path)
+    try:
+        beside.hardlink_to(chunk)
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        return False
+    return True

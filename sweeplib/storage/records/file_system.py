@@ -1,0 +1,92 @@
+"""What the file system of a results folder cannot do: found by trying, replaced where that is safe, else refused."""
+
+import fcntl
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+from sweeplib.errors import InputError
+from sweeplib.storage.records.files import partial, remove
+
+OTHER_FOLDER = "another folder with --results; or a mount that has it, such as NFS with lockd, Lustre with `-o flock`"
+
+
+def examine(directory: Path) -> None:
+    """Try in a sweep's folder what its files need; a line on standard error names what is replaced.
+
+    InputError, which names the file system, if it lacks an operation that nothing can replace.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    trial = partial(directory / "trial")
+    trial.mkdir()
+    try:
+        for what, attempt in _NEEDED.items():
+            if (error := _failure(attempt, trial)) is not None:
+                problem = f"the file system here ({_kind(directory)}) has no {what} ({error.strerror})"
+                raise InputError(problem, file=directory, expected=OTHER_FOLDER)
+        replaced = [how for attempt, how in _REPLACED.items() if _failure(attempt, trial) is not None]
+    finally:
+        remove(trial)
+    if replaced:
+        sys.stderr.write(
+            f"{directory}: the file system here ({_kind(directory)}) has no {', and no '.join(replaced)}\n"
+        )
+
+
+def _failure(attempt: Callable[[Path], None], trial: Path) -> OSError | None:
+    try:
+        attempt(trial)
+    except OSError as error:
+        return error
+    return None
+
+
+def _locked(trial: Path) -> None:
+    with (trial / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _appended(trial: Path) -> None:
+    for _ in range(2):
+        with (trial / "lines").open("a") as file:
+            file.write("line\n")
+
+
+def _renamed(trial: Path) -> None:
+    (trial / "new").mkdir()
+    (trial / "new").rename(trial / "folder")
+
+
+def _linked(trial: Path) -> None:
+    (trial / "link").hardlink_to(trial / "lines")
+
+
+def _synchronised(trial: Path) -> None:
+    descriptor = os.open(trial, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+_NEEDED: dict[str, Callable[[Path], None]] = {
+    "file locks": _locked,
+    "files to append to": _appended,
+    "renaming of folders": _renamed,
+}
+"""What two writers, a journal and a new dataset need."""
+_REPLACED: dict[Callable[[Path], None], str] = {
+    _linked: "hard links: equal parts of two versions of a dataset are stored twice",
+    _synchronised: "fsync of folders: a power cut may damage the last blocks, which `sweeplib verify` finds",
+}
+
+
+def _kind(directory: Path) -> str:
+    """Return the type and the place of the file system of a folder."""
+    folders = {directory.resolve(), *directory.resolve().parents}
+    mounts = [mount for mount in psutil.disk_partitions(all=True) if Path(mount.mountpoint) in folders]
+    last = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
+    return f"{last.fstype} at {last.mountpoint}" if last else "of unknown type"

@@ -1,0 +1,212 @@
+"""What the jobs of a sweep do at present, in `jobs/<job>.json` of its folder, for other processes that show it.
+
+A job is a stage of the workflow (`plan`, `simulate`, `finalise`, `analyse.NAME`, `figure.NAME`, `report`), started by
+Snakemake or by a command, or `sweep`, all stages one after the other. Its file is small and is replaced while it runs.
+It serves readers only, no stage reads it.
+"""
+
+import os
+import resource
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from sweeplib.errors import InputError
+from sweeplib.process.terminal import harmless
+from sweeplib.process.troubles import reason
+from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.locks import at_work
+from sweeplib.storage.store.damage import DamageError
+
+WHOLE = "sweep"
+"""The name of the job that runs all stages."""
+INTERRUPTED = "interrupted"
+DIED = "its process has ended without a word"
+
+_told: list["_Record"] = []
+"""The records of the jobs of this process, the innermost last."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job as its file describes it; times are seconds since 1970.
+
+    `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
+    per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `left` is the
+    estimate of the remaining seconds at the time `told`. `plan` is the plan of the cases that the job computes,
+    `problem` why it ended early. Once it has ended, `cpu_seconds` and `memory` are what its process and those that it
+    started took: the seconds of processors of all, and the most bytes of one.
+    """
+
+    name: str
+    pid: int = 0
+    host: str = ""
+    born: float = 0.0
+    started: float = 0.0
+    told: float = 0.0
+    ended: float | None = None
+    problem: str | None = None
+    doing: str | None = None
+    doing_since: float = 0.0
+    news: str | None = None
+    done: int = 0
+    total: int = 0
+    cases: dict[str, int] = field(default_factory=dict)
+    share: float = 0.0
+    rate: float = 0.0
+    left: float | None = None
+    dashboard: str | None = None
+    cpu_seconds: float = 0.0
+    memory: int = 0
+    plan: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def here(self) -> bool:
+        """Return whether the job runs, or ran, on this machine."""
+        return self.host == socket.gethostname()
+
+    @property
+    def running(self) -> bool:
+        """Return whether the job's process is alive; of another machine's process it is known only whether it ended."""
+        return self.ended is None and (not self.here or abs(_born(self.pid) - self.born) < 1.0)
+
+    def seconds(self, now: float) -> float:
+        """Return how long the job has taken so far."""
+        return (self.ended or now) - self.started
+
+    @property
+    def outcome(self) -> str | None:
+        """Return why the job failed, None if it did not, or not yet."""
+        died = self.ended is None and not self.running
+        return self.problem or (DIED if died else None)
+
+    def remaining(self, now: float) -> float | None:
+        """Return the estimate of the remaining seconds, None if there is none."""
+        return None if self.left is None else max(0.0, self.left - (now - self.told))
+
+
+def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
+    """Return the jobs in a sweep's folder that were started at `since` or later, by name, the earliest first."""
+    found = [job for path in (directory / "jobs").glob("*.json") if (job := _read(path)) is not None]
+    return {job.name: job for job in sorted(found, key=lambda job: job.started) if job.started >= since}
+
+
+def at_work_elsewhere(directory: Path) -> list[Job]:
+    """Return the jobs that run on this machine in other processes than this one and those that started it."""
+    own = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
+    return [job for job in jobs(directory).values() if job.here and job.running and job.pid not in own]
+
+
+def refuse_second(directory: Path) -> None:
+    """Raise InputError if another command on this machine runs all stages of the sweep in `directory`."""
+    for other in at_work_elsewhere(directory):
+        if other.name == WHOLE:
+            since = time.strftime("%H:%M", time.localtime(other.started))
+            expected = "one command at a time; `sweeplib watch` shows it"
+            raise InputError(
+                f"this sweep is being run by process {other.pid} since {since}", file=directory, expected=expected
+            )
+
+
+@contextmanager
+def job(directory: Path, name: str) -> Iterator[None]:
+    """A context in which this process does the job `name` of the sweep in `directory`, of which `tell` tells."""
+    with at_work(directory, "runs all stages" if name == WHOLE else f"runs the stage {name}"):
+        record = _Record(directory / "jobs" / f"{name}.json", name)
+        _told.append(record)
+        record.tell(force=True)
+        before = _cpu_seconds()
+        try:
+            yield
+        except BaseException as error:
+            record.news["problem"] = _problem(error, directory)
+            raise
+        finally:
+            _told.remove(record)
+            used = {"cpu_seconds": round(_cpu_seconds() - before, 2), "memory": _most_memory()}
+            record.news |= {"ended": time.time(), "doing": None} | used
+            record.tell(force=True)
+
+
+def tell(*, force: bool = True, **news: Any) -> None:
+    """Record news (fields of `Job`) of this process's job, if it does one; without `force` at most twice a second."""
+    if _told:
+        _told[-1].news |= news | ({"doing_since": time.time()} if "doing" in news else {})
+        _told[-1].tell(force=force)
+
+
+class _Record:
+    """The file of a job of this process; while another living process does the job, the file is left to that one."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        now, pid = time.time(), os.getpid()
+        self.path, self.written, self.own = path, 0.0, False
+        self.news: dict[str, Any] = {
+            "name": name,
+            "pid": pid,
+            "host": socket.gethostname(),
+            "born": _born(pid),
+            "started": now,
+        }
+
+    def tell(self, *, force: bool) -> None:
+        now = time.monotonic()
+        if force or now - self.written > 0.5:
+            self.written = now
+            self.own = self.own or not self._is_of_another()
+            if not self.own:
+                return
+            with suppress(OSError):  # the job itself reports a full disk, where that stops it
+                write_json(self.path, self.news | {"told": time.time()}, durable=False)
+
+    def _is_of_another(self) -> bool:
+        other = _read(self.path)
+        return other is not None and other.here and other.running and other.pid != self.news["pid"]
+
+
+def _cpu_seconds() -> float:
+    return sum(os.times()[:4])
+
+
+def _most_memory() -> int:
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+def _problem(error: BaseException, directory: Path) -> str | None:
+    if isinstance(error, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(error, SystemExit):
+        return f"ended with exit status {error.code}" if error.code else None
+    return reason(error, directory)
+
+
+def _born(pid: int) -> float:
+    """Return when a process of this machine was started, 0 if there is none."""
+    try:
+        process = psutil.Process(pid)
+        return 0.0 if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
+        return 0.0
+
+
+def _read(path: Path) -> Job | None:
+    """Return the job that a file describes; None if it is damaged, or of another version."""
+    try:
+        content = read_json(path) or {}
+        known = {each.name for each in fields(Job)} & content.keys()
+        told: dict[str, Any] = {name: _harmless(content[name]) for name in known}
+        return Job(**told) if "name" in told else None
+    except (DamageError, OSError):
+        return None
+
+
+def _harmless(value: Any) -> Any:
+    return harmless(value) if isinstance(value, str) else value

@@ -1,0 +1,63 @@
+"""The rounds of a sweep with questions, `answers.json` in its folder: which rows each asked for, and the answers."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sweeplib.design.questions import Row, grown, without_rows
+from sweeplib.storage.records.artefacts import cases_made_from
+from sweeplib.storage.records.files import read_json, write_json
+
+if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
+
+ROUNDS = "answers.json"
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """The rows of each round, the answers after the last complete one, and whether no more rounds follow.
+
+    spent : the number of cases that were added for each question.
+
+    They are those of a config and of the code that makes the numbers, `made_from`: with another config, rounds begin
+    anew, so that the rows of a sweep never depend on its history. Cases that are in the run store are not computed
+    again.
+    """
+
+    made_from: Mapping[str, Any]
+    rows: tuple[tuple[Row, ...], ...] = ()
+    answers: tuple[Mapping[str, Any], ...] = ()
+    spent: Mapping[str, int] = field(default_factory=dict)
+    ended: bool = False
+
+    def with_round(
+        self, rows: Iterable[Row], answers: Iterable[Mapping[str, Any]], spent: Mapping[str, int]
+    ) -> "Rounds":
+        """Return the rounds with the decision of one more; without rows it is the last."""
+        new = tuple(rows)
+        return Rounds(self.made_from, (*self.rows, new) if new else self.rows, tuple(answers), spent, ended=not new)
+
+    def write(self, directory: Path) -> "Rounds":
+        """Write the rounds into the folder of their sweep; return them."""
+        write_json(directory / ROUNDS, asdict(self))
+        return self
+
+
+def rounds_of(sweep: "Sweep", directory: Path) -> Rounds:
+    """Return the rounds in the folder of a sweep, none if they are of another config.
+
+    DamageError if the file is damaged.
+    """
+    made_from = cases_made_from(without_rows(sweep))
+    record = read_json(directory / ROUNDS) if sweep.questions else None
+    if record is None or record["made_from"] != made_from:
+        return Rounds(made_from)
+    rows = tuple(tuple(Row(**row) for row in some) for some in record["rows"])
+    return Rounds(made_from, rows, tuple(record["answers"]), record["spent"], record["ended"])
+
+
+def with_rounds(sweep: "Sweep", directory: Path) -> "Sweep":
+    """Return a sweep with the rows of the rounds in its folder."""
+    return grown(sweep, rounds_of(sweep, directory).rows) if sweep.questions else sweep

@@ -1,0 +1,1 @@
+"""The run store: a row a case, written by one process a block."""

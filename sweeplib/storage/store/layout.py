@@ -1,0 +1,395 @@
+"""A layout of the run store: cases with arrays of the same shapes and similar costs, one per row.
+
+Index arrays (`problem`, `seed`, `clock`, `case_id`) are written by the driver only, when it appends. The number of
+rows is stored in the group's zarr.json and written last: an interrupted append adds no row. Data arrays and `status`
+are chunked by block, and written by the worker that holds the block. `status` is written last, so a row either has its
+result or is missing.
+
+Chunks and zarr.json files carry checksums. A mismatch or a lost file raises DamageError. For a block, the error names
+`sweeplib retry CONFIG damaged`, which makes the cases missing again; for metadata and index, it says that the layout
+must be deleted. A lost chunk of `status` is not damage: its cases are missing.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.storage import LocalStore, StorePath
+
+from sweeplib.simulation import Case, Cases, Status, case_work, recorded_variables
+from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.storage.dataset.stores import LinkingStore
+from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync
+from sweeplib.storage.store.damage import DamageError, damaged, lost
+from sweeplib.storage.store.layout_files import COMPRESSORS, read_chunk, read_metadata, write_chunk, write_metadata
+from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of, shared_fields
+
+INDEX_ROWS = 16384
+"""Rows of a chunk of the index of a new layout."""
+RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute the cases of its block again"
+INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
+
+
+def cost_class(work: float) -> int:
+    """Return floor(log4(work)), from the exponent's bits, so that all machines agree."""
+    return max(0, math.frexp(work)[1] - 1) // 2
+
+
+def cost_classes(work: np.ndarray) -> np.ndarray:
+    """Return the `cost_class` (n,) of each work (n,)."""
+    return np.maximum(0, np.frexp(work)[1] - 1) // 2
+
+
+def layout_name(case: Case, work: float | None = None) -> str:
+    """Return the name of the layout for a new case of this work: a readable part and a hash of the shared fields.
+
+    The shared fields include the names, dimensions, shapes and types of the recorded variables.
+    """
+    work = case_work(case) if work is None else work
+    variables = [
+        (name, variable.dims, variable.shape, str(variable.dtype))
+        for name, variable in recorded_variables(case).items()
+    ]
+    shared = repr((case.shape, case.root_seed, case.pair_by, variables))
+    digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()
+    return f"p{case.problem.p}_k{case.problem.k}_w{cost_class(work)}-{digest}"
+
+
+class Layout:
+    """An open layout.
+
+    `path` is its zarr group, `block_size` the number of rows per block, `work` the order of magnitude of a case's work,
+    `shape` = (p, k), `shared` the fields that all cases share, `variables` the dims of the recorded variables without
+    the case dimension.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.name = path.name
+        self._deletion = f"delete the folder {path}, and the next run computes its cases again"
+        self._opened: dict[str, Any] = {}
+        self._kept: dict[str, tuple[int, np.ndarray]] = {}
+        attributes: dict[str, Any] = read_metadata(path / "zarr.json", self._deletion)["attributes"]
+        self._rows: int = attributes["rows"]
+        self.block_size: int = attributes["block_size"]
+        self.work = 4.0 ** attributes["cost_class"]
+        self.shape: tuple[int, int] = tuple(attributes["shape"])
+        self.shared: dict[str, Any] = attributes["shared"]
+        self.variables: dict[str, list[str]] = attributes["variables"]
+
+    @cached_property
+    def ids(self) -> np.ndarray:
+        """Return the identities of the rows, 16 bytes each."""
+        return self.stored_ids(slice(None))
+
+    def stored_ids(self, rows: slice) -> np.ndarray:
+        """Return the identities of some rows."""
+        return np.ascontiguousarray(self._index("case_id", rows)).view("S16").ravel()
+
+    def __len__(self) -> int:
+        return self._rows
+
+    @property
+    def n_blocks(self) -> int:
+        """Return the number of blocks that hold the rows."""
+        return -(-len(self) // self.block_size)
+
+    def status(self, rows: slice = slice(None)) -> np.ndarray:
+        """Return the status of the rows, uint8."""
+        start, stop, _ = rows.indices(len(self))
+        status = np.full(stop - start, Status.missing, np.uint8)
+        for number in range(start // self.block_size, -(-stop // self.block_size)):
+            found = self._read("status", number)
+            if found is not None:
+                first = number * self.block_size
+                inside = slice(max(start, first), min(stop, first + self.block_size))
+                status[inside.start - start : inside.stop - start] = found[inside.start - first : inside.stop - first]
+        return status
+
+    def cases(self, rows: slice | np.ndarray) -> Cases:
+        """Return the cases of some rows, at ascending places."""
+        if isinstance(rows, slice):
+            return cases_of(self.shared, {name: self._index(name, rows) for name in OWN_FIELDS})
+        around = slice(int(rows[0]), int(rows[-1]) + 1)
+        return cases_of(self.shared, {name: self._index(name, around)[rows - rows[0]] for name in OWN_FIELDS})
+
+    def data(self, variable: str) -> np.ndarray:
+        """Return a recorded variable of all rows, (case, ...)."""
+        values = self.empty(variable, len(self))
+        for number in self._begun:
+            values[self.block(number)] = self.block_data(variable, number)
+        return values
+
+    def block_data(self, variable: str, number: int) -> np.ndarray:
+        """Return a recorded variable of the rows of a block that was begun, (case, ...)."""
+        rows, found = self.block(number), self._read(variable, number)
+        if found is None:
+            raise lost(self._chunk(variable, number), RETRY)
+        return found[: rows.stop - rows.start]
+
+    @cached_property
+    def _begun(self) -> list[int]:
+        """Return the blocks in which a row has a status other than missing; these blocks have all their chunks."""
+        return [int(number) for number in np.unique(np.flatnonzero(self.status()) // self.block_size)]
+
+    def array(self, name: str) -> Any:
+        """Return the zarr array of this name, for its metadata: chunks are read and written as files."""
+        if name not in self._opened:
+            metadata = read_metadata(self.path / name / "zarr.json", self._deletion)
+            place = StorePath(LocalStore(self.path), name)
+            self._opened[name] = zarr.Array.from_dict(place, metadata).with_config({"write_empty_chunks": True})
+        return self._opened[name]
+
+    def block(self, number: int) -> slice:
+        """Return the rows of a block."""
+        return slice(number * self.block_size, min((number + 1) * self.block_size, len(self)))
+
+    def write(self, number: int, positions: np.ndarray, data: dict[str, np.ndarray], status: np.ndarray) -> None:
+        """Write results into `positions` of a block, first the data, then `status`. Only for the block's writer."""
+        merge = bool(self.status(self.block(number)).any())
+        for name in self.variables:
+            self._put(name, number, positions, data[name], merge=merge)
+        self._put("status", number, positions, status, merge=True)
+
+    def write_status(self, number: int, positions: np.ndarray, status: np.ndarray) -> None:
+        """Write the status of `positions` of a block, and no data. Only for the block's writer."""
+        if not self.status(self.block(number)).any():
+            for name in self.variables:
+                self._put(name, number, positions, self.empty(name, len(positions)), merge=False)
+        self._put("status", number, positions, status, merge=True)
+
+    def empty(self, variable: str, cases: int) -> np.ndarray:
+        """Return an array of a variable for `cases` cases, filled with its fill value."""
+        array = self.array(variable)
+        return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
+
+    def _put(self, name: str, number: int, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
+        found = self._read(name, number) if merge else None
+        if merge and found is None and name != "status":
+            raise lost(self._chunk(name, number), RETRY)
+        block = self.empty(name, self.block_size) if found is None else found.copy()
+        block[positions] = values
+        write_chunk(self._chunk(name, number), block)
+        self.__dict__.pop("_begun", None)
+
+    def reset(self, rows: np.ndarray) -> None:
+        """Make these rows missing again. Only for the driver, while no worker runs."""
+        for number in np.unique(rows // self.block_size):
+            inside = rows[rows // self.block_size == number] - number * self.block_size
+            self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
+
+    def forget_damaged(self) -> np.ndarray:
+        """Make the rows of damaged blocks missing again, delete the damaged files, and return these rows.
+
+        Only for the driver, while no worker runs. DamageError if the index or the metadata are damaged.
+        """
+        self.check_index()
+        return self.forget(self.damaged_blocks())
+
+    def damaged_blocks(self) -> list[int]:
+        """Return the numbers of the blocks with a damaged or lost chunk."""
+        return [number for number in range(self.n_blocks) if self._is_damaged(number)]
+
+    def forget(self, numbers: Iterable[int]) -> np.ndarray:
+        """Delete the results of blocks, which makes their rows missing, and return the rows.
+
+        Only for the driver, while no worker runs.
+        """
+        rows = [np.empty(0, np.int64)]
+        for number in numbers:
+            for file in self.files(number):
+                file.unlink(missing_ok=True)
+            rows.append(np.arange(self.block(number).start, self.block(number).stop))
+        self.__dict__.pop("_begun", None)
+        return np.concatenate(rows)
+
+    def files(self, number: int) -> list[Path]:
+        """Return the files of a block: the chunk of `status`, then those of the variables."""
+        return [self._chunk(name, number) for name in ("status", *self.variables)]
+
+    def index_files(self) -> list[Path]:
+        """Return the files of the index."""
+        return [self._chunk(name, number) for name in INDEX for number in range(-(-len(self) // self.index_rows))]
+
+    def _is_damaged(self, number: int) -> bool:
+        try:
+            done = bool(self.status(self.block(number)).any())
+        except DamageError:
+            return True
+        chunks = [self._chunk(name, number) for name in self.variables]
+        return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
+
+    def append(self, ids: np.ndarray, cases_at: Callable[[slice], Cases]) -> None:
+        """Append cases with these identities, all missing, in one atomic step. Only for the driver.
+
+        `cases_at` returns a part of the cases; one chunk of the index is in memory at a time.
+        """
+        start, stop = len(self), len(self) + len(ids)
+        for name in INDEX:
+            self._index(name, slice(start - 1, start))
+        for name in (*self.variables, "status", *INDEX):
+            self._resize(name, stop)
+        for number in range(start // self.index_rows, -(-stop // self.index_rows)):
+            first = number * self.index_rows
+            some = slice(max(start, first) - start, min(stop, first + self.index_rows) - start)
+            words = np.ascontiguousarray(ids[some]).view("<u8").reshape(-1, 2)
+            columns = index_of(cases_at(some)) | {"case_id": words}
+            for name, column in columns.items():
+                self._put_index(name, number, max(start - first, 0), column)
+        self._commit(stop)
+
+    def _put_index(self, name: str, number: int, start: int, values: np.ndarray) -> None:
+        """Write values into a chunk of the index from row `start` of the chunk on; rows before it are kept."""
+        array = self.array(name)
+        empty = "" if name == "problem" else 0
+        chunk = np.full(array.chunks, empty, object if name == "problem" else array.dtype)
+        if start:
+            chunk[:start] = self._index_chunk(name, number)[:start]
+        chunk[start : start + len(values)] = values
+        write_chunk(self._chunk(name, number), chunk)
+
+    def _resize(self, name: str, rows: int) -> None:
+        path = self.path / name / "zarr.json"
+        metadata = read_metadata(path, self._deletion)
+        if metadata["shape"][0] != rows:
+            metadata["shape"][0] = rows
+            write_metadata(path, metadata)
+        self._opened.pop(name, None)
+
+    def _commit(self, rows: int) -> None:
+        path = self.path / "zarr.json"
+        metadata = read_metadata(path, self._deletion)
+        metadata["attributes"]["rows"] = rows
+        write_metadata(path, metadata)
+        self._rows = rows
+        self._kept.clear()
+        self.__dict__.pop("ids", None)
+
+    def check_index(self) -> None:
+        """Raise DamageError if any part of the index is damaged or lost."""
+        for name in INDEX:
+            self.array(name)
+            for number in range(-(-len(self) // self.index_rows)):
+                chunk = self._chunk(name, number)
+                if not chunk.exists():
+                    raise lost(chunk, self._deletion)
+                if not is_intact(chunk.read_bytes()):
+                    raise damaged(chunk, self._deletion)
+
+    def _index(self, name: str, rows: slice) -> np.ndarray:
+        """Return an index array at some rows; all its chunks must exist."""
+        start, stop, _ = rows.indices(len(self))
+        parts = []
+        for number in range(start // self.index_rows, -(-stop // self.index_rows)):
+            first = number * self.index_rows
+            parts.append(self._index_chunk(name, number)[max(start - first, 0) : stop - first])
+        array = self.array(name)
+        empty = np.empty((0, *array.shape[1:]), object if name == "problem" else array.dtype)
+        return parts[0] if len(parts) == 1 else np.concatenate([empty, *parts])
+
+    def index(self, name: str, rows: slice) -> np.ndarray | None:
+        """Return a column of the index at some rows, None if it is damaged or lost."""
+        try:
+            return self._index(name, rows)
+        except DamageError:
+            return None
+
+    def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:
+        """Write a damaged chunk of the index again; `rows` are those of the chunk. Only for the driver."""
+        self._put_index(name, rows.start // self.index_rows, 0, column.astype(self.array(name).dtype))
+        self._kept.clear()
+        self.__dict__.pop("ids", None)
+
+    def _index_chunk(self, name: str, number: int) -> np.ndarray:
+        """Return a chunk of the index; the last one that was read of each array is kept, as blocks are shorter."""
+        kept = self._kept.get(name)
+        if kept is None or kept[0] != number:
+            found = self._read(name, number)
+            if found is None:
+                raise lost(self._chunk(name, number), self._deletion)
+            kept = self._kept[name] = number, found
+        return kept[1]
+
+    @cached_property
+    def index_rows(self) -> int:
+        """The rows of a chunk of the index."""
+        return int(self.array("case_id").chunks[0])
+
+    def _read(self, name: str, number: int) -> np.ndarray | None:
+        """Return a whole chunk, which must not be changed; None if there is no file."""
+        array = self.array(name)
+        remedy = self._deletion if name in INDEX else RETRY
+        return read_chunk(self._chunk(name, number), array.dtype, array.chunks, remedy)
+
+    def _chunk(self, name: str, number: int) -> Path:
+        """Return the file of a chunk; along the other dimensions, a chunk spans the whole array."""
+        array = self.array(name)
+        key: str = array.metadata.encode_chunk_key((number, *(0 for _ in array.shape[1:])))
+        return Path(f"{self.path}/{name}/{key}")
+
+
+def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Layout:
+    """Create an empty layout for cases like `case`, which appears at `path` complete or not at all. For the driver.
+
+    Its arrays have room for `rows`: their metadata need not be written again when these are appended.
+    """
+    remove_partials(path)
+    variables = recorded_variables(case)
+    attributes: dict[str, Any] = {
+        "block_size": block_size,
+        "cost_class": cost_class(case_work(case)),
+        "rows": 0,
+        "shared": shared_fields(case),
+        "variables": {name: list(variable.dims) for name, variable in variables.items()},
+        "shape": [case.problem.p, case.problem.k],
+    }
+    new = partial(path)
+    try:
+        group = zarr.create_group(LinkingStore(new), attributes=attributes)
+        for name, variable in variables.items():
+            dims, shape = variable.dims, (rows, *variable.shape)
+            _create(group, name, variable.dtype, shape, dims, block_size, dict(variable.attrs))
+        _create(group, "status", "uint8", (rows,), (), block_size, STATUS_LABELS)
+        for name, dtype in INDEX.items():
+            shape, dims = ((rows, 2), ("word",)) if name == "case_id" else ((rows,), ())
+            _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
+        for file in new.rglob("zarr.json"):
+            write_metadata(file, json.loads(file.read_bytes()))
+        new.rename(path)
+        sync(path.parent)
+    finally:
+        remove(new)
+    return Layout(path)
+
+
+def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int, attributes: dict[str, Any]) -> None:
+    """Create an array with `rows` in a chunk; all-NaN chunks will be written, because NaN can be a result."""
+    floating = dtype != "string" and np.issubdtype(np.dtype(dtype), np.floating)
+    group.create_array(
+        name,
+        shape=shape,
+        chunks=(rows, *(max(1, size) for size in shape[1:])),
+        dtype=dtype,
+        compressors=COMPRESSORS,
+        fill_value=np.nan if floating else None,
+        dimension_names=("case", *dims),
+        attributes=attributes,
+        config={"write_empty_chunks": True},
+    )
+
+
+def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout]:
+    """Yield the layouts of one dynamics, ordered by name, but for those to `leave_out`."""
+    yield from (Layout(path) for path in layout_folders(directory) if path.name not in leave_out)
+
+
+def layout_folders(directory: Path) -> list[Path]:
+    """Return the folders of the layouts of one dynamics, ordered by name; one with files of others only is none."""
+    found = sorted(directory.glob("p*_k*_w*-????????????"))
+    return [folder for folder in found if any((folder / name).exists() for name in ("zarr.json", "status", *INDEX))]
