@@ -43,9 +43,17 @@ def test_why_a_job_failed_is_one_line(error: BaseException, said: str, tmp_path:
     assert jobs(tmp_path)["plan"].outcome == said
 
 
+KILLED = """
+import os, pathlib, sys
+from sweeplib.storage.records.jobs import job
+entered = job(pathlib.Path(sys.argv[1]), "plan")
+entered.__enter__()
+os.kill(os.getpid(), 9)
+"""
+
+
 def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
-    code = "import os, pathlib, sys\nfrom sweeplib.storage.records.jobs import job\nj = job(pathlib.Path(sys.argv[1]), 'plan')"
-    subprocess.run([sys.executable, "-c", f"{code}; j.__enter__(); os.kill(os.getpid(), 9)", tmp_path], check=False)
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path], check=False)
     killed = jobs(tmp_path)["plan"]
     assert not killed.running and killed.outcome == DIED
 
