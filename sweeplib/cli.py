@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from sweeplib.cli_options import (
+    KINDS,
     RESULTS,
     Config,
     FileOrFolder,
@@ -65,21 +66,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-KINDS = [
-    "keys",
-    "dynamics",
-    "activations",
-    "analyses",
-    "figures",
-    "observables",
-    "targets",
-    "starts",
-    "data",
-    "clusters",
-    "plugins",
-]
-"""The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
 
 
 def _version(wanted: bool) -> None:

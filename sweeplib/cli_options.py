@@ -92,3 +92,19 @@ def show(table: "Table") -> None:
     from sweeplib.process.terminal import show as shown
 
     shown(table, console())
+
+
+KINDS = [
+    "keys",
+    "dynamics",
+    "activations",
+    "analyses",
+    "figures",
+    "observables",
+    "targets",
+    "starts",
+    "data",
+    "clusters",
+    "plugins",
+]
+"""The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""

@@ -63,3 +63,34 @@ def nothing_left() -> Iterator[None]:
     forget_installed()
     for remembered in (cases.numerical_options, cases._numerics_version, labelled._runs, functions.functions):
         remembered.cache_clear()
+
+
+DRAWN = """\
+from sweeplib.plugins import FIGURES, Figure, InputError
+
+
+def final_risks(ds, analyses, *, log: bool = True):
+    # The mean risk at the last recording time against the learning rate; an option needs a type and a default.
+    from matplotlib.figure import Figure as Drawing
+
+    drawing = Drawing()
+    axes = drawing.subplots()
+    final = ds.risk.isel(time=-1).mean("seed")
+    for dynamics in final.dynamics.values:
+        axes.plot(ds.gamma, final.sel(dynamics=dynamics), "o-", label=str(dynamics))
+    axes.set(xlabel="learning rate", ylabel="population risk at the end", yscale="log" if log else "linear")
+    axes.legend()
+    return drawing
+
+
+def arrange(ds, analyses, *, log):
+    # Refuse, before anything runs, a sweep that cannot be drawn; called with the outlines of its datasets.
+    if "risk" not in ds.variables or set(ds.dims_of("risk")) != {"dynamics", "gamma", "seed", "time"}:
+        expected = "the risk, and `grid: {gamma: [...]}`"
+        raise InputError("final risks are drawn against gamma alone", value=list(ds.axes), expected=expected)
+
+
+# `needs=("averages",)` would give `analyses["averages"]`: `sweeplib list analyses` has the names.
+FIGURES.register("own", Figure("own", final_risks, "The mean risk at the end of the runs.", arrange=arrange))
+"""
+"""A plugin of a figure that draws its picture itself, without a declaration."""

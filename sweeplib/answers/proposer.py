@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeplib.answers.answer import Answer
 from sweeplib.errors import InputError
-from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,7 +33,8 @@ class Proposer(Protocol):
         """Return the answers at all points, with their requests, from a dataset, with the options of the analysis."""
 
 
-PROPOSERS: Registry[type[Proposer]] = Registry("proposer")
+PROPOSERS: dict[str, type[Proposer]] = {}
+"""The proposers, which are asked in this order; no registry, as plugins cannot bring their own."""
 
 
 def proposer_of(name: str, question: "Question") -> Proposer:

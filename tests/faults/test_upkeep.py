@@ -225,8 +225,9 @@ OTHERS = {
     "schema": ["schema"],
     "test-plugin": ["test-plugin", "new.py"],
     "sweep": [],  # tests/faults/test_places.py
+    "answer": [],  # it is `run`, for a config that has questions
 }
-"""The commands that do not begin with the file of the sweep."""
+"""The commands that do not begin with the file of the sweep, or are those that are tested elsewhere."""
 
 
 def test_files_that_a_person_put_into_the_results_are_there_after_any_command(
@@ -239,9 +240,9 @@ def test_files_that_a_person_put_into_the_results_are_there_after_any_command(
     assert done.told("finalise", "--set", "seeds=5")[0] == 0
     persons = put(done.directory)
     first = ("plan", "run", "finalise", "analyse", "figures", "report", "open", "watch")
-    then = ("retry", "run", "verify", "reproduce", "status", "summary")
+    then = ("retry", "run", "verify", "reproduce", "status", "summary", "export")
     for command in (*first, *then):
-        more = {"figures": figures, "reproduce": ("gamma=0.1,p=1,seed=0",)}.get(command, ())
+        more = {"figures": figures, "reproduce": ("gamma=0.1,p=1,seed=0",), "export": ("--to", "csv")}.get(command, ())
         status, said = done.told(command, *more)
         assert (status, missing(persons)) == (command in OF_FAILED_CASES, []), (command, said)
     for words in filter(None, OTHERS.values()):

@@ -81,7 +81,8 @@ def first_steps(problem, dynamics, start, count):
     one = replicas_of([case], start)
     many = {f.name: getattr(one, f.name) for f in fields(one) if f.name != "thresholds"}
     many = {name: np.repeat(part, count, axis=0) for name, part in many.items() if isinstance(part, np.ndarray)}
-    own = {"seeds": np.arange(count, dtype=np.uint64), "starts": Alike(start)}
+    parameters = {name: np.repeat(values, count) for name, values in one.parameters.items()}
+    own = {"seeds": np.arange(count, dtype=np.uint64), "starts": Alike(start), "parameters": parameters}
     run = DYNAMICS[dynamics](replace(one, **many | own), case.numerical_options())
     run.advance(0)
     changes = (run.M - start.M).reshape(count, -1), (run.Q - start.Q).reshape(count, -1)

@@ -21,7 +21,7 @@ from sweeplib.registry import REGISTRIES
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import InProcess
-from tests.plugged import nothing_left, written
+from tests.plugged import DRAWN, nothing_left, written
 from tests.tiers import slow_among
 
 FAULTS = {
@@ -277,7 +277,7 @@ DEAR = [fault for fault in FAULTS if FAULTS[fault][0] in ("analysis", "figure") 
 @pytest.mark.parametrize("fault", slow_among(FAULTS, "another law", *DEAR))
 def test_a_fault_is_found(fault: str) -> None:
     kind, part, instead, said = FAULTS[fault]
-    text = RELAXATION if kind == "dynamics" else template(kind)
+    text = {"dynamics": RELAXATION, "figure": DRAWN}.get(kind) or template(kind)
     assert text.count(part) == 1, text.count(part)
     found = [str(each) for each in failed(written(Path("own.py"), text.replace(part, instead)))]
 

@@ -387,4 +387,4 @@ class Fit:
         return self.scan.error(self.directions) ** 2 / alone if alone > 0.0 else 1.0
 
 
-PROPOSERS.register("optimum", OptimalRate)
+PROPOSERS["optimum"] = OptimalRate

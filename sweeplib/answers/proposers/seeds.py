@@ -147,4 +147,4 @@ def _rows(ds: xr.Dataset, asked: xr.DataArray, place: Mapping[str, int]) -> list
     return rows
 
 
-PROPOSERS.register("seeds", MoreSeeds)
+PROPOSERS["seeds"] = MoreSeeds
