@@ -34,9 +34,8 @@ def said(rounds: Rounds) -> str:
         return "answers: none before the first round is complete"
     given = sum(record["state"] == State.given for record in rounds.answers)
     rows = rounds.rows[-1] if rounds.rows else ()
-    after = (
-        f"after {len(rounds.rows)} rounds" if rounds.ended else f"round {len(rounds.rows)} adds to {len(rows):,} rows"
-    )
+    number, points = len(rounds.rows), f"{len(rows):,} point{'' if len(rows) == 1 else 's'}"
+    after = f"after {number} rounds" if rounds.ended else f"round {number} adds to {points}"
     return f"answers: {given} of {len(rounds.answers)} given, {after}"
 
 
