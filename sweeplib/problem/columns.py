@@ -2,7 +2,7 @@
 
 import json
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, reduce
 from typing import Any, ClassVar
 
@@ -96,15 +96,26 @@ class Problems(Table):
         return ProblemRow(read)
 
     def problem(self, at: int) -> Problem:
-        """Return the problem of a row."""
+        """Return the problem of a row, one object for rows that follow each other and differ in no field of it."""
         same, differing = self._parts
-        return Problem.unchecked(same | {name: self.columns[name].value(at) for name in differing})
+        codes = [column.codes[at] for column in differing.values()]
+        if self._latest is None or self._latest[0] != codes:
+            own = {name: column.value(at) for name, column in differing.items()}
+            self._latest = codes, Problem.unchecked(same | own)
+        return self._latest[1]
+
+    _latest: tuple[list[Any], Problem] | None = None
+    """The codes and the object of the problem that was made last."""
 
     @cached_property
-    def _parts(self) -> tuple[dict[str, Any], list[str]]:
-        """The fields that are the same in all rows, and the names of the others."""
-        same = {name: self.columns[name].value(0) for name in self.fields if self.is_constant(name)}
-        return same, [name for name in self.fields if name not in same]
+    def _parts(self) -> tuple[dict[str, Any], dict[str, Column]]:
+        """The fields of problems that are the same in all rows, and the columns of the others."""
+        return self.parts(self.fields)
+
+    def parts(self, names: Iterable[str]) -> tuple[dict[str, Any], dict[str, Column]]:
+        """Return those of some columns that are the same in all rows, as values, and the others."""
+        same = {name: self.columns[name].value(0) for name in names if self.is_constant(name)}
+        return same, {name: self.columns[name] for name in names if name not in same}
 
     def texts(self, but: frozenset[str] = frozenset()) -> Column:
         """Return the texts of the problems (`Problem.text`), without the fields in `but`, of each different row."""

@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, ClassVar, overload
 
 import numpy as np
@@ -67,8 +68,15 @@ class Cases(Problems, Sequence[Case]):
             return self.at(at)
         place = range(self._rows)[at]
         case: Case = object.__new__(Case)
-        case.__dict__.update({name: self.columns[name].value(place) for name in FIELDS}, problem=self.problem(place))
+        same, differing = self._own
+        own = {name: column.value(place) for name, column in differing.items()}
+        case.__dict__.update(same, **own, problem=self.problem(place))
         return case
+
+    @cached_property
+    def _own(self) -> tuple[dict[str, Any], dict[str, Column]]:
+        """The fields that are the same in all cases, and the columns of the others, without those of problems."""
+        return self.parts(FIELDS)
 
     def __iter__(self) -> Iterator[Case]:
         return (self[at] for at in range(len(self)))
