@@ -55,11 +55,15 @@ class Answer:
         given: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
         return cls(**given | {"state": State(given["state"])})
 
+    @property
+    def where(self) -> str:
+        """Return the coordinates in words."""
+        numbers = {name: f"{value:g}" if isinstance(value, float) else value for name, value in self.at.items()}
+        return ", ".join(f"{name} = {number}" for name, number in numbers.items())
+
     def line(self) -> str:
         """Return the answer in words."""
-        where = ", ".join(f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
-                          for name, value in self.at.items())  # fmt: skip
-        return f"{self.question}{f' at {where}' if where else ''}: {self.said()}"
+        return f"{self.question}{f' at {self.where}' if self.at else ''}: {self.said()}"
 
     def said(self) -> str:
         """Return the value with its interval, and what is missing."""

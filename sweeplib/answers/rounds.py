@@ -32,8 +32,8 @@ def run_rounds(
 ) -> dict[str, Summary]:
     """Run a sweep and its rounds; return the summaries of all of its rows.
 
-    Each round is recorded before its rows are computed, so that the same call
-    goes on after a crash. `say` is told of each round; the other options are those of `run_sweep`.
+    Each round is recorded before its rows are computed, so that the same call goes on after a crash. `say` is told of
+    each round; the other options are those of `run_sweep`.
     """
     rounds, computed = rounds_of(sweep, directory), Counter[str]()
     while True:
@@ -108,7 +108,7 @@ def affordable(answers: Iterable[Answer], before: Seeds, room: int, runs: int, b
     kept = list(answers)
     needs = [max(cost(answer, before, runs), runs * answer.cases if math.isfinite(answer.cases) else 0)
              for answer in kept]  # fmt: skip
-    limit = "20 million cases of a sweep" if budget is None else f"its budget of {budget:,} cases"
+    limit = f"the limit of {CASES:,} cases of a sweep" if budget is None else f"its budget of {budget:,} cases"
     for place in sorted(range(len(kept)), key=needs.__getitem__):
         if kept[place].requests:
             if needs[place] <= room:

@@ -45,8 +45,7 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
     rows = [
         [
             answer.question,
-            ", ".join(f"{name} = {value:g}" if isinstance(value, float) else f"{name} = {value}"
-                      for name, value in answer.at.items()),
+            answer.where,
             f"{answer.value:.4g}",
             f"{answer.low:.4g} to {answer.high:.4g}",
             f"{answer.half_width:.2g}",
@@ -54,5 +53,5 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
             answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
         ]
         for answer in answers
-    ]  # fmt: skip
+    ]
     return {"headings": headings, "rows": rows}

@@ -80,7 +80,7 @@ class RowCounts:
     def _asked(self) -> dict[tuple[Any, ...], int]:
         asked: dict[tuple[Any, ...], int] = {}
         for row in (row for rows in self.rounds for row in rows):
-            place = tuple(row.at[axis.name] for axis in self.axes)
+            place = self._place(row)
             asked[place] = max(row.seeds, asked.get(place, 0))
         return asked
 
@@ -98,11 +98,14 @@ class RowCounts:
         first: dict[tuple[Any, ...], tuple[int, str]] = {}
         for number, rows in enumerate(self.rounds, 1):
             for row in rows:
-                first.setdefault(tuple(row.at[axis.name] for axis in self.axes), (number, row.reason))
+                first.setdefault(self._place(row), (number, row.reason))
         return [
             (0, "of the config") if self._inside(place) else first.get(place, (-1, ""))
             for place in self._places(columns, count)
         ]
+
+    def _place(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row.at[axis.name] for axis in self.axes)
 
     def _places(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[Any, ...]]:
         values = [columns[axis.name] for axis in self.axes]

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """A format: the suffix of its files, and the package that writes it, None for one of sweeplib's own."""
+    """A format: the suffix of its files, and the packages that write it, beside those of sweeplib."""
 
     suffix: str
-    package: str | None
+    packages: tuple[str, ...] = ()
 
 
 FORMATS = {
-    "netcdf": Format(".nc", "h5netcdf"),
-    "csv": Format(".csv", None),
-    "parquet": Format(".parquet", "pyarrow"),
+    "netcdf": Format(".nc", ("h5netcdf", "h5py")),
+    "csv": Format(".csv"),
+    "parquet": Format(".parquet", ("pyarrow",)),
 }
 
 
@@ -33,13 +33,13 @@ def export(directory: Path, to: str, folder: Path) -> list[Path]:
 
     Names begin with that of the sweep. A table has a row for each case, and those of variables over further axes, such
     as the time, one for each value along them: `scan.csv`, `scan_time.csv`. InputError for an unknown format, without
-    the package of a format, and if there is such a file.
+    the packages of a format, and if there is such a file.
     """
     if to not in FORMATS:
         raise InputError("unknown format", key="--to", value=to, choices=list(FORMATS))
-    suffix, package = FORMATS[to]
-    if package and not find_spec(package):
-        expected = f"the package {package}: `pip install {package}`"
+    suffix, packages = FORMATS[to]
+    if missing := [package for package in packages if not find_spec(package)]:
+        expected = f"the packages of formats: `pip install {' '.join(missing)}`"
         raise InputError(f"{to} cannot be written", key="--to", value=to, expected=expected)
     ds = open_with_overlaps(directory / "dataset.zarr")
     if to == "netcdf":

@@ -99,3 +99,13 @@ def test_a_sweep_that_has_not_run_is_refused_in_a_line(tmp_path: Path) -> None:
     command = ["export", str(tmp_path / "mine.yaml"), "--to", "csv", "--results", str(tmp_path / "results")]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2 and len(result.output.strip().splitlines()) == 1, result.output
+
+
+def test_a_format_whose_packages_are_missing_is_refused(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """h5netcdf is there without h5py, which it does not ask for."""
+    monkeypatch.setattr("sweeplib.upkeep.export.find_spec", lambda name: name != "h5py")
+    with pytest.raises(InputError, match=r"netcdf cannot be written.*pip install h5py"):
+        export(results, "netcdf", tmp_path)
+    assert not list(tmp_path.iterdir())

@@ -168,7 +168,8 @@ class Look:
             first, last = sorted((nearest, self.best))
             if not risen[first + 1 : last].any() and not self._is_gap(nearest):
                 where = f"at {self.column.gamma[nearest]:.3g}, near the optimum,"
-                why = f"{where} more than {CUT_OFF:.1%} of the runs do not exit: a longer horizon may help"
+                remedy = "a longer horizon helps, unless they never do"
+                why = f"{where} more than {CUT_OFF:.1%} of the runs do not exit: {remedy}"
                 return Finding(why, state=State.none)
         return None
 
