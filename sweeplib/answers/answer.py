@@ -61,16 +61,20 @@ class Answer:
         numbers = {name: f"{value:g}" if isinstance(value, float) else value for name, value in self.at.items()}
         return ", ".join(f"{name} = {number}" for name, number in numbers.items())
 
+    @property
+    def interval(self) -> str:
+        """Return the interval in words, "" if there is none."""
+        return f"{self.low:.4g} to {self.high:.4g}" if math.isfinite(self.half_width) else ""
+
     def line(self) -> str:
         """Return the answer in words."""
         return f"{self.question}{f' at {self.where}' if self.at else ''}: {self.said()}"
 
     def said(self) -> str:
         """Return the value with its interval, and what is missing."""
-        known = math.isfinite(self.value)
-        value = f"{self.value:.4g}" if known else "no value"
-        if known and math.isfinite(self.half_width):
-            value += f" ({self.low:.4g} to {self.high:.4g})"
+        value = f"{self.value:.4g}" if math.isfinite(self.value) else "no value"
+        if self.interval:
+            value += f" ({self.interval})"
         if self.state is State.given:
             return f"{value}: ± {self.half_width:.2g}, {self.wanted:.2g} was asked"
         return f"{value}: {'open' if self.state is State.open else 'no answer'}, {self.missing()}"

@@ -47,8 +47,8 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
             answer.question,
             answer.where,
             f"{answer.value:.4g}",
-            f"{answer.low:.4g} to {answer.high:.4g}",
-            f"{answer.half_width:.2g}",
+            answer.interval,
+            f"{answer.half_width:.2g}" if answer.interval else "",
             f"{answer.wanted:.2g}",
             answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
         ]

@@ -230,6 +230,13 @@ def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:
     assert answer.cases == np.ceil(64 * (answer.half_width / answer.wanted) ** 2) - 64 > 500
 
 
+def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
+    """One seed has none: 63 more are wanted to look at its width, and nobody knows whether they are enough."""
+    [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question(budget=1)).answered()
+    assert (answer.state, answer.interval) == (State.open, "")
+    assert np.isnan(answer.cases) and "more runs" not in answer.line() and "does not suffice" in answer.why
+
+
 def test_a_budget_gives_the_answers_that_need_least() -> None:
     noisy = lambda g: 1000.0  # noqa: E731
     sweep = SyntheticSweep(noisy, {0.1: 64, 0.2: 1500}, question(to=0.05, budget=700), noise=exponential)

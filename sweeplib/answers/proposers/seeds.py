@@ -38,7 +38,7 @@ GROWTH = 4.0
 SAFE = 0.6
 MARGIN = 1.01
 """What the last round asks for beyond the estimate, so that there is seldom another one."""
-WIDE = "its interval is too wide"
+WIDE, NO_INTERVAL = "its interval is too wide", "so few seeds have no interval"
 STEP = 1.02
 """The least growth of a round."""
 
@@ -108,7 +108,9 @@ class MoreSeeds:
             return replace(answer, state=State.none, why=why or _no_interval(answer, fewest))
         if fewest >= FIRST and ratio <= 1.0:
             return replace(answer, state=State.given, cases=0.0)
-        return self._asking(answer, rows, ratio if math.isfinite(ratio) else 1.0)
+        if math.isfinite(ratio):
+            return self._asking(answer, rows, ratio)
+        return replace(self._asking(answer, rows, 1.0), why=NO_INTERVAL, cases=math.nan)
 
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], ratio: float) -> Answer:
         reason = f"{self.name}: {self.question.precision}"
