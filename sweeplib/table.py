@@ -198,7 +198,7 @@ class Table:
                 decided.update(read.arrays)
             if len(decided) > known:
                 return None
-            found[rows] = value.values if isinstance(value, Numbers) else value or 0
+            found[rows] = value.values if isinstance(value, RowNumbers) else value or 0
         return found
 
 
@@ -230,7 +230,7 @@ class _Arrays(Reading):
         if not _are_numbers(values.values):
             return super().__call__(name)
         self.arrays[name] = None
-        return Numbers(values.array(), frozenset([name]))
+        return RowNumbers(values.array(), frozenset([name]))
 
 
 def _are_numbers(values: Any) -> bool:
@@ -247,7 +247,7 @@ class _DecidesError(BaseException):
 
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class RowNumbers:
     """The numbers (n,) of some rows, made from columns with these `names`, with the arithmetic that keeps their bits.
 
     Everything else, such as a comparison, is a decision.
@@ -265,18 +265,18 @@ class Numbers:
     __floordiv__ = __rfloordiv__ = __ceil__ = __floor__ = __trunc__ = __str__ = __repr__ = __array__ = _decides
 
 
-def _computed(operation: Callable[[Any, Any], Any], *numbers: Any) -> Numbers:
-    names = frozenset[str]().union(*(number.names for number in numbers if isinstance(number, Numbers)))
-    values = [number.values if isinstance(number, Numbers) else number for number in numbers]
+def _computed(operation: Callable[[Any, Any], Any], *numbers: Any) -> RowNumbers:
+    names = frozenset[str]().union(*(number.names for number in numbers if isinstance(number, RowNumbers)))
+    values = [number.values if isinstance(number, RowNumbers) else number for number in numbers]
     if operation is np.divide and not np.all(values[1]):
         raise _DecidesError(names)
     with np.errstate(all="ignore"):
-        return Numbers(operation(*values), names)
+        return RowNumbers(operation(*values), names)
 
 
 for _name, _operation in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide}.items():
-    setattr(Numbers, f"__{_name}__", lambda one, other, _operation=_operation: _computed(_operation, one, other))
-    setattr(Numbers, f"__r{_name}__", lambda one, other, _operation=_operation: _computed(_operation, other, one))
+    setattr(RowNumbers, f"__{_name}__", lambda one, other, _operation=_operation: _computed(_operation, one, other))
+    setattr(RowNumbers, f"__r{_name}__", lambda one, other, _operation=_operation: _computed(_operation, other, one))
 
 
 def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int, NDArray[np.int64]]:

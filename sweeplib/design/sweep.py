@@ -56,7 +56,7 @@ def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequenc
     return ", ".join(f"{name}={columns[name][at]}" for name in sorted(expression.names))
 
 
-class Points(NamedTuple):
+class RunPoints(NamedTuple):
     """The n points of a run: the flat index (n,) of the first seed of each, its number (n,) of seeds, and its case."""
 
     flat: NDArray[np.int64]
@@ -136,11 +136,11 @@ class Sweep:
         """Return the number of cases of one dynamics if its `when` were true everywhere."""
         return self.grid.size_where(self._where(dynamics)) * len(self._run(dynamics).where.get("seed", self.seeds))
 
-    def points(self, dynamics: str) -> Points:
+    def points(self, dynamics: str) -> RunPoints:
         """Return the points of the grid that one dynamics runs on, each with a case of seed 0."""
         places, table = self.grid.points(self._where(dynamics), self.runs[dynamics].when)
         flat = np.ravel_multi_index((*places.T, np.zeros(len(places), np.int64)), self.shape)
-        return Points(flat, self.counts(table), self._cases(dynamics, table, 0))
+        return RunPoints(flat, self.counts(table), self._cases(dynamics, table, 0))
 
     def _cases(self, dynamics: str, points: Table, seed: int) -> Cases:
         """Return a case of one dynamics with this seed at each of some points."""

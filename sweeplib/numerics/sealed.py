@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from sweeplib.numerics.compiled import OneSignature
 
-Numbers = NDArray[np.int64]
+Words = NDArray[np.int64]
 SEALED = numba.types.Array(numba.types.int64, 1, "C")
 """The type of what `sealed` returns."""
 
 
-def sealed(value: Any, kind: numba.types.Type) -> Numbers:
+def sealed(value: Any, kind: numba.types.Type) -> Words:
     """An array with the fields of a tuple of arrays, numbers, addresses and such tuples, of this numba type.
 
     Arrays are not copied: what is written to them is seen, and they must live as long as the result is used. TypeError

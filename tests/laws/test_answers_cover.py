@@ -11,7 +11,7 @@ import xarray as xr
 
 from sweeplib.analysis.kit.seed_means import mean_interval
 from sweeplib.answers.answer import State
-from sweeplib.answers.proposers.optimum import Column, Finding, Look
+from sweeplib.answers.proposers.optimum import Finding, Look, ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, next_seeds
 from sweeplib.design.questions import Question
 from tests.scans import exits_like, exponential, lognormal
@@ -77,7 +77,7 @@ def answered_scan(law: Callable[[float], float], rng: np.random.Generator, to: f
         steps = np.full((seeds.max(), len(gammas)), np.nan)
         for place, gamma in enumerate(gammas):
             steps[: seeds[place], place] = times[gamma]
-        column = Column(gammas, gammas, steps, seeds, np.zeros(len(gammas), bool))
+        column = ScanColumn(gammas, gammas, steps, seeds, np.zeros(len(gammas), bool))
         finding = Look(column, question, (0.05, 1.95 if law is POLE else 4.0)).finding()
         new = {x: count for x, count in finding.seeds.items() if count > len(times.get(x, ()))}
         if not new:

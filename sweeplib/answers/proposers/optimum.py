@@ -25,7 +25,7 @@ from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import scanned
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.scan import Column, Scan, allocation, mixed, optima, powers, slopes, solution
+from sweeplib.answers.proposers.scan import Scan, ScanColumn, allocation, mixed, optima, powers, slopes, solution
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, MARGIN, SAFE, STEP, WIDE
 from sweeplib.answers.table import named, points, seeds_asked, value
 from sweeplib.budget import SEEDS
@@ -106,14 +106,14 @@ class OptimalRate:
         asked, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
         answers = []
         for place in points(variable, self.question.at):
-            column = Column.of(runs, asked, place, self.dim)
+            column = ScanColumn.of(runs, asked, place, self.dim)
             if len(column.x):
                 row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
                 row.pop("dynamics")
                 answers.append(self._answer(Answer(self.name, named(variable, place)), column, row))
         return answers
 
-    def _answer(self, answer: Answer, column: Column, row: dict[str, Any]) -> Answer:
+    def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any]) -> Answer:
         finding = Look(column, self.question, self.question.bounds[self.dim]).finding()
         requests = tuple(self._rows(finding, row))
         low, high = (finding.gamma * math.exp(sign * finding.half) for sign in (-1.0, 1.0))
@@ -131,7 +131,7 @@ class OptimalRate:
 class Look:
     """One look at a scan: what is known of its optimum, and what is needed next."""
 
-    def __init__(self, column: Column, question: Question, bounds: tuple[float, float]) -> None:
+    def __init__(self, column: ScanColumn, question: Question, bounds: tuple[float, float]) -> None:
         self.column, self.question = column, question
         self.bounds = bounds if column.x[0] <= column.x[-1] else bounds[::-1]  # in the order of γ
         points_ = log_means(column.steps)

@@ -113,7 +113,7 @@ def allocation(directions: Callable[[Array], Array], scan: Scan) -> tuple[Array,
 
 
 @dataclass(frozen=True)
-class Column:
+class ScanColumn:
     """The rows of a scan along an axis at one point, in the order of their learning rates.
 
     x, gamma : values of the axis and learning rates. steps (seeds, rows) : NaN without a run, and where too many runs
@@ -127,7 +127,7 @@ class Column:
     late: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, runs: Runs, asked: xr.DataArray, place: dict[str, int], dim: str) -> Column:
+    def of(cls, runs: Runs, asked: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
         """Return the rows at one point that have runs."""
 
         def here(array: xr.DataArray) -> xr.DataArray:

@@ -15,7 +15,7 @@ from sweeplib.storage.store.run_store import RunStore, first_places, whole
 from sweeplib.table import Column
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Points, Sweep
+    from sweeplib.design.sweep import RunPoints, Sweep
 
 CLASSES = 1024
 """More than there are classes of cost: works are doubles."""
@@ -41,7 +41,7 @@ class Inventory:
     layout: np.ndarray
     row: np.ndarray
     status: np.ndarray
-    points: "Points | None" = None
+    points: "RunPoints | None" = None
 
     def column(self, name: str, places: slice | np.ndarray = slice(None)) -> np.ndarray:
         """Return the value of a name of the grid, of the seeds, or of the dynamics, of the cases at some places."""
@@ -109,7 +109,7 @@ class Inventory:
         write_identities(self.sweep, store, KnownCases(self.ids, self.flat, self.layout, self.row))
 
     @cached_property
-    def _points(self) -> "Points":
+    def _points(self) -> "RunPoints":
         return self.points or self.sweep.points(self.dynamics)
 
     def _point(self, places: slice | np.ndarray) -> np.ndarray:
@@ -165,7 +165,7 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, "Points"]:
+def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:
     """Return the identities and the flat indices (n,) of all cases, and the points."""
     places, seeds = (np.array(column, np.int64) for column in zip(*sweep.seeds_of(dynamics), strict=True))
     points, ids, flat = sweep.points(dynamics), [np.empty(0, "S16")], [np.empty(0, np.int64)]
