@@ -1,6 +1,7 @@
 """`sweeplib test-plugin`: plugins with one fault each, and the check that finds it."""
 
 import re
+import string
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -253,10 +254,8 @@ def _as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None
 
 
 def template(kind: str, name: str = "own") -> str:
-    text = (TEMPLATES / f"{kind}.py.txt").read_text()
-    for word, value in {"name": name, "file": f"{name}.py", "sweep": f"{name}.yaml"}.items():
-        text = text.replace(f"${word}", value)
-    return text
+    text = string.Template((TEMPLATES / f"{kind}.py.txt").read_text())
+    return text.substitute(name=name, file=f"{name}.py", sweep=f"{name}.yaml")
 
 
 def failed(plugin: str) -> list[Outcome]:
@@ -284,6 +283,11 @@ def test_a_fault_is_found(fault: str) -> None:
     assert bool(found) == (said is not None), found
     assert said is None or any(re.search(said, each) for each in found), found
     assert not any("\n" in each for each in found)
+
+
+def test_the_template_of_a_figure_has_no_fault() -> None:
+    """With one learning rate and several panels too, its law has a place in the interactive plot."""
+    assert [str(each) for each in failed(written(Path("own.py"), template("figure")))] == []
 
 
 def test_every_kind_has_checks_or_says_that_it_has_none() -> None:

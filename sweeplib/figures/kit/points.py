@@ -133,7 +133,7 @@ def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
     assert callable(curve.of)
     points = xr.broadcast(data[x], data[y].isel({"dynamics": 0}, drop=True, missing_dims="ignore"))[0]
     heights = points.astype(float).copy(data=np.full(points.shape, np.nan))
-    others = [dim for dim in points.dims if dim != along(data, x)] if points.ndim else []
+    others = [dim for dim in points.dims if not data[x].dims or dim != along(data, x)]
     for place in np.ndindex(*(points.sizes[dim] for dim in others)):
         part = data.isel(at := dict(zip(others, place, strict=True)))
         found = curve.of(part, part[x].values.astype(float).ravel())
