@@ -23,6 +23,9 @@ def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if not RUN_NAME.fullmatch(name):
         expected = "the name of a dynamics, which may go on with `-` and a word: letters, digits and `_`"
         raise InputError("not the name of a run", key="dynamics", value=name, expected=expected)
+    if name not in DYNAMICS and isinstance(kind := options.get("kind"), str) and kind in DYNAMICS:
+        expected = f"`{kind}-{name}: {{...}}`: a run has the name of its dynamics and, after a hyphen, a word of yours"
+        raise InputError("a dynamics has no `kind`", key=f"dynamics.{name}.kind", value=kind, expected=expected)
     return _validated(_found(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
 
 

@@ -119,6 +119,10 @@ def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> N
     assert "whole number" in refusal(tmp_path, problem=problem, grid={"sde.samples": [1.5]}, dynamics=["sde"])
     assert "did you mean 'ode'" in refusal(tmp_path, problem=problem, dynamics=["odd-one"])
     assert "not the name of a run" in refusal(tmp_path, problem=problem, dynamics=["ode-a/b"])
+    message = refusal(tmp_path, problem=problem, dynamics={"fine": {"kind": "ode"}})
+    assert "dynamics.fine.kind" in message
+    assert "`ode-fine: {...}`" in message
+    assert "unknown dynamics" in refusal(tmp_path, problem=problem, dynamics={"fine": {"kind": ["ode"]}})
 
 
 def test_runs_are_told_apart_by_their_marks() -> None:
