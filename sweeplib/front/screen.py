@@ -28,11 +28,17 @@ class View(Protocol):
 
 
 @contextmanager
-def view(name: str) -> Iterator[View]:
-    """Return a context with the view of the sweep `name` on standard error; its last state remains visible."""
+def view(name: str, beginning: str = "") -> Iterator[View]:
+    """Return a context with the view of the sweep `name` on standard error; its last state remains visible.
+
+    Lines start with `beginning`, because the first stage may end only after a minute of compilation.
+    """
     target = console(errors=True)
     if not target.is_terminal or target.is_dumb_terminal:
-        yield Lines(name, target)
+        lines = Lines(name, target)
+        if beginning:
+            lines.say(beginning)
+        yield lines
         return
     from rich.live import Live
 
@@ -56,25 +62,26 @@ class Lines:
             show(_table(plan), self.target)
         for news in (f"dashboard: {state.dashboard}" if state.dashboard else "", state.news()):
             if news and self._is_new(news):
-                self._say(news)
+                self.say(news)
         step, since = state.step()
         if state.now - since >= LONG_STEP and self._is_new(step):
-            self._say(f"{step} ...")
+            self.say(f"{step} ...")
         for stage in state.stages:
             if state.ended(stage) and self._is_new(stage.title):
-                self._say(_line(state, stage))
+                self.say(_line(state, stage))
         if state.over == "ok" and not state.jobs:
-            self._say("nothing to compute: all is up to date")
+            self.say("nothing to compute: all is up to date")
         if self.clock() - self.said >= SECONDS_BETWEEN_LINES:
             running = [_line(state, stage) for stage in state.stages if state.running(stage)]
-            self._say("; ".join(filter(None, [*running, state.doing()])) or STARTS)
+            self.say("; ".join(filter(None, [*running, state.doing()])) or STARTS)
 
     def _is_new(self, what: str) -> bool:
         new = what not in self._once
         self._once.add(what)
         return new
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Write a line."""
         self.said = self.clock()
         self.target.print(f"{self.name}: {line}", soft_wrap=True)
 

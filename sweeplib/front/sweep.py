@@ -189,7 +189,7 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
         found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
         return State(titled, found, time.time(), over)
 
-    with view(sweep.name) as shown:
+    with view(sweep.name, f"started; log: {log}") as shown:
         before = log.stat().st_size if log.exists() else 0
         status = run_snakemake(command, log, lambda: shown.update(state()))
         undone = [] if status else _undone(sweep, directory)

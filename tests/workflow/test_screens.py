@@ -105,12 +105,14 @@ figures: []
 
 @pytest.mark.slow
 def test_a_first_run_says_that_it_compiles(tmp_path: Path) -> None:
-    """With an empty cache of kernels: at once on a terminal, and in the first line of a log, while it compiles."""
+    """With an empty cache of kernels: at once on a terminal, and in the second line of a log, while it compiles."""
     (tmp_path / "first.yaml").write_text(FIRST)
     command, cache = [SWEEPLIB, "sweep", "first.yaml"], str(tmp_path / "cache")
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
+        assert process.stderr.readline() == "first: started; log: results/first/journal/snakemake.log\n"
+        assert not (tmp_path / "results/first/jobs/plan.json").exists()
         assert process.stderr.readline() == "first: compiling sgd_chain (square, p = 1, k = 1) ...\n"
         job = json.loads((tmp_path / "results/first/jobs/plan.json").read_text())
         assert (
