@@ -32,11 +32,14 @@ def export(directory: Path, to: str, folder: Path) -> list[Path]:
     """Write the dataset of the results in `directory` into `folder`; return the paths of the files.
 
     Names begin with that of the sweep. A table has a row for each case, and those of variables over further axes, such
-    as the time, one for each value along them: `scan.csv`, `scan_time.csv`. InputError for an unknown format, without
-    the packages of a format, and if there is such a file.
+    as the time, one for each value along them: `scan.csv`, `scan_time.csv`. A run without an exit has a row without a
+    value: means that leave it out are too low. InputError for an unknown format, without the packages of a format, and
+    if there is such a file, or one in place of the folder.
     """
     if to not in FORMATS:
         raise InputError("unknown format", key="--to", value=to, choices=list(FORMATS))
+    if folder.exists() and not folder.is_dir():
+        raise InputError("a file", key="--output", value=str(folder), expected="a folder, which need not exist")
     suffix, packages = FORMATS[to]
     if missing := [package for package in packages if not find_spec(package)]:
         expected = f"the packages of formats: `pip install {' '.join(missing)}`"
@@ -78,7 +81,7 @@ def _table(ds: "xr.Dataset") -> "pd.DataFrame":
     frame = ds.to_dataframe().reset_index()
     values = [name for name in map(str, ds.data_vars) if name != "status"]
     frame = frame[frame["status"] != Status.missing]
-    if set(ds.dims) - set(ds.status.dims):
+    if set(ds.dims) - set(ds.status.dims) and "exit_steps" not in values:
         frame = frame.dropna(subset=values, how="all")
     return frame.assign(status=[Status(code).name for code in frame["status"]])[list(_columns(frame, values))]
 

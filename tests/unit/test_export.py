@@ -20,7 +20,7 @@ CONFIG = {
     "seeds": 2,
     "dynamics": {"sgd_chain": {}, "ode": {"where": {"gamma": [0.1]}}},
     "times": [0, 1],
-    "thresholds": [0.1],
+    "thresholds": [0.1, 1e-9],
     "observables": ["risk", "overlap_M"],
 }
 
@@ -63,6 +63,8 @@ def test_tables_have_a_row_a_case_and_a_value(results: Path, tmp_path: Path) -> 
     for row in times.itertuples():
         at = {name: getattr(row, name) for name in ("dynamics", "gamma", "seed", "time")}
         assert ds.risk.sel(at).item() == row.risk
+    exits = pd.read_csv(paths[1])
+    assert len(exits) == 12 and exits.exit_steps.isna().any(), "runs without an exit are rows, as they are censored"
     overlaps = pd.read_csv(paths[3])
     assert len(overlaps) == 24 and np.isfinite(overlaps.overlap_M).all()
 
@@ -90,6 +92,8 @@ def test_what_cannot_be_written_is_refused(results: Path, tmp_path: Path) -> Non
     for to, said in (("csv", "there is such a file; got "), ("xls", "unknown format; got 'xls'")):
         with pytest.raises(InputError, match=said):
             export(results, to, tmp_path)
+    with pytest.raises(InputError, match=r"scan_time\.csv'; expected a folder"):
+        export(results, "csv", tmp_path / "scan_time.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["scan_time.csv"]
 
 
