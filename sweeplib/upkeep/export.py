@@ -1,6 +1,7 @@
 """The dataset of a sweep in other formats: one NetCDF file, or a table for each set of axes in CSV or Parquet."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
+from sweeplib.storage.records.files import partial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,17 +49,30 @@ def export(directory: Path, to: str, folder: Path) -> list[Path]:
     ds = open_with_overlaps(directory / "dataset.zarr")
     if to == "netcdf":
         path = _new(folder / f"{directory.name}{suffix}")
-        ds.to_netcdf(path, engine="h5netcdf")
+        with _whole(path) as file:
+            ds.to_netcdf(file, engine="h5netcdf")
         return [path]
     groups = _variables_by_axes(ds)
     paths = [_new(folder / f"{'_'.join((directory.name, *axes))}{suffix}") for axes in groups]
     for path, names in zip(paths, groups.values(), strict=True):
         frame = _table(ds[[*names, "status"]])
-        if to == "csv":
-            frame.to_csv(path, index=False)
-        else:
-            frame.to_parquet(path, index=False)
+        with _whole(path) as file:
+            if to == "csv":
+                frame.to_csv(file, index=False)
+            else:
+                frame.to_parquet(file, index=False)
     return paths
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield a name to write a file under that becomes `path` when it is complete, and is removed otherwise."""
+    beside = partial(path)
+    try:
+        yield beside
+        beside.rename(path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _new(path: Path) -> Path:

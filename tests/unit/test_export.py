@@ -20,7 +20,7 @@ CONFIG = {
     "seeds": 2,
     "dynamics": {"sgd_chain": {}, "ode": {"where": {"gamma": [0.1]}}},
     "times": [0, 1],
-    "thresholds": [0.1, 1e-9],
+    "thresholds": [0.1, 0.9999],
     "observables": ["risk", "overlap_M"],
 }
 
@@ -112,4 +112,17 @@ def test_a_format_whose_packages_are_missing_is_refused(
     monkeypatch.setattr("sweeplib.upkeep.export.find_spec", lambda name: name != "h5py")
     with pytest.raises(InputError, match=r"netcdf cannot be written.*pip install h5py"):
         export(results, "netcdf", tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_could_not_be_written_to_its_end_is_not_there(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(frame: pd.DataFrame, path: Path, **_: object) -> None:
+        Path(path).write_text("dynamics,gam")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", full)
+    with pytest.raises(OSError, match="No space left"):
+        export(results, "csv", tmp_path)
     assert not list(tmp_path.iterdir())
