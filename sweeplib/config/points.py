@@ -85,6 +85,8 @@ def _csv(path: Path) -> "pd.DataFrame":
     if any(not name or name in names[:place] for place, name in enumerate(names)):
         expected = "a name for each column, all different"
         raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
+    if len(names) == 1 and {";", "\t"} & set(names[0]):
+        raise InputError("not the names of columns", file=f"{path}:1", value=names[0], expected="commas between columns")
     if not names:
         return pd.DataFrame()
     options: dict[str, Any] = {

@@ -177,6 +177,7 @@ def test_a_frame_a_mapping_and_a_file_are_one_table(results: Callable[..., xr.Da
         "a text": (TABLE.replace("0.2,2", "0.2,two"), "rows.csv:3: p[1]: not a value of p; got 'two'"),
         "a fraction": (TABLE.replace("0.2,2", "0.2,2.5"), "rows.csv:3: p[1]: not a value of p; got 2.5"),
         "a name twice": (TABLE.replace("Delta", "d"), "rows.csv:1: not the names of columns"),
+        "semicolons": ("gamma;d\n0.1;9\n", "rows.csv:1: not the names of columns; got 'gamma;d'; expected commas"),
         "a column without a name": (TABLE.replace("Delta", ""), "rows.csv:1: not the names of columns"),
         "an unknown name": (TABLE.replace("Delta", "Delte"), "did you mean 'Delta'"),
         "a long row": (TABLE.replace("1e-2", "1e-2,7,8"), "cannot be read as CSV"),
