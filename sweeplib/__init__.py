@@ -8,7 +8,7 @@ import importlib
 TYPE_CHECKING = False  # that of `typing`, whose import takes as long as a job of a workflow has to start
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.kit.combined import combine
+    from sweeplib.analysis.kit.combination import combine
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.errors import InputError, SweeplibError
     from sweeplib.figures import FIGURES
@@ -33,7 +33,7 @@ _HOMES = {
     "Problem": "sweeplib.problem",
     "Sweep": "sweeplib.sweep",
     "SweeplibError": "sweeplib.errors",
-    "combine": "sweeplib.analysis.kit.combined",
+    "combine": "sweeplib.analysis.kit.combination",
     "open": "sweeplib.storage",
     "simulate": "sweeplib.simulation",
 }

@@ -56,7 +56,7 @@ def caption(sweep: "Sweep", name: str) -> str:
 
 def drawn(sweep: "Sweep", directory: str, figure: str) -> list[str]:
     """Return the markers of the analyses that a figure of the sweep draws."""
-    from sweeplib.config.plugged import needed_analyses
+    from sweeplib.config.options import needed_analyses
 
     return [f"{directory}/analysis/{name}.done.json" for name in needed_analyses(figure, sweep.figures[figure])]
 

@@ -12,7 +12,7 @@ from sweeplib.code.user_modules import forget_installed, user_file
 from sweeplib.kernels import functions
 from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.registry import REGISTRIES
-from sweeplib.simulation import cases, labelled
+from sweeplib.simulation import cases, labelled_runs
 
 ACTIVATION = """
 from sweeplib.maths.activations import ACTIVATIONS, Activation
@@ -61,7 +61,7 @@ def nothing_left() -> Iterator[None]:
     plugins._plugins.update(loaded)
     sources._parsed.cache_clear()
     forget_installed()
-    for remembered in (cases.numerical_options, cases._numerics_version, labelled._runs, functions.functions):
+    for remembered in (cases.numerical_options, cases._numerics_version, labelled_runs._runs, functions.functions):
         remembered.cache_clear()
 
 

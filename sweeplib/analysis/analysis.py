@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.constants import with_constants, without_constants
 from sweeplib.analysis.kit.options import checked_options
-from sweeplib.analysis.kit.recorded import stops_at_exits
+from sweeplib.analysis.kit.variables import stops_at_exits
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
 from sweeplib.simulation.labels import stored_attributes

@@ -11,8 +11,8 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
-from sweeplib.analysis.kit.recorded import over_time
 from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.outline import outline_of

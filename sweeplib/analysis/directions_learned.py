@@ -14,8 +14,8 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages
-from sweeplib.analysis.kit.recorded import require
 from sweeplib.analysis.kit.status import STOPPED, with_status
+from sweeplib.analysis.kit.variables import require
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -16,8 +16,8 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.recorded import is_stochastic, over_time
 from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import outline_of
 

@@ -14,8 +14,8 @@ from sweeplib.analysis.kit.limit_theory import limits_expected
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many, without_value
 from sweeplib.analysis.kit.needs import need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
-from sweeplib.analysis.kit.recorded import require
 from sweeplib.analysis.kit.regime_samples import sgd_values
+from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:

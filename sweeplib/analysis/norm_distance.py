@@ -10,7 +10,7 @@ from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, recorded
 from sweeplib.analysis.kit.options import LostPart, Reference
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
-from sweeplib.analysis.kit.recorded import require
+from sweeplib.analysis.kit.variables import require
 
 if TYPE_CHECKING:
     import xarray as xr

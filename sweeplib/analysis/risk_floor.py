@@ -13,8 +13,8 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lo
 from sweeplib.analysis.kit.options import LostPart, Part
 from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.recorded import require
 from sweeplib.analysis.kit.seed_means import standard_error
+from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 from sweeplib.theory import asymptotic_risk
 

@@ -23,8 +23,8 @@ from functools import cache
 from pathlib import Path
 
 from sweeplib.code.exports import HOMES, INTERFACE
+from sweeplib.code.module_content import Import, imports_of, keep, parsed, parsed_once
 from sweeplib.code.numerical_code import BY_VALUE
-from sweeplib.code.parsed import Import, imports_of, keep, parsed, parsed_once
 from sweeplib.code.syntax import effective_code, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
 

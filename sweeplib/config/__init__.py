@@ -27,7 +27,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     A pipe must say the `name` of its sweep. The plugins of the file are imported.
     InputError for anything wrong: one line that names the file and line, the key, its value and what was expected.
     """
-    from sweeplib.config.explained import located
+    from sweeplib.config.error_places import located
     from sweeplib.config.overrides import Override, overridden
     from sweeplib.storage.records.origin import is_lasting
 
@@ -51,7 +51,7 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
     import pydantic
 
     from sweeplib.config.base import FROM
-    from sweeplib.config.explained import explained
+    from sweeplib.config.error_places import explained
     from sweeplib.config.models import SweepConfig
 
     if FROM in given:

@@ -11,8 +11,9 @@ from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named, with_files
 from sweeplib.config.answers import with_questions
+from sweeplib.config.default_figures import usual_figures
 from sweeplib.config.models import DynamicsSection, SweepConfig
-from sweeplib.config.plugged import (
+from sweeplib.config.options import (
     analysis_options,
     check_fit,
     cluster_settings,
@@ -20,7 +21,6 @@ from sweeplib.config.plugged import (
     run_options,
 )
 from sweeplib.config.points import table_axis
-from sweeplib.config.usual import usual_figures
 from sweeplib.config.values import count, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.fields import options_of

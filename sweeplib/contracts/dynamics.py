@@ -19,7 +19,7 @@ from sweeplib.problem import DATA, DEFAULTS, Problem, with_parts
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
-from sweeplib.simulation.labelled import simulate
+from sweeplib.simulation.labelled_runs import simulate
 from sweeplib.views import OverlapView, ParticleView, View
 
 Array = NDArray[np.float64]

@@ -14,7 +14,7 @@ from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_repli
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import PARAMETERS, Problem
-from sweeplib.simulation.labelled import simulate
+from sweeplib.simulation.labelled_runs import simulate
 from sweeplib.views import TrainingView, View
 
 

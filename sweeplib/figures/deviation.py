@@ -11,7 +11,7 @@ from pydantic import Field
 
 from sweeplib.analysis.kit.headlines import between
 from sweeplib.analysis.kit.problem_fields import step_time
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.kit.chart import chart_figure

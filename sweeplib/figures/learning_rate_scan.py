@@ -11,7 +11,7 @@ from pydantic import Field
 from sweeplib import theory
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.expected import exit_steps_expected

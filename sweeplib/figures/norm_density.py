@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.lost_runs import recorded
-from sweeplib.analysis.kit.recorded import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Figure, Where
 from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes
 from sweeplib.figures.kit.labels import dynamics_order

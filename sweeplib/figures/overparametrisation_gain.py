@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import measured_dynamics, over_width

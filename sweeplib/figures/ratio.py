@@ -14,8 +14,8 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
 from sweeplib.analysis.kit.overlaps import with_overlaps
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.recorded import is_stochastic
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where

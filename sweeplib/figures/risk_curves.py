@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.kit.recorded import is_stochastic, require
 from sweeplib.analysis.kit.two_gaussians import least_risk
+from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.needs import need_stochastic
-from sweeplib.analysis.kit.recorded import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.figure import FIGURES, SingleRuns, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure

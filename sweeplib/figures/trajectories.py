@@ -10,7 +10,7 @@ from pydantic import Field
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
-from sweeplib.analysis.kit.recorded import is_stochastic, over_time
+from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, Panel, SingleRuns, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged

@@ -20,7 +20,7 @@ from sweeplib.kernels.schedules import clock_of, set_rates
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
-from sweeplib.numerics.linked import FOR_KERNELS, WITHOUT_WRAPPERS
+from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
 from sweeplib.numerics.random import make_fours, random_words, two_draws
 
 Array = NDArray[np.float64]

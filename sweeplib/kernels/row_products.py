@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from sweeplib.numerics.linked import WITHOUT_WRAPPERS
+from sweeplib.numerics.inner_functions import WITHOUT_WRAPPERS
 
 loop = numba.njit(
     error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **WITHOUT_WRAPPERS

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeplib.language import schedule
 from sweeplib.numerics.compiled import over_arrays
-from sweeplib.numerics.linked import FOR_KERNELS
+from sweeplib.numerics.inner_functions import FOR_KERNELS
 
 Array = NDArray[np.float64]
 

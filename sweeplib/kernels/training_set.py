@@ -25,7 +25,7 @@ from sweeplib.kernels.weights import (
     move_others,
     note_exits,
 )
-from sweeplib.numerics.linked import FOR_KERNELS
+from sweeplib.numerics.inner_functions import FOR_KERNELS
 from sweeplib.numerics.random import fill_normals, random_words, whole_number
 
 FOUR = 4

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.row_products import add_gram, inner_product, loop, moved_products, products
 from sweeplib.kernels.schedules import step_time
-from sweeplib.numerics.linked import FOR_KERNELS
+from sweeplib.numerics.inner_functions import FOR_KERNELS
 from sweeplib.numerics.random import fill_normals
 
 BLOCK = 4

@@ -27,11 +27,11 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import cpu_target
 
-from sweeplib.numerics import linked
+from sweeplib.numerics import inner_functions
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.cache import cached
 from sweeplib.numerics.elementary import vectorised
-from sweeplib.numerics.linked import FOR_KERNELS
+from sweeplib.numerics.inner_functions import FOR_KERNELS
 
 _MODULES_DEEP = 3
 TOLD_AFTER = 1.0
@@ -229,7 +229,7 @@ def _digest(function: types.FunctionType) -> str:
     That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
     turn, the functions that it reaches; and the files that say how it is compiled.
     """
-    parts = _described(function, {}), *map(_file_digest, (__file__, linked.__file__))
+    parts = _described(function, {}), *map(_file_digest, (__file__, inner_functions.__file__))
     return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 
 from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.lost_runs import recorded
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import DIGITS, heading

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.style import COLOURS, INK
 

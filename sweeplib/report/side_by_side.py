@@ -15,7 +15,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.headlines import between, rounded
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures.kit.labels import symbol
 from sweeplib.report.mathematics import value_text

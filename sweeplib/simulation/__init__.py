@@ -32,7 +32,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """`simulate`, imported when it is first asked for: xarray takes as long to import as all the rest."""
     if name == "simulate":
-        from sweeplib.simulation.labelled import simulate
+        from sweeplib.simulation.labelled_runs import simulate
 
         return simulate
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -18,7 +18,7 @@ from numba.core.errors import TypingError
 
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer, specialised
-from sweeplib.numerics.linked import LINKS
+from sweeplib.numerics.inner_functions import LINKS
 
 
 def first(x):

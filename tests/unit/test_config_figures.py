@@ -142,7 +142,7 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
     unwanted = ("xarray", "matplotlib", "zarr", "pandas", "dask")
     command = [sys.executable, "-c", code.format(unwanted)]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
-    from sweeplib.config.plugged import check_fit
+    from sweeplib.config.options import check_fit
 
     sweep = load(tmp_path / "large.yaml")
     start = time.process_time()

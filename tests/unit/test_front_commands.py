@@ -25,8 +25,8 @@ from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue, registry_of
 from sweeplib.config.models import SweepConfig
+from sweeplib.config.options import cluster_settings, run_options
 from sweeplib.config.overrides import Override
-from sweeplib.config.plugged import cluster_settings, run_options
 from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan

@@ -79,13 +79,13 @@ EDITS = {
 SCRIPT = """
 import functools, json, os, pathlib, sys
 import numba, numpy, pydantic, pydantic.dataclasses
-import sweeplib.code.parsed
+import sweeplib.code.module_content
 
 root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 # Each text is parsed once for all children.
-sweeplib.code.parsed.numerical_code = functools.cache(sweeplib.code.parsed.numerical_code)
+sweeplib.code.module_content.numerical_code = functools.cache(sweeplib.code.module_content.numerical_code)
 for file in root.rglob("*.py"):
-    sweeplib.code.parsed.numerical_code(file.read_text())
+    sweeplib.code.module_content.numerical_code(file.read_text())
 
 def identities():
     from sweeplib.problem import Problem

@@ -10,7 +10,7 @@ from sweeplib.dynamics.particle_path import particle_rule
 from sweeplib.kernels.overlap_flow import rule
 from sweeplib.numerics.compiled import pointer, specialised
 from sweeplib.numerics.integrators.dop853 import Equations
-from sweeplib.numerics.sealed import SEALED, opening, sealed
+from sweeplib.numerics.packed_arguments import SEALED, opening, sealed
 
 
 class Inner(NamedTuple):

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.config import from_mapping
-from sweeplib.config.plugged import cluster_settings
+from sweeplib.config.options import cluster_settings
 from sweeplib.strict_yaml import document
 
 ROOT = Path(__file__).parents[2]

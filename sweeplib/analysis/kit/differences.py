@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled, with_article
 from sweeplib.analysis.kit.lost_runs import diverged, made, recorded, unless_lost, without_value
-from sweeplib.analysis.kit.recorded import over_time
 from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import outline_of
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.kit.recorded import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.errors import InputError
 from sweeplib.simulation.labels import label
 

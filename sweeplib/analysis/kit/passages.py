@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, too_many
-from sweeplib.analysis.kit.recorded import require
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import restricted_values
+from sweeplib.analysis.kit.variables import require
 
 if TYPE_CHECKING:
     import xarray as xr

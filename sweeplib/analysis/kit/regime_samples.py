@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
 from sweeplib.analysis.kit.needs import need_dynamics, need_stochastic
-from sweeplib.analysis.kit.recorded import is_stochastic, require
+from sweeplib.analysis.kit.variables import is_stochastic, require
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.lost_runs import recorded
-from sweeplib.analysis.kit.recorded import require
+from sweeplib.analysis.kit.variables import require
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.kit.problem_fields import field, step_time
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 
 if TYPE_CHECKING:
     import xarray as xr

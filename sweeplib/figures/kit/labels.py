@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.typeset import expression_text, name_latex, name_text
 
 if TYPE_CHECKING:

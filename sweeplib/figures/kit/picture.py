@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.facets import numbered_parts

@@ -16,7 +16,7 @@ import numpy as np
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.lost_runs import made
 from sweeplib.analysis.kit.problem_fields import has_direction
-from sweeplib.analysis.kit.recorded import is_stochastic, over_time
+from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.scales import above_error

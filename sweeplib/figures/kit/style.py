@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.recorded import is_stochastic
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.labels import MINUS, number
 from sweeplib.storage.records.files import write_bytes
 

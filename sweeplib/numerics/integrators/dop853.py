@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.numerics.compiled import compiled, inlined, pointer, without_references
-from sweeplib.numerics.linked import WITHOUT_WRAPPERS
-from sweeplib.numerics.sealed import SEALED, opening, sealed
+from sweeplib.numerics.inner_functions import WITHOUT_WRAPPERS
+from sweeplib.numerics.packed_arguments import SEALED, opening, sealed
 
 Array = NDArray[np.float64]
 
