@@ -281,7 +281,7 @@ def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> No
     """Write the labelled dataset, and publish it if the config says where."""
     sweep, directory = loaded(config, set_, results)
     from sweeplib.storage.dataset.finalise import finalise as written
-    from sweeplib.storage.records.publish import published
+    from sweeplib.storage.records.publish import publish_dataset
 
     steps = _steps(sweep)
     with steps.step("writing the dataset"):
@@ -289,7 +289,7 @@ def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> No
     echo(path)
     if sweep.publish is not None:
         with steps.step("publishing the dataset"):
-            published(sweep, path)
+            publish_dataset(sweep, path)
         echo(sweep.publish)
 
 

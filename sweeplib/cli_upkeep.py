@@ -110,9 +110,9 @@ def reproduce(
     The exit status is 0 if the case ends as in the store, to the bit, and 1 if not.
     """
     sweep, directory = named(config, set_, results)
-    from sweeplib.upkeep.reproduce import reproduced
+    from sweeplib.upkeep.reproduce import is_reproduced
 
-    outcome = reproduced(sweep, directory, case, debug=debug, say=echo)
+    outcome = is_reproduced(sweep, directory, case, debug=debug, say=echo)
     raise typer.Exit(0 if outcome else 1)
 
 
@@ -167,7 +167,7 @@ def prune(
     Nothing is deleted without --delete.
     """
     sweep, directory = named(config, set_, results)
-    from sweeplib.upkeep.prune import pruned, stale, table
+    from sweeplib.upkeep.prune import delete_stale, stale, table
 
     found = stale(sweep, directory)
     if not found:
@@ -175,4 +175,4 @@ def prune(
         return
     show(table(found))
     if delete:
-        echo(f"{len(pruned(sweep, directory))} deleted")
+        echo(f"{len(delete_stale(sweep, directory))} deleted")

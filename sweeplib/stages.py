@@ -93,9 +93,9 @@ def finalise(config: str, directory: str) -> None:
     """Write the labelled dataset of a finished sweep."""
     with _stage(config, directory, "finalise") as sweep:
         from sweeplib.storage.dataset.finalise import finalise as written
-        from sweeplib.storage.records.publish import published
+        from sweeplib.storage.records.publish import publish_dataset
 
-        published(sweep, written(sweep, Path(directory)))
+        publish_dataset(sweep, written(sweep, Path(directory)))
 
 
 def analyse(config: str, directory: str, name: str) -> None:

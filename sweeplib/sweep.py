@@ -89,7 +89,7 @@ class Sweep:
         from sweeplib.process.children import script_not_imported
         from sweeplib.storage.dataset.finalise import finalise
         from sweeplib.storage.records.jobs import job
-        from sweeplib.storage.records.publish import published
+        from sweeplib.storage.records.publish import publish_dataset
         from sweeplib.storage.records.rounds import with_rounds
 
         self._record()
@@ -98,7 +98,7 @@ class Sweep:
             simulate(self.design, self.directory, **options)
         self.design = with_rounds(self.design, self.directory)
         with job(self.directory, "finalise"):
-            published(self.design, finalise(self.design, self.directory))
+            publish_dataset(self.design, finalise(self.design, self.directory))
         return self.dataset
 
     @property

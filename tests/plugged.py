@@ -59,7 +59,7 @@ def nothing_left() -> Iterator[None]:
             del sys.modules[name]
     plugins._plugins.clear()
     plugins._plugins.update(loaded)
-    sources._parsed.cache_clear()
+    sources._content_of.cache_clear()
     forget_installed()
     for remembered in (cases.numerical_options, cases._numerics_version, labelled_runs._runs, functions.functions):
         remembered.cache_clear()

@@ -29,7 +29,7 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     from sweeplib.code.plugins import load_plugins
     from sweeplib.storage.dataset.folder import open_dataset, write_dataset
     from sweeplib.storage.records.artefacts import made_from
-    from sweeplib.storage.records.attempts import attempted
+    from sweeplib.storage.records.attempts import attempt_of
     from sweeplib.storage.records.files import remove_own, write_json
     from sweeplib.storage.records.locks import writer_lock
     from sweeplib.storage.records.manifest import is_own
@@ -40,7 +40,7 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     with writer_lock(directory, f"analysis/{path.name}"):
         open_dataset(directory / "dataset.zarr")
         now = made_from(sweep, directory, "analyse", name)
-        with attempted(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
+        with attempt_of(directory, "analysis", name, REPRODUCE.format(name=name)) as attempt:
             ds = analysed(sweep, name, directory)
             attempt.paths = (write_dataset(ds, path, {"analysis": name}, made_from=now),)
         if attempt.problem is not None:

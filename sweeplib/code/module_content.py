@@ -26,7 +26,7 @@ Import = tuple[int, str | None, list[str]]
 """An import statement: its level (0: absolute), the module from which it imports, and the names."""
 
 
-class Parsed(NamedTuple):
+class ModuleContent(NamedTuple):
     """The digest of a module's numerical code, its import statements, and the digest of all that it does."""
 
     digest: str
@@ -34,54 +34,54 @@ class Parsed(NamedTuple):
     code: str
 
 
-def parsed(source: str) -> Parsed:
+def module_content(source: str) -> ModuleContent:
     """Return what counts of a source file."""
     text, nodes = numerical_code(source)
     digests = (hashlib.blake2b(each.encode(), digest_size=12) for each in (text, effective_code(source)))
     numbers, code = (digest.hexdigest() for digest in digests)
-    return Parsed(numbers, imports_of(nodes), code)
+    return ModuleContent(numbers, imports_of(nodes), code)
 
 
-def parsed_once(source: str) -> Parsed:
-    """Return what counts of a source file of the library, from the file if it has it; `keep` writes what is new."""
-    key = hashlib.blake2b(source.encode(), key=_own_code(), digest_size=16).hexdigest()
-    known = _known()
+def cached_content(source: str) -> ModuleContent:
+    """Return what counts of a source file of the library, from the cache if it is there; `write_cache` keeps new ones."""
+    key = hashlib.blake2b(source.encode(), key=_code_digest(), digest_size=16).hexdigest()
+    known = _cache()
     if key not in known:
-        known[key] = _new[key] = parsed(source)
-    return Parsed(*known[key])
+        known[key] = _new[key] = module_content(source)
+    return ModuleContent(*known[key])
 
 
-def keep() -> None:
+def write_cache() -> None:
     """Write what was parsed since the last time."""
     if _new:
-        known = _known() if len(_known()) <= MOST else dict(_new)
+        known = _cache() if len(_cache()) <= MOST else dict(_new)
         _new.clear()
-        beside = _file().with_suffix(f".{os.getpid()}")
+        beside = _cache_file().with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             beside.parent.mkdir(exist_ok=True)
             beside.write_text(json.dumps(known))
-            beside.replace(_file())
+            beside.replace(_cache_file())
 
 
-_new: dict[str, Parsed] = {}
+_new: dict[str, ModuleContent] = {}
 
 
 @cache
-def _known() -> dict[str, Parsed]:
+def _cache() -> dict[str, ModuleContent]:
     with suppress(OSError, ValueError, AttributeError, TypeError):
-        return {key: Parsed(*value) for key, value in json.loads(_file().read_text()).items()}
+        return {key: ModuleContent(*value) for key, value in json.loads(_cache_file().read_text()).items()}
     return {}
 
 
 @cache
-def _own_code() -> bytes:
+def _code_digest() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.digest()
 
 
-def _file() -> Path:
+def _cache_file() -> Path:
     return Path(cache_from_source(__file__)).with_name("parsed.json")
 
 

@@ -69,7 +69,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
         case ast.AnnAssign():
             yield from (("targets", [node.target]), ("value", node.value))
         case ast.Raise():
-            yield from _raised(node.exc)
+            yield from _counted_parts_of_raise(node.exc)
         case ast.Assert():
             yield "test", node.test
         case ast.Call(func=ast.Name(id=name)) if name in REFUSALS:
@@ -96,19 +96,19 @@ def _counts(part: Any, parent: ast.AST) -> bool:
         case ast.ImportFrom(module=module):
             return module not in BY_VALUE
         case ast.AnnAssign(target=target, annotation=annotation) if _is_options(parent):
-            return (_named(target) or "_").startswith("_") or "ClassVar" in ast.unparse(annotation)
+            return (_name_of(target) or "_").startswith("_") or "ClassVar" in ast.unparse(annotation)
         case ast.AnnAssign(target=target, value=value) | ast.Assign(targets=[target], value=value):
-            label = _named(target) == "label" and _is_text(value)
-            return not (isinstance(parent, ast.ClassDef) and (label or _named(target) in DECLARED))
+            label = _name_of(target) == "label" and _is_text(value)
+            return not (isinstance(parent, ast.ClassDef) and (label or _name_of(target) in DECLARED))
         case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
-            only = _named(raised) in REFUSALS and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
+            only = _name_of(raised) in REFUSALS and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
             return not only or any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
     return True
 
 
-def _raised(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
+def _counted_parts_of_raise(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a raised exception that count: its class, and non-text arguments, which handlers may use."""
-    if isinstance(error, ast.Call) and _named(error.func) not in REFUSALS:
+    if isinstance(error, ast.Call) and _name_of(error.func) not in REFUSALS:
         yield "exc", error.func
         yield "args", [argument for argument in error.args if not _is_text(argument)]
         yield "keywords", [keyword for keyword in error.keywords if not _is_text(keyword.value)]
@@ -117,7 +117,7 @@ def _raised(error: ast.expr | None) -> Iterator[tuple[str, Any]]:
 
 
 def _is_options(node: ast.AST) -> bool:
-    return isinstance(node, ast.ClassDef) and any(_named(base) in OPTIONS for base in node.bases)
+    return isinstance(node, ast.ClassDef) and any(_name_of(base) in OPTIONS for base in node.bases)
 
 
 def _is_starred(node: ast.expr) -> bool:
@@ -128,5 +128,5 @@ def _is_text(node: ast.expr | None) -> bool:
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
-def _named(node: ast.expr) -> str | None:
+def _name_of(node: ast.expr) -> str | None:
     return node.id if isinstance(node, ast.Name) else None

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sweeplib.code.sources import absolute_imports, code, imported, user_files
+from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
 from sweeplib.code.user_modules import GROUP, PACKAGE, installed_plugins, module_spec, user_file
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES
@@ -67,7 +67,7 @@ def import_plugins(plugins: Iterable[str]) -> None:
                 raise
             except BaseException as error:  # includes SystemExit of a plugin
                 problem = f"cannot be imported: {reason_in_user_code(error)}"
-                raise InputError(problem, key="plugins", value=plugin, expected=_expected(plugin, name)) from error
+                raise InputError(problem, key="plugins", value=plugin, expected=_likely_plugin(plugin, name)) from error
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
 
 
@@ -87,15 +87,15 @@ def plugins_digest(plugins: Iterable[str], stage: str) -> str:
     return hashlib.blake2b("".join(parts).encode(), digest_size=12).hexdigest()
 
 
-def registered(plugin: str) -> list[tuple[str, str]]:
+def registered_names(plugin: str) -> list[tuple[str, str]]:
     """Return the kind and the name of each object that a loaded plugin, or a user's file that it imports, registers."""
-    own = {name for name in imported([_plugins[plugin].module]) if user_file(name)}
+    own = {name for name in all_imports([_plugins[plugin].module]) if user_file(name)}
     return [(registry.kind, name) for registry in REGISTRIES for name in registry if registry.origin(name) in own]
 
 
 def _first_used(plugin: str) -> int:
     """Return the index of the first stage that uses an object registered by a plugin or its files; 0 if none."""
-    return min((_FIRST_USED.get(kind, 0) for kind, _ in registered(plugin)), default=0)
+    return min((_FIRST_USED.get(kind, 0) for kind, _ in registered_names(plugin)), default=0)
 
 
 def _is_file(plugin: str) -> bool:
@@ -138,7 +138,7 @@ def _module_of(plugin: str) -> str:
     return points[0].module if points else plugin
 
 
-def _expected(plugin: str, module: str) -> str | None:
+def _likely_plugin(plugin: str, module: str) -> str | None:
     """Return what could stand in place of a plugin that cannot be imported; None if the reason says it all."""
     if _is_file(plugin) or plugin in installed_plugins() or _is_found(module):
         return None
@@ -178,7 +178,7 @@ def _refuse_hidden(path: Path) -> None:
     while waiting:
         file = waiting.pop()
         for name in sorted({full.partition(".")[0] for full in absolute_imports(file)} - {PACKAGE}):
-            beside = _beside(path, name)
+            beside = _module_file_beside(path, name)
             if beside is not None and beside not in seen:
                 if (found := _file_of(name)) != beside:
                     problem = f"{file.name} imports {name!r}, which is {found or 'a part of Python'}, not {beside}"
@@ -187,7 +187,7 @@ def _refuse_hidden(path: Path) -> None:
                 waiting.append(beside)
 
 
-def _beside(path: Path, name: str) -> Path | None:
+def _module_file_beside(path: Path, name: str) -> Path | None:
     """Return the file of the module `name` in the folder of `path`, None if there is none."""
     files = path.with_name(f"{name}.py"), path.parent / name / "__init__.py"
     return next((file.resolve() for file in files if file.is_file()), None)

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 
 from sweeplib.code.exports import HOMES, INTERFACE
-from sweeplib.code.module_content import Import, imports_of, keep, parsed, parsed_once
+from sweeplib.code.module_content import Import, cached_content, imports_of, module_content, write_cache
 from sweeplib.code.numerical_code import BY_VALUE
 from sweeplib.code.syntax import effective_code, syntax_tree
 from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
@@ -54,15 +54,15 @@ def library_digest(*modules: str) -> str:
 
     It is that of the files as this process first saw them, without comments, docstrings and layout.
     """
-    own = sorted(name for name in imported(modules) if name.partition(".")[0] == PACKAGE)
+    own = sorted(name for name in all_imports(modules) if name.partition(".")[0] == PACKAGE)
     beside = {path for folder in {_file(name).parent for name in own} for path in folder.iterdir()}
     templates = sorted(path for path in beside if path.suffix in PACKAGE_FILES and path.suffix != ".py")
     digest = hashlib.blake2b(digest_size=12)
     for name in own:
-        digest.update(f"{name}\0{_parsed(name)[2]}\0".encode())
+        digest.update(f"{name}\0{_content_of(name)[2]}\0".encode())
     for path in templates:
         digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
-    keep()
+    write_cache()
     return digest.hexdigest()
 
 
@@ -74,15 +74,15 @@ def code(path: Path) -> str:
 
 
 def modules_digest(modules: Iterable[str]) -> str:
-    """Return a hash of the code that can change a number, in some modules and all that they import (`imported`)."""
+    """Return a hash of the code that can change a number, in some modules and all that they import (`all_imports`)."""
     digest = hashlib.blake2b(digest_size=12)
-    for part in sorted(f"{_label(name)}\0{_parsed(name)[0]}\0" for name in imported(modules)):
+    for part in sorted(f"{_label(name)}\0{_content_of(name)[0]}\0" for name in all_imports(modules)):
         digest.update(part.encode())
-    keep()
+    write_cache()
     return digest.hexdigest()
 
 
-def imported(modules: Iterable[str]) -> set[str]:
+def all_imports(modules: Iterable[str]) -> set[str]:
     """Return the modules and all their direct and indirect imports from this package and the user's own modules."""
     found: set[str] = set()
     waiting = list(modules)
@@ -91,35 +91,35 @@ def imported(modules: Iterable[str]) -> set[str]:
         if name not in found:
             found.add(name)
             waiting.extend(filter(user_file, with_parents(name)[:-1]))
-            waiting.extend(_parsed(name)[1])
+            waiting.extend(_content_of(name)[1])
     return found
 
 
 def user_files(modules: Iterable[str]) -> list[Path]:
     """Return the user's own files among some modules and all their direct and indirect imports, in a fixed order."""
-    return sorted(path for name in imported(modules) if (path := user_file(name)) is not None)
+    return sorted(path for name in all_imports(modules) if (path := user_file(name)) is not None)
 
 
 def absolute_imports(path: Path) -> frozenset[str]:
     """Return the names that a Python file imports absolutely: modules, and attributes that may be modules."""
     statements = imports_of(ast.walk(syntax_tree(source_text(path))))
-    return frozenset(name for statement in statements if not statement[0] for name in _named(statement, ""))
+    return frozenset(name for statement in statements if not statement[0] for name in _imported_names(statement, ""))
 
 
 @cache
-def _parsed(name: str) -> tuple[str, frozenset[str], str]:
+def _content_of(name: str) -> tuple[str, frozenset[str], str]:
     """Return the digest of a module's numerical code, the imported modules that count, and the digest of all code."""
     if (path := _file(name)).suffix != ".py":
         digest = hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest()
         return digest, frozenset(), digest
     own = name.partition(".")[0] == PACKAGE
-    digest, imports, code = (parsed_once if own else parsed)(source_text(path))
-    names = {module for each in imports for module in _named(each, "" if own else package_of(name))}
-    names = {module for each in names for module in _homes(each)}
+    digest, imports, code = (cached_content if own else module_content)(source_text(path))
+    names = {module for each in imports for module in _imported_names(each, "" if own else package_of(name))}
+    names = {module for each in names for module in _defining_modules(each)}
     return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module))), code
 
 
-def _named(imported: Import, package: str) -> Iterator[str]:
+def _imported_names(imported: Import, package: str) -> Iterator[str]:
     """Yield the names that an import statement of a module of a package imports."""
     level, module, names = imported
     above = package.rsplit(".", level - 1)[0] if level else ""
@@ -129,7 +129,7 @@ def _named(imported: Import, package: str) -> Iterator[str]:
     yield from (f"{base}.{name}" if base else name for name in names)
 
 
-def _homes(name: str) -> Iterable[str]:
+def _defining_modules(name: str) -> Iterable[str]:
     """Return the modules that count of an imported name: for one of the interface of plugins, where it is defined."""
     interface, _, attribute = name.rpartition(".")
     if name == INTERFACE:

@@ -28,7 +28,7 @@ def installed_plugins() -> dict[str, tuple[EntryPoint, ...]]:
 
 
 @cache
-def _offering() -> frozenset[str]:
+def _plugin_packages() -> frozenset[str]:
     """Return the top-level packages that the entry points of installed plugins name."""
     return frozenset(point.module.partition(".")[0] for points in installed_plugins().values() for point in points)
 
@@ -40,13 +40,13 @@ def user_file(name: str) -> Path | None:
         return None
     path = Path(spec.origin)
     installed = path.is_relative_to(_PYTHON) or bool(_INSTALLED.intersection(path.parts))
-    return None if installed and name.partition(".")[0] not in _offering() else path
+    return None if installed and name.partition(".")[0] not in _plugin_packages() else path
 
 
 def forget_installed() -> None:
     """Forget the entry points, which are read once a process."""
     installed_plugins.cache_clear()
-    _offering.cache_clear()
+    _plugin_packages.cache_clear()
 
 
 def module_spec(name: str) -> ModuleSpec | None:

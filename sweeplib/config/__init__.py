@@ -27,19 +27,19 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     A pipe must say the `name` of its sweep. The plugins of the file are imported.
     InputError for anything wrong: one line that names the file and line, the key, its value and what was expected.
     """
-    from sweeplib.config.error_places import located
-    from sweeplib.config.overrides import Override, overridden
+    from sweeplib.config.error_places import error_in_file
+    from sweeplib.config.overrides import Override, with_overrides
     from sweeplib.storage.records.origin import is_lasting
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()
     data, documents = _read(Path(path), folder)
     changes = [Override(text) for text in overrides]
-    data = overridden(({"name": Path(path).stem} if lasting else {}) | data, changes)
+    data = with_overrides(({"name": Path(path).stem} if lasting else {}) | data, changes)
     try:
         sweep = from_mapping(data, folder)
     except InputError as error:
-        raise located(error, documents, changes) from None
+        raise error_in_file(error, documents, changes) from None
     return replace(sweep, bases=tuple(map(Path, list(documents)[1:])))
 
 
@@ -51,7 +51,7 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
     import pydantic
 
     from sweeplib.config.base import FROM
-    from sweeplib.config.error_places import explained
+    from sweeplib.config.error_places import input_error
     from sweeplib.config.models import SweepConfig
 
     if FROM in given:
@@ -62,7 +62,7 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
 
         return sweep_of(config, Path(folder))
     except pydantic.ValidationError as error:
-        raise explained(error) from None
+        raise input_error(error) from None
 
 
 def _read(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
@@ -70,16 +70,16 @@ def _read(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, D
 
     The path in it of the one that it starts from is relative to `folder`.
     """
-    from sweeplib.config.base import FROM, bases, changed
+    from sweeplib.config.base import FROM, base_configs, merged_config
 
     own, data = _document(path)
     documents: dict[str | Path, Document] = {path: own}
     if FROM in data:
-        others = bases(path, folder, data, _document)
+        others = base_configs(path, folder, data, _document)
         merged: dict[str, Any] = {}
         for _, _, given in reversed(others):
-            merged = changed(merged, given)
-        data = changed(merged, data)
+            merged = merged_config(merged, given)
+        data = merged_config(merged, data)
         documents |= {file: document for file, document, _ in others}
     return data, documents
 

@@ -48,7 +48,7 @@ def _question(name: str, asked: AnswerSection, sweep: Sweep) -> Question:
     for axis, (low, high) in bounds.items():
         if not low < high:
             raise InputError("not bounds", key=f"{key}.refine.{axis}", value=[low, high], expected="a lower, a higher")
-    at = {axis: _at(f"{key}.at", axis, wanted, sweep, bounds) for axis, wanted in asked.at.items()}
+    at = {axis: _values_at(f"{key}.at", axis, wanted, sweep, bounds) for axis, wanted in asked.at.items()}
     return Question(asked.of, variable, to, percent is not None, bounds, at, asked.budget)
 
 
@@ -68,7 +68,7 @@ def _variable(key: str, asked: AnswerSection) -> str:
     return variable
 
 
-def _at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
+def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
     own = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
     known = own | {"dynamics": tuple(sweep.runs), "threshold": sweep.recording.thresholds}
     if axis not in known:

@@ -18,7 +18,7 @@ NAMED = ("dynamics", "analyses", "figures")
 Read = Callable[[Path], tuple[Document, dict[str, Any]]]
 
 
-def bases(
+def base_configs(
     path: Path, folder: Path, given: Mapping[str, Any], read: Read
 ) -> list[tuple[Path, Document, dict[str, Any]]]:
     """Return the configs from which a file starts, the nearest first: their files, documents, and keys and values.
@@ -46,7 +46,7 @@ def bases(
     return files
 
 
-def changed(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def merged_config(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys and values of a config that starts from another one, but for `from` and the other's `name`.
 
     A name of `problem`, `grid` or `derive` replaces that of the other in any of the three, or takes it out if it is

@@ -11,7 +11,7 @@ from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named, with_files
 from sweeplib.config.answers import with_questions
-from sweeplib.config.default_figures import usual_figures
+from sweeplib.config.default_figures import default_figures
 from sweeplib.config.models import DynamicsSection, SweepConfig
 from sweeplib.config.options import (
     analysis_options,
@@ -40,7 +40,7 @@ MAX_SEED = 2**32
 
 
 @contextmanager
-def under(prefix: str) -> Iterator[None]:
+def errors_under(prefix: str) -> Iterator[None]:
     """Add the key `prefix` in front of the keys of errors raised within."""
     try:
         yield
@@ -53,17 +53,17 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
 
     Paths in the config are relative to `folder`.
     """
-    with _paths_at("plugins"):
+    with _path_errors_at("plugins"):
         plugins = _loaded_plugins(config.plugins, folder)
     clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
-    with _paths_at("points"):
+    with _path_errors_at("points"):
         points = located([config.points], folder)[0] if isinstance(config.points, str) else config.points
     replicas = _expression(config.seeds, "seeds") if isinstance(config.seeds, str) else None
     grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
     seeds = _seeds(config.seeds if replicas is None else _most_replicas(replicas, grid))
-    with _paths_at("figures"):
+    with _path_errors_at("figures"):
         figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
-    with _paths_at("cluster"):
+    with _path_errors_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
     sweep = Sweep(
         name=config.name,
@@ -90,14 +90,14 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         _check_points(sweep, name)
     sweep = with_questions(sweep, config)
     if "figures" not in config.model_fields_set:
-        figures = figure_options(usual_figures(sweep))
+        figures = figure_options(default_figures(sweep))
         sweep = replace(sweep, figures=figures, analyses=analysis_options(sweep.analyses, figures))
     check_fit(sweep, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
     return _with_source(sweep, config)
 
 
 @contextmanager
-def _paths_at(key: str) -> Iterator[None]:
+def _path_errors_at(key: str) -> Iterator[None]:
     """Raise InputError, with this key, for a text that the system does not accept as a path."""
     try:
         yield
@@ -149,13 +149,13 @@ def _refuse_many_values(grid: Mapping[str, Any]) -> None:
         for name, spec in axes.items() if isinstance(axes, dict) else ():
             number += count(spec)
             if count(spec) > VALUES:
-                with under(key):
+                with errors_under(key):
                     values(spec, name)
     refuse_more("values of all axes", number, VALUES, key="grid", instead="coarser axes, or several sweeps")
 
 
 def _axis(name: str, spec: Any) -> Axis:
-    with under("grid"):
+    with errors_under("grid"):
         return Axis(name, tuple(values(spec, name)))
 
 
@@ -165,7 +165,7 @@ def _zips(zips: Any) -> list[Axis]:
         raise InputError("not linked axes", key="grid.zip", value=zips, expected=shape)
     axes = []
     for place, linked in enumerate(zips):
-        with under(f"grid.zip[{place}]"):
+        with errors_under(f"grid.zip[{place}]"):
             if not isinstance(linked, dict) or len(linked) < 2 or not all(isinstance(name, str) for name in linked):
                 raise InputError("not linked axes", value=linked, expected="two names or more, with their values")
             columns = {name: tuple(values(spec, name)) for name, spec in linked.items()}
@@ -207,7 +207,7 @@ def _recording(config: SweepConfig) -> Recording:
     from sweeplib.observables import OBSERVABLES
 
     for place, name in enumerate(config.observables):
-        with under(f"observables[{place}]"):
+        with errors_under(f"observables[{place}]"):
             OBSERVABLES[name]
         if config.observables.index(name) < place:
             raise InputError("observable given twice", key=f"observables[{place}]", value=name)
@@ -216,14 +216,14 @@ def _recording(config: SweepConfig) -> Recording:
         raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
     key = "times" if config.times.model_fields_set == {"values"} else "times.values"  # a list alone is usual
     return Recording(
-        times=_ascending(values(config.times.values, key), key, 0.0, None),
-        thresholds=_ascending(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
+        times=_ascending_numbers(values(config.times.values, key), key, 0.0, None),
+        thresholds=_ascending_numbers(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,
     )
 
 
-def _ascending(
+def _ascending_numbers(
     numbers: Sequence[Any], key: str, least: float, most: float | None, sort: bool = False
 ) -> tuple[float, ...]:
     """Return finite numbers >= `least` in ascending order; with `most`, numbers strictly between `least` and `most`."""
@@ -261,8 +261,8 @@ def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]
         if option in (section.model_extra or {}):
             problem, expected = f"given twice, in {grid.origin(f'{name}.{option}')} too", "one of the two"
             raise InputError(problem, key=f"dynamics.{name}.{option}", value=default, expected=expected)
-    with under(f"dynamics.{name}.where"):
-        where = {axis: _where(axis, wanted, seeds) for axis, wanted in section.where.items()}
+    with errors_under(f"dynamics.{name}.where"):
+        where = {axis: _where_values(axis, wanted, seeds) for axis, wanted in section.where.items()}
         axes = {axis: wanted for axis, wanted in where.items() if axis != "seed"}
         grid.positions(axes)
     when = _expression(section.when, f"dynamics.{name}.when") if section.when is not None else None
@@ -281,7 +281,7 @@ def _refuse_never(when: Expression, key: str, points: int) -> NoReturn:
     raise InputError(problem, key=key, value=when.text, expected=expected)
 
 
-def _where(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
+def _where_values(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
     if axis == "seed":
         chosen = _seeds(wanted if isinstance(wanted, dict | list) else [wanted], WHERE)
         missing = sorted(set(chosen).difference(seeds))
@@ -300,7 +300,7 @@ def _check_observables(sweep: Sweep) -> None:
 
     for place, name in enumerate(sweep.recording.observables):
         along = {}
-        with _at_key(f"observables[{place}]"):
+        with _errors_at_key(f"observables[{place}]"):
             for dynamics in sweep.runs:
                 along[observable_of(name, dynamics).dims_of(DYNAMICS[dynamics].view)] = dynamics
             if len(along) > 1:
@@ -310,7 +310,7 @@ def _check_observables(sweep: Sweep) -> None:
 
 
 @contextmanager
-def _at_key(key: str) -> Iterator[None]:
+def _errors_at_key(key: str) -> Iterator[None]:
     """Replace the keys of errors raised within by this key."""
     try:
         yield
@@ -329,7 +329,7 @@ def _check_points(sweep: Sweep, name: str) -> None:
             _refuse_bytes(case)
             case.check()
         except InputError as error:
-            raise _at_point(error, name, case.problem) from None
+            raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
     for taken in (*recorded, *sorted(dims), *ATTRIBUTES):
@@ -346,7 +346,7 @@ def _refuse_bytes(case: Case) -> None:
     refuse_more("bytes a case", case_bytes(case), CASE_BYTES, key="times", instead=instead)
 
 
-def _at_point(error: InputError, name: str, problem: Problem) -> InputError:
+def _error_at_point(error: InputError, name: str, problem: Problem) -> InputError:
     shown = ("gamma", "p", "k", "d", "Delta", "activation")
     error.problem += " at " + ", ".join(f"{field}={getattr(problem, field)}" for field in shown)
     error.key = f"dynamics.{name}"

@@ -72,23 +72,23 @@ _SPELLED = {
 def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
     """Return the entries of a kind: all, or those named; InputError for an unknown kind or name."""
     if kind == PLUGINS:
-        return _installed(list(names))
+        return _installed_plugin_entries(list(names))
     if kind == KEYS:
         rows = key_rows()
-        return [_key(row) for name in names or rows for row in [_found(rows, name, "unknown key")]]
+        return [_key_entry(row) for name in names or rows for row in [_entry_of(rows, name, "unknown key")]]
     registry = registry_of(kind)
     chosen = list(names) or list(registry)
     found = [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
     return found if names else [*found, *_SPELLED.get(kind, ())]
 
 
-def explained(address: str) -> tuple[Entry, str]:
+def explanation(address: str) -> tuple[Entry, str]:
     """Return the entry of a key of a config, or of KIND.NAME, and an example in YAML; InputError for another."""
     kind, _, name = address.partition(".")
     rows = key_rows()
     if address in rows or kind not in KINDS or not name:
-        row = _found(rows, address, "neither a key nor KIND.NAME")
-        return _key(row), written(row.content)
+        row = _entry_of(rows, address, "neither a key nor KIND.NAME")
+        return _key_entry(row), written(row.content)
     [entry] = catalogue(kind, [name])
     return entry, written(example(kind, name))
 
@@ -97,17 +97,21 @@ def example(kind: str, name: str) -> dict[str, Any]:
     """Return the part of a config that uses a name of a kind: with example values of its options, or their defaults."""
     thing = registry_of(kind)[name]
     if kind == "clusters":
-        return {"cluster": {"kind": name, **_chosen(thing)}}
+        return {"cluster": {"kind": name, **_example_options(thing)}}
     if kind in PARTS:
         named = {PARTS[kind]: [name] if kind == "observables" else name}
-        own = _chosen(thing.parameters)
+        own = _example_options(thing.parameters)
         return named | ({"problem": own} if own else {}) if kind == "observables" else {"problem": named | own}
     if kind == "dynamics":
-        return {kind: {name: _chosen(thing.Options)}}
-    return {kind: {name: _chosen(thing.function)}} if kind in FUNCTIONS else {"problem": {kind.removesuffix("s"): name}}
+        return {kind: {name: _example_options(thing.Options)}}
+    return (
+        {kind: {name: _example_options(thing.function)}}
+        if kind in FUNCTIONS
+        else {"problem": {kind.removesuffix("s"): name}}
+    )
 
 
-def _chosen(options: Any) -> dict[str, Any]:
+def _example_options(options: Any) -> dict[str, Any]:
     """Return the example values of the options of a model or a function; without any, all defaults but null."""
     if isinstance(options, type) and issubclass(options, BaseModel):
         fields = {name: field for name, field in options.model_fields.items() if name != "kind"}
@@ -122,12 +126,12 @@ def _chosen(options: Any) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-def _key(row: Any) -> Entry:
+def _key_entry(row: Any) -> Entry:
     default = row.default if row.default == "needed" else f"default {row.default}"
     return Entry(row.key, f"{row.meaning} ({row.type}; {default})".replace("`", ""), ())
 
 
-def _found(rows: Any, name: str, problem: str) -> Any:
+def _entry_of(rows: Any, name: str, problem: str) -> Any:
     if name not in rows:
         raise InputError(
             problem, value=name, choices=[*rows, *(f"{kind}.{each}" for kind in KINDS for each in registry_of(kind))]
@@ -135,7 +139,7 @@ def _found(rows: Any, name: str, problem: str) -> Any:
     return rows[name]
 
 
-def _installed(names: list[str]) -> list[Entry]:
+def _installed_plugin_entries(names: list[str]) -> list[Entry]:
     """Return the installed plugins, with their modules and distributions; nothing of them is imported."""
     known = installed_plugins()
     for name in names:

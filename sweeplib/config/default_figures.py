@@ -19,7 +19,7 @@ LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
 
-def usual_figures(sweep: "Sweep") -> dict[str, dict[str, Any]]:
+def default_figures(sweep: "Sweep") -> dict[str, dict[str, Any]]:
     """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
 
     Runs that stop at their exits are drawn as trajectories, and without their last records. A figure that does not fit

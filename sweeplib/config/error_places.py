@@ -21,12 +21,14 @@ def location_of(key: str) -> tuple[str | int, ...]:
     return tuple(int(number) if number else word for word, number in re.findall(r"([^.\[\]]+)(?<!\d\])|\[(\d+)\]", key))
 
 
-def explained(error: pydantic.ValidationError) -> InputError:
+def input_error(error: pydantic.ValidationError) -> InputError:
     """Return the first error that pydantic found in a config; misspelt keys come before missing ones."""
-    return refusal(error, known=_known, example=_example)
+    return refusal(error, known=_valid_keys, example=_example)
 
 
-def located(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
+def error_in_file(
+    error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]
+) -> InputError:
     """Return the error with the file and line of its key, or with the override that set it.
 
     Of the files from which a config is made, the first one comes first among those that have most of the key.
@@ -42,7 +44,7 @@ def located(error: InputError, documents: Mapping[str | Path, Document], overrid
     return error.within(file=f"{file}:{lines[file][-1]}" if lines[file] else file)
 
 
-def _known(location: Location) -> Iterable[str]:
+def _valid_keys(location: Location) -> Iterable[str]:
     """Return the valid keys at a location."""
     above = tuple(map(str, location[:-1]))
     return _MODELS.get(above, AnswerSection if above[:1] == ("answers",) else DynamicsSection).model_fields

@@ -26,7 +26,7 @@ def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     if name not in DYNAMICS and isinstance(kind := options.get("kind"), str) and kind in DYNAMICS:
         expected = f"`{kind}-{name}: {{...}}`: a run has the name of its dynamics and, after a hyphen, a word of yours"
         raise InputError("a dynamics has no `kind`", key=f"dynamics.{name}.kind", value=kind, expected=expected)
-    return _validated(_found(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
+    return _model_of(_entry_of(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
 
 
 def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -48,7 +48,7 @@ def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) ->
 
     wanted = {need: {} for name in figures for need in needed_analyses(name, figures[name])} | dict(analyses)
     for name, options in wanted.items():
-        analysis = _found(ANALYSES, name, "analyses")
+        analysis = _entry_of(ANALYSES, name, "analyses")
         try:
             analysis.check(options)
         except InputError as error:
@@ -81,16 +81,16 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
         analysis = ANALYSES[name]
         drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
         drawn_by = drawing[0] if drawing and name not in listed else None
-        with _refused_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
+        with _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
             made[name] = analysis.outlined(ds[analysis.overlaps], options)
     for name, options in sweep.figures.items():
         figure, rest = requested(name, options)
-        with _refused_at(figure, f"figures.{name}"):
+        with _errors_at(figure, f"figures.{name}"):
             figure.check_fit(ds[False], made, rest)
 
 
 @contextmanager
-def _refused_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[None]:
+def _errors_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[None]:
     """Set the key of errors to the option of an analysis or figure, to its key, or to the key of the figure."""
     try:
         yield
@@ -108,12 +108,12 @@ def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
 
     if "kind" not in settings:
         raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)
-    kind = _found(CLUSTERS, settings["kind"], "cluster", key="kind")
-    made: ClusterSettings = _validated(kind, settings, "cluster")
+    kind = _entry_of(CLUSTERS, settings["kind"], "cluster", key="kind")
+    made: ClusterSettings = _model_of(kind, settings, "cluster")
     return made
 
 
-def _found(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
+def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
     try:
         return registry[name]
     except InputError as error:
@@ -121,7 +121,7 @@ def _found(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None 
         raise
 
 
-def _validated(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: str) -> Any:
+def _model_of(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: str) -> Any:
     """Return the `model` of the options given under `key`."""
     try:
         return model.model_validate(given)

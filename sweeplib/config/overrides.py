@@ -41,7 +41,7 @@ class Override:
     @property
     def value(self) -> Any:
         """Return the value, read as YAML; values separated by commas, or one value where a list belongs, are a list."""
-        parts = _parts(self.text.partition("=")[2])
+        parts = _split_at_commas(self.text.partition("=")[2])
         refuse_more("values", len(parts), NODES, key=".".join(self.location), instead=SHORTER)
         values = [parsed(part, file=self.shown) for part in parts]
         one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
@@ -54,7 +54,7 @@ class Override:
         return (section in LISTS and not below) or (section == "grid" and len(below) == 1)
 
 
-def _parts(text: str) -> list[str]:
+def _split_at_commas(text: str) -> list[str]:
     """Return the parts of a text between commas outside brackets and quotes: `he1, hermite(0, 1)` has two."""
     parts, depth, quote = [""], 0, ""
     for character in text:
@@ -77,18 +77,18 @@ def _with_option(location: tuple[str, ...], runs: Container[str]) -> tuple[str, 
     return location
 
 
-def overridden(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
+def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[str, Any]:
     """Return the config's `data` with values replaced or added; a list of names is treated as a mapping.
 
     A field that becomes an axis, or fixed, or derived, is taken out of the section that gave it before.
     """
     data = copy.deepcopy(data)
     for override in overrides:
-        _replace(data, override)
+        _apply(data, override)
     return data
 
 
-def _replace(data: dict[str, Any], override: Override) -> None:
+def _apply(data: dict[str, Any], override: Override) -> None:
     section = data
     *above, last = _with_option(override.location, data.get("dynamics") or ())
     if not above and last in PARAMETERS:

@@ -37,7 +37,7 @@ TIMES = {"values": [0, 1, 10]}
 """An example of `times`, for the keys below it."""
 
 
-class Row(NamedTuple):
+class KeyRow(NamedTuple):
     """One key of a config, for a reader."""
 
     key: str
@@ -134,14 +134,14 @@ def _documented_fields(described: type) -> dict[str, str]:
     return found
 
 
-def key_rows() -> dict[str, Row]:
+def key_rows() -> dict[str, KeyRow]:
     """Return the rows of all keys and of the fields of a problem, by the key path."""
     parts = (_rows(SweepConfig), _rows(Times, "times."), _rows(DynamicsSection, "dynamics.NAME."))
     rows = [row for part in (*parts, _problem_rows("problem.")) for row in part]
     return {row.key: row for row in rows}
 
 
-def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[Row]:
+def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[KeyRow]:
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
@@ -151,14 +151,14 @@ def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[Row]:
             "dynamics.NAME.": {"dynamics": {"ode": {name: example}}},
         }
         content: dict[str, Any] = within.get(prefix, {name: example})
-        yield Row(prefix + name, _type(field), default, _code(example), field.description or "", content)
+        yield KeyRow(prefix + name, _type(field), default, _code(example), field.description or "", content)
 
 
-def _problem_rows(prefix: str = "") -> Iterator[Row]:
+def _problem_rows(prefix: str = "") -> Iterator[KeyRow]:
     for name, known in _parameters().items():
         default = "needed" if known.is_needed else _code(_plain(known.default))
         kind, content = _type_text(known.adapter.json_schema()), {"problem": {name: known.example}}
-        yield Row(prefix + name, kind, default, _code(known.example), known.meaning, content)
+        yield KeyRow(prefix + name, kind, default, _code(known.example), known.meaning, content)
 
 
 def _parameters() -> dict[str, Parameter]:
@@ -178,18 +178,18 @@ def _option_tables() -> Iterator[str]:
             yield _table(f"`dynamics: {{{name}: ...}}`", _rows_said(dynamics.Options, f"dynamics.{name}."))
 
 
-def _rows_said(model: type[BaseModel], prefix: str) -> Iterator[Row]:
+def _rows_said(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
     for row in setting_rows(model, prefix):
         _said(row.meaning, model, row.key.removeprefix(prefix))
         yield row
 
 
-def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[Row]:
+def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
     """Yield the settings of a model, whose keys are below `prefix`."""
     meanings = _attribute_meanings(model)
     for name, field in model.model_fields.items():
         if name != "kind":
-            yield Row(prefix + name, _type(field), _default(field), "", field.description or meanings.get(name, ""))
+            yield KeyRow(prefix + name, _type(field), _default(field), "", field.description or meanings.get(name, ""))
 
 
 def _attribute_meanings(model: type[BaseModel]) -> dict[str, str]:
@@ -250,11 +250,11 @@ def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], a
     lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]
     for (option, kind, default, meaning), having in sorted(names.items()):
         users = "all" if len(having) == len(functions) else ", ".join(f"`{name}`" for name in having)
-        lines.append(_line(Row(option, kind, default, users, meaning)))
+        lines.append(_line(KeyRow(option, kind, default, users, meaning)))
     return "\n".join(lines) + "\n"
 
 
-def _table(title: str, rows: Iterable[Row], introduction: str | None = None) -> str:
+def _table(title: str, rows: Iterable[KeyRow], introduction: str | None = None) -> str:
     lines = [f"## {title}", ""]
     if introduction:
         lines += [introduction.strip().splitlines()[0], ""]
@@ -262,7 +262,7 @@ def _table(title: str, rows: Iterable[Row], introduction: str | None = None) -> 
     return "\n".join(lines + [_line(row) for row in rows]) + "\n"
 
 
-def _line(row: Row) -> str:
+def _line(row: KeyRow) -> str:
     cells = (f"`{row.key}`", row.type, row.default, row.example, row.meaning)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

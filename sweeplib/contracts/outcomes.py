@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered
+from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
 from sweeplib.code.user_paths import located
 from sweeplib.contracts import activations, analyses, clusters, dynamics, figures, observables, problems
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
@@ -68,7 +68,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     for part in (analyses, dynamics, figures, problems):
         part.forget()
     order = list(CONTRACTS)
-    found = sorted(registered(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
+    found = sorted(registered_names(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
     if not found:
         expected = "a call such as ACTIVATIONS.register(...), see docs/how-to/plugins.md"
         raise InputError("it registers nothing", file=plugin, expected=expected)

@@ -16,7 +16,7 @@ from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.journal import journal, journal_taken, processors
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, selected, signature
+from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, at_recording, block_file_state
 from sweeplib.storage.store.run_store import RunStore
 
 THREADS = 4
@@ -155,9 +155,11 @@ class _Block:
 def _block_of(source: Source, number: int, wanted: Recording) -> _Block | None:
     """Return a block of a source as it is now; None if its status was written meanwhile."""
     layout, known = Layout(source.layout.path), source.recording
-    before, rows = signature(layout, number), layout.block(number)
+    before, rows = block_file_state(layout, number), layout.block(number)
     status = layout.status(rows)
     names = [name for name in layout.variables if name in source.needed]
-    data = {name: selected(layout.block_data(name, number), layout.variables[name], known, wanted) for name in names}
-    same = before is not None and before == signature(layout, number)
+    data = {
+        name: at_recording(layout.block_data(name, number), layout.variables[name], known, wanted) for name in names
+    }
+    same = before is not None and before == block_file_state(layout, number)
     return _Block(layout.stored_ids(rows), status, data) if same else None

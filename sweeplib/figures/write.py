@@ -38,7 +38,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
     from sweeplib.figures.kit.style import save
     from sweeplib.storage.dataset.folder import open_dataset
     from sweeplib.storage.records.artefacts import made_from
-    from sweeplib.storage.records.attempts import attempted
+    from sweeplib.storage.records.attempts import attempt_of
     from sweeplib.storage.records.locks import writer_lock
     from sweeplib.storage.records.manifest import written_manifest
 
@@ -49,7 +49,7 @@ def write_figure(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
         open_dataset(directory / "dataset.zarr")
         _refuse_without_analyses(name, figure.needed(options), directory)
         artefact, now = directory / "figures" / name, made_from(sweep, directory, "figure", name)
-        with attempted(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
+        with attempt_of(directory, "figure", name, REPRODUCE.format(name=name)) as attempt:
             contents = save(drawn(sweep, name, directory), artefact)
         if attempt.problem is not None:
             contents = save(_not_drawn(name, attempt.problem), artefact)

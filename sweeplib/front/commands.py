@@ -45,11 +45,11 @@ def explain(
     key: Annotated[str, typer.Argument(metavar="KEY", help="A key, such as `grid`, or `figures.line`.")],
 ) -> None:
     """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
-    from sweeplib.config.catalogue import explained
+    from sweeplib.config.catalogue import explanation
     from sweeplib.front.listing import names as described
     from sweeplib.process.terminal import LINE, console
 
-    (entry, example), out = explained(key), console()
+    (entry, example), out = explanation(key), console()
     for line in described([entry], out.width if out.is_terminal else LINE, options=True):
         echo(line)
     echo(f"\n{example}".removesuffix("\n"))

@@ -141,11 +141,11 @@ def _of_all(cases: Iterable[Mapping[str, int]]) -> Job:
 
 def _reasons(directory: Path, dynamics: str) -> list[str]:
     """Return why the first case of a dynamics with each status failed or became inaccurate."""
-    from sweeplib.storage.store.outcomes import in_words, listed, outcomes_path
+    from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
     said: dict[str, str] = {}
-    for line in listed(directory, dynamics, MOST_LISTED):
-        if why := in_words(line):
+    for line in first_outcomes(directory, dynamics, MOST_LISTED):
+        if why := reason_in_words(line):
             said.setdefault(line["status"], f"{dynamics}, {line['status']}, case {line['identity'][:8]}: {why}")
     path = [f"all of these cases: {outcomes_path(directory, dynamics)}"] if said else []
     return [*said.values(), *path]

@@ -15,7 +15,7 @@ from sweeplib.report.optima import optima_table
 from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.tables import Table, analysis_tables
 from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.records.attempts import IN_REPORT, attempted, forget_attempts
+from sweeplib.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -100,7 +100,7 @@ class Contents:
         return wanted and set(declared.needs) <= set(self.analyses)
 
     def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
-        with attempted(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):
+        with attempt_of(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):
             return make(name)
         return None
 

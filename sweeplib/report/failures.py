@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
-from sweeplib.storage.store.outcomes import in_words, listed, outcomes_path
+from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
@@ -46,7 +46,7 @@ def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcom
     """Return how cases ended otherwise than ok, from the tables of a sweep and the numbers of its cases by dynamics."""
     sums = sum((Counter(each) for each in counts.values()), Counter[str]())
     others = {status.name: sums[status.name] for status in OUTCOMES if sums[status.name]}
-    shown = [_row(name, line) for name in counts for line in listed(directory, name, MOST)][:MOST]
+    shown = [_row(name, line) for name in counts for line in first_outcomes(directory, name, MOST)][:MOST]
     paths = [outcomes_path(directory, name) for name in counts]
     tables = [path.relative_to(directory).as_posix() for path in paths if path.exists()]
     return Outcomes(shown, failed(sums), others, tables)
@@ -73,5 +73,5 @@ def _row(dynamics: str, line: Mapping[str, str]) -> dict[str, str]:
         "status": line["status"],
         "case": f"{dynamics}: {coordinates}",
         "identity": line["identity"],
-        "why": in_words(line) or MEANINGS.get(line["status"], ""),
+        "why": reason_in_words(line) or MEANINGS.get(line["status"], ""),
     }

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis.kit.headlines import MOST
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
-from sweeplib.storage.records.artefacts import outdated
+from sweeplib.storage.records.artefacts import outdated_names
 from sweeplib.storage.records.files import read_json
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def summary(sweep: "Sweep", directory: str | Path) -> Summary:
     lines = [_cases(sweep.name, directory, counts), *answers(sweep, directory), *headline_lines(sweep, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
-    if old := outdated(directory, sweep.analyses, sweep.figures):
+    if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
     return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
 

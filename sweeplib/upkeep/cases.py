@@ -24,7 +24,7 @@ _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
 
 
 @dataclass(frozen=True)
-class Cases:
+class CasesByName:
     """The cases of one dynamics that a sweep needs, and those of them in the run store."""
 
     sweep: "Sweep"
@@ -50,15 +50,15 @@ class Cases:
         """Return some cases in words: their number, and the values of each coordinate that occur."""
         places = self.places(ids)
         others = len(ids) - len(places)
-        words = [f"{counted(others)} that this config does not have"] if others else []
+        words = [f"{number_of_cases(others)} that this config does not have"] if others else []
         if len(places):
             names = (*self.sweep.grid.dims, "seed")
             values = ", ".join(f"{name}={_range(self.wanted.column(name, places))}" for name in names)
-            words.insert(0, f"{counted(len(places))} of {self.dynamics}: {values}")
+            words.insert(0, f"{number_of_cases(len(places))} of {self.dynamics}: {values}")
         return "; ".join(words)
 
 
-def counted(number: int) -> str:
+def number_of_cases(number: int) -> str:
     """Return a number of cases in words."""
     return "1 case" if number == 1 else f"{number:,} cases"
 
@@ -76,7 +76,7 @@ def name_of(coordinates: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenCase:
     """A case of a sweep that was chosen by name; `row` is its row in the layout of this number, -1 if it has none."""
 
     case: Case
@@ -88,27 +88,27 @@ class Chosen:
     status: Status
 
 
-def chosen_case(sweep: "Sweep", directory: Path, text: str) -> Chosen:
+def chosen_case(sweep: "Sweep", directory: Path, text: str) -> ChosenCase:
     """Return the case with an identity that begins with `text`, or with the coordinates in `text`.
 
     Coordinates are values of names of the grid, `seed` and `dynamics`: p=4,gamma=.1,seed=3,dynamics=sgd. InputError if
     there is not exactly one such case.
     """
-    given = _given(text, sweep)
+    given = _coordinates_in(text, sweep)
     only = None if given is None else given.pop("dynamics", None)
     if only is not None and only not in sweep.runs:
         raise InputError("not a dynamics of this sweep", key="dynamics", value=only, choices=sweep.runs)
     found = []
     for dynamics in sweep.runs if only is None else [only]:
         store = RunStore(directory, dynamics)
-        cases = Cases(sweep, dynamics, store, inventory(sweep, dynamics, store))
-        places = _with_identity(cases, text) if given is None else _with_coordinates(cases, given)
+        cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store))
+        places = _places_of_identity(cases, text) if given is None else _places_of_coordinates(cases, given)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
         found.append((cases, places[np.sort(first)]))
     if sum(len(places) for _, places in found) != 1:
         raise _refusal(found, text, given)
     [(cases, [place])] = [(cases, places) for cases, places in found if len(places)]
-    return _chosen(cases, int(place))
+    return _case_at(cases, int(place))
 
 
 def is_case(text: str) -> bool:
@@ -116,7 +116,7 @@ def is_case(text: str) -> bool:
     return bool(_NAME.match(text) or re.fullmatch(rf"[0-9a-f]{{{SHORTEST},32}}", text))
 
 
-def _given(text: str, sweep: "Sweep") -> dict[str, str] | None:
+def _coordinates_in(text: str, sweep: "Sweep") -> dict[str, str] | None:
     """Return the coordinates in a text, None if it is an identity; InputError for names that are no coordinates."""
     names = [match.group(1) for match in _NAME.finditer(text)]
     if not names:
@@ -134,22 +134,22 @@ def _given(text: str, sweep: "Sweep") -> dict[str, str] | None:
     return dict(zip(names, values, strict=True))
 
 
-def _with_identity(cases: Cases, text: str) -> np.ndarray:
+def _places_of_identity(cases: CasesByName, text: str) -> np.ndarray:
     ids = cases.wanted.ids.tolist()
     at = [place for place, each in enumerate(ids) if whole(each).hex().startswith(text)]
     return np.array(at, np.int64)
 
 
-def _with_coordinates(cases: Cases, given: Mapping[str, str]) -> np.ndarray:
+def _places_of_coordinates(cases: CasesByName, given: Mapping[str, str]) -> np.ndarray:
     here = np.ones(len(cases.wanted.ids), bool)
     for name, text in given.items():
         column = cases.wanted.column(name).tolist()
-        known = {value: _same(value, text) for value in set(column)}
+        known = {value: _is_equal(value, text) for value in set(column)}
         here &= np.array([known[value] for value in column], bool)
     return np.flatnonzero(here)
 
 
-def _same(value: Any, text: str) -> bool:
+def _is_equal(value: Any, text: str) -> bool:
     """Return whether a text is a value, numbers to 12 digits."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value).lower() == text.lower() if isinstance(value, bool) else str(value) == text
@@ -159,7 +159,7 @@ def _same(value: Any, text: str) -> bool:
         return False
 
 
-def _refusal(found: list[tuple[Cases, np.ndarray]], text: str, given: Mapping[str, str] | None) -> InputError:
+def _refusal(found: list[tuple[CasesByName, np.ndarray]], text: str, given: Mapping[str, str] | None) -> InputError:
     """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong."""
     several = [(cases, places) for cases, places in found if len(places)]
     if several:
@@ -173,13 +173,13 @@ def _refusal(found: list[tuple[Cases, np.ndarray]], text: str, given: Mapping[st
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (given or {}).items():
         known = {each for cases, _ in found for each in cases.wanted.column(name).tolist()}
-        if not any(_same(each, value) for each in known):
+        if not any(_is_equal(each, value) for each in known):
             return InputError("no case has this value", key=name, value=value, choices=map(str, known))
     problem = "no case of this config has this identity" if given is None else "no case has all of these coordinates"
     return InputError(problem, value=text)
 
 
-def _chosen(cases: Cases, place: int) -> Chosen:
+def _case_at(cases: CasesByName, place: int) -> ChosenCase:
     wanted, identity = cases.wanted, whole(bytes(cases.wanted.ids[place]))
     number, row = int(wanted.layout[place]), int(wanted.row[place])
     if number >= 0:
@@ -188,4 +188,4 @@ def _chosen(cases: Cases, place: int) -> Chosen:
     else:
         case = wanted.cases(np.array([place]))[0]
     status = Status(int(wanted.status[place]))
-    return Chosen(case, identity, cases.coordinates(place), cases.store, number, row, status)
+    return ChosenCase(case, identity, cases.coordinates(place), cases.store, number, row, status)

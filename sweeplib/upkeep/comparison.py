@@ -60,7 +60,7 @@ def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Differen
 
 
 @dataclass(frozen=True)
-class Compared:
+class Comparison:
     """A row of a layout that was computed again: its identity, the differences, and the processors that computed it."""
 
     layout: Layout
@@ -75,17 +75,17 @@ class Compared:
         return not self.processors or cpu_model() in self.processors
 
 
-def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Compared]:
+def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Comparison]:
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
     cases = [layout.cases(slice(row, row + 1))[0] for row in rows]
     by_block = processors(directory, dynamics)
     found = []
-    for places in _by_shape(cases):
+    for places in _places_by_shape(cases):
         try:
             records = run_cases([cases[place] for place in places])
         except Exception:  # that of any plugin; which case raised it is found out one by one
             if len(places) > 1:
-                alone = (compared(layout, [rows[place]], directory, dynamics) for place in places)
+                alone = (comparisons(layout, [rows[place]], directory, dynamics) for place in places)
                 found += [outcome for outcomes in alone for outcome in outcomes]
                 continue
             records = Records({}, np.array([Status.failed], np.uint8))
@@ -93,7 +93,7 @@ def compared(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str
             block = f"{layout.name}/{rows[place] // layout.block_size}"
             which = differences(layout, rows[place], records, at)
             by = tuple(by_block.get(block, ()))
-            found.append(Compared(layout, rows[place], cases[place].identity(), which, by))
+            found.append(Comparison(layout, rows[place], cases[place].identity(), which, by))
     return found
 
 
@@ -102,7 +102,7 @@ def comparable_rows(status: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.isin(status, (Status.ok, Status.diverged, Status.inaccurate)))
 
 
-def _by_shape(cases: Iterable[Case]) -> list[list[int]]:
+def _places_by_shape(cases: Iterable[Case]) -> list[list[int]]:
     places: dict[Hashable, list[int]] = {}
     for place, case in enumerate(cases):
         places.setdefault(case.shape, []).append(place)
@@ -122,9 +122,9 @@ class Sample:
         return sum(len(rows) for _, _, rows in self.rows)
 
 
-def draw(stored: Sequence[StoredCases], number: int | None) -> Sample:
+def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     """Return `number` intact cases that a sweep needs, drawn at random; without a number, as many as take a minute."""
-    layouts = [(each, name, rows) for each in stored for name, rows in _comparable(each)]
+    layouts = [(each, name, rows) for each in stored for name, rows in _comparable_rows_of_layouts(each)]
     ends = np.cumsum([len(rows) for _, _, rows in layouts], dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     drawn = random.sample(range(total), min(total, SIZE if number is None else number))
@@ -142,14 +142,14 @@ def draw(stored: Sequence[StoredCases], number: int | None) -> Sample:
     return Sample([part for part in inside if part[2]], len(drawn) - len(chosen))
 
 
-def recomputed(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
+def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
     """Compute a sample again; return the number of cases by dynamics, those with other bits, and notes.
 
     Cases that were computed on another type of processor are only noted if they differ.
     """
-    outcomes: dict[str, list[tuple[StoredCases, Compared]]] = {}
+    outcomes: dict[str, list[tuple[StoredCases, Comparison]]] = {}
     for stored, name, rows in sample.rows:
-        found = compared(stored.store.layouts[name], rows, stored.directory, stored.dynamics)
+        found = comparisons(stored.store.layouts[name], rows, stored.directory, stored.dynamics)
         outcomes.setdefault(stored.dynamics, []).extend((stored, outcome) for outcome in found)
     findings, notes = [], []
     for of_dynamics in outcomes.values():
@@ -160,12 +160,12 @@ def recomputed(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]
     return {dynamics: len(found) for dynamics, found in outcomes.items()}, findings, notes
 
 
-def _note(stored: StoredCases, outcome: Compared) -> str:
+def _note(stored: StoredCases, outcome: Comparison) -> str:
     where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.processors)}"
     return f"{where}, not on {cpu_model()}: {outcome.differences[0]}"
 
 
-def _finding(stored: StoredCases, outcome: Compared, *, all_differ: bool) -> Finding:
+def _finding(stored: StoredCases, outcome: Comparison, *, all_differ: bool) -> Finding:
     """Return the finding about a case with other bits; it is not computed again if that would make nothing better."""
     layout, identity, remedy, why = outcome.layout, outcome.identity, Remedy.cases, ""
     if all_differ:
@@ -181,7 +181,7 @@ def _finding(stored: StoredCases, outcome: Compared, *, all_differ: bool) -> Fin
     return Finding(layout.path, problem, remedy, stored.dynamics, "simulate", layout.name, block, cases, words, why)
 
 
-def _comparable(stored: StoredCases) -> list[tuple[str, np.ndarray]]:
+def _comparable_rows_of_layouts(stored: StoredCases) -> list[tuple[str, np.ndarray]]:
     """Return the rows of each layout that the sweep needs and that can be computed again."""
     if stored.cases is None:
         return []

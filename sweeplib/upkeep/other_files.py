@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.dataset.outline import planned_outline
-from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of, present, versions
+from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of, present_folder, versions
 from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.records.attempts import IN_REPORT
@@ -58,14 +58,14 @@ class OtherFiles:
 
     def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
         """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
-        stage, of, path, told = artefact.stage, artefact.name, artefact.path, _told(artefact.output)
+        stage, of, path, told = artefact.stage, artefact.name, artefact.path, _stage_record(artefact.output)
         part = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
         if "failed" in told or not (artefact.output.exists() or manifest_path(path).exists()):
             return
         if path.suffix == ".zarr" and not path.exists():
             yield Finding(path, LOST, Remedy.again, part, stage, of)
             return
-        version = present(path)
+        version = present_folder(path)
         chunks, problems = examination(version)
         if part in self.chunks:
             self.chunks[part] += chunks
@@ -87,7 +87,7 @@ class OtherFiles:
             found = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
         yield from found
         if path.exists() and not found and is_of_config(self.sweep, self.directory):
-            yield from self._unwritten(present(path))
+            yield from self._unwritten(present_folder(path))
 
     def _unwritten(self, dataset: Path) -> Iterator[Finding]:
         """Yield the arrays that the config asks for and that were not written: an earlier sweeplib did not notice."""
@@ -103,7 +103,9 @@ class OtherFiles:
             return array if key else ""
         axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
         axes |= {"dynamics": list(self.sweep.runs), "seed": self.sweep.seeds}
-        at = [f"{dim}={axes[dim][at]}" for dim, at in _places(version / array, key) if at < len(axes.get(dim, ()))]
+        at = [
+            f"{dim}={axes[dim][at]}" for dim, at in _chunk_position(version / array, key) if at < len(axes.get(dim, ()))
+        ]
         return f"{array} of {', '.join(at) if at else 'all cases'}"
 
     def _versions(self) -> Iterator[Finding]:
@@ -124,7 +126,7 @@ class OtherFiles:
             return
         try:
             place = Place(address, self.sweep.name, self.directory)
-            version = _told(dataset.with_suffix(".done.json")).get("digest")
+            version = _stage_record(dataset.with_suffix(".done.json")).get("digest")
             self.chunks[PUBLISHED], problems = place.examined(version)
         except SweeplibError as error:
             yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
@@ -177,7 +179,7 @@ class OtherFiles:
                     yield Finding(mark, problem, Remedy.delete, FILES)
 
 
-def _told(output: Path) -> dict[str, Any]:
+def _stage_record(output: Path) -> dict[str, Any]:
     """Return what a JSON file of a stage says; {} if it is no such file, or lost or damaged."""
     try:
         return (read_json(output) if output.suffix == ".json" else None) or {}
@@ -193,7 +195,7 @@ def _is_damaged(path: Path) -> bool:
     return False
 
 
-def _places(array: Path, key: str) -> list[tuple[str, int]]:
+def _chunk_position(array: Path, key: str) -> list[tuple[str, int]]:
     """Return where a chunk is, along the dimensions that have several chunks; [] if the metadata do not say it."""
     try:
         metadata = json.loads((array / "zarr.json").read_bytes())

@@ -14,7 +14,7 @@ from sweeplib.storage.dataset.versions import leftovers, linked_version, version
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import files_below, read_json, remove_files
 from sweeplib.storage.records.locks import alone
-from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, recorded
+from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, readable_manifest
 from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.identity_file import identity_files, is_of
 from sweeplib.storage.store.inventory import inventory
@@ -70,7 +70,7 @@ def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
         store = RunStore(directory, dynamics)
         wanted = inventory(sweep, dynamics, store)
         for number, layout in enumerate(store.layouts.values()):
-            found += _of_layout(layout, wanted.row[wanted.layout == number])
+            found += _stale_in_layout(layout, wanted.row[wanted.layout == number])
     found += _other_dynamics(sweep, directory)
     found += _other_files(sweep, directory)
     own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in found]
@@ -83,12 +83,12 @@ def _is_file(directory: Path, path: Path) -> bool:
     return path.is_file() and not any(step.is_symlink() for step in steps)
 
 
-def _of_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
+def _stale_in_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
     """Yield a layout of which the config needs no row, or its blocks of which it needs none."""
     done = layout.status() > 0
     name = f"{layout.path.parent.name}/{layout.name}"
     if not len(rows):
-        files = _own(layout.path, is_of_layout)
+        files = _own_files(layout.path, is_of_layout)
         yield Stale(f"cases of other configs or of other code: {name}", files, int(done.sum()))
         return
     used = set((rows // layout.block_size).tolist())
@@ -100,7 +100,7 @@ def _of_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
         yield Stale(what, files, cases, layout, tuple(blocks))
 
 
-def _own(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
+def _own_files(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
     return tuple(file for file in files_below(folder) if is_own(file.relative_to(folder).as_posix()))
 
 
@@ -109,7 +109,7 @@ def _other_dynamics(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
     for name in stored_dynamics(directory):
         if name not in sweep.runs:
             folder = directory / "runs.zarr" / name
-            layouts = [file for path in layout_folders(folder) for file in _own(path, is_of_layout)]
+            layouts = [file for path in layout_folders(folder) for file in _own_files(path, is_of_layout)]
             cases = sum(int((status > 0).sum()) for status in RunStore(directory, name).statuses())
             outcomes = reasons_path(directory, name), outcomes_path(directory, name)
             files = (*layouts, folder / "zarr.json", *records(directory, name), *outcomes)
@@ -122,15 +122,15 @@ def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
     for version in versions(dataset):
         if version.name != linked_version(dataset) and dataset.exists():
             what = f"the version of the dataset before the present one: {version.name}"
-            yield Stale(what, _own(version, is_own(version)))
+            yield Stale(what, _own_files(version, is_own(version)))
     for record in sorted((directory / "analysis").glob("*.done.json")):
         name, path = record.name.removesuffix(".done.json"), Path(f"{record}".removesuffix(".done.json") + ".zarr")
         if name not in sweep.analyses and _record(record):
-            own = _own(path, is_own(path)) if has_manifest(path) else ()
+            own = _own_files(path, is_own(path)) if has_manifest(path) else ()
             yield Stale(f"analysis {name}, which is not in the config", (*own, record))
     for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
         name = record.name.removesuffix(f".{MANIFEST}")
-        if name not in sweep.figures and (manifest := recorded(record.with_name(name))).files:
+        if name not in sweep.figures and (manifest := readable_manifest(record.with_name(name))).files:
             drawn = manifest.files.keys() - dict(manifest.problems()).keys()
             yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(drawn)), record))
     records = tuple(path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if _record(path))
@@ -172,7 +172,7 @@ def _is_current(path: Path, sweep: "Sweep") -> bool:
     return kind not in known or name in known[kind]
 
 
-def pruned(sweep: "Sweep", directory: Path) -> list[Stale]:
+def delete_stale(sweep: "Sweep", directory: Path) -> list[Stale]:
     """Delete what is stale, and return it.
 
     InputError while another process is at work in the directory, and if the results there are of another config.

@@ -13,7 +13,7 @@ from sweeplib.storage.records.complete_config import write_complete_config
 from sweeplib.storage.records.files import remove_files, remove_own
 from sweeplib.storage.records.manifest import is_own
 from sweeplib.storage.records.origin import ORIGIN, record_origin
-from sweeplib.storage.records.publish import published
+from sweeplib.storage.records.publish import publish_dataset
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.outcomes import outcomes_path, write_outcomes
 from sweeplib.storage.store.run_store import RunStore
@@ -82,7 +82,7 @@ class Repair:
         if self.had_dataset and (self.again or ("finalise", "") in self.stages):
             self._attempt(lambda _: finalise(self.sweep, self.directory))
         if self.unsent:
-            self._attempt(lambda _: published(self.sweep, self.directory / DATASET, self.unsent))
+            self._attempt(lambda _: publish_dataset(self.sweep, self.directory / DATASET, self.unsent))
         for stage, write in {
             "analyse": lambda name: write_analysis(self.sweep, name, self.directory),
             "figure": lambda name: write_figure(self.sweep, name, self.directory),

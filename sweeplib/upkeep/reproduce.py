@@ -13,15 +13,17 @@ from sweeplib.process.terminal import echo
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.store.journal import taken_from
-from sweeplib.storage.store.outcomes import in_words, reasons
-from sweeplib.upkeep.cases import Chosen, chosen_case, name_of
+from sweeplib.storage.store.outcomes import reason_in_words, reasons
+from sweeplib.upkeep.cases import ChosenCase, chosen_case, name_of
 from sweeplib.upkeep.comparison import differences
 
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 
-def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
+def is_reproduced(
+    sweep: "Sweep", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]
+) -> bool:
     """Return whether a case, computed here, ends as in the store, to the bit; `say` gets lines about it.
 
     With `debug` it runs in Python's debugger, which stops at its first line, and where an exception is raised. A case
@@ -31,7 +33,7 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
     chosen = chosen_case(sweep, directory, name)
     say(f"case {chosen.identity.hex()}: {name_of(chosen.coordinates)}")
     stored = reasons(directory, chosen.store.dynamics).get((chosen.identity, chosen.status), {})
-    why = in_words(stored)
+    why = reason_in_words(stored)
     say(f"in the store: {chosen.status.name}" + (f", {why}" if why else ""))
     if chosen.status is Status.killed and stored.get("traceback"):
         say(stored["traceback"])
@@ -39,12 +41,12 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
         say(f"taken from {origin}")
     try:
         with Steps(None if debug else sweep.name).step("computing the case"):
-            records = _computed(chosen.case, debug=debug)
+            records = _run_case(chosen.case, debug=debug)
     except Exception as error:
         echo(traceback.format_exc(), errors=True)
         if debug:
             pdb.post_mortem(error.__traceback__)
-        return _raised(chosen, error, stored.get("exception"), say)
+        return _raised_in_store(chosen, error, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
     if chosen.status is Status.missing:
@@ -61,7 +63,7 @@ def reproduced(sweep: "Sweep", directory: Path, name: str, *, debug: bool = Fals
     return not found
 
 
-def _origin(chosen: Chosen, directory: Path) -> str | None:
+def _origin(chosen: ChosenCase, directory: Path) -> str | None:
     """Return where the row of a case was taken from, None if it was computed for this sweep."""
     if chosen.layout < 0:
         return None
@@ -70,7 +72,7 @@ def _origin(chosen: Chosen, directory: Path) -> str | None:
     return taken_from(directory, chosen.store.dynamics, f"{layout.name}/{block}", position)
 
 
-def _computed(case: Case, *, debug: bool) -> Records:
+def _run_case(case: Case, *, debug: bool) -> Records:
     if not debug:
         return run_cases([case])
     if not sys.stdin.isatty():
@@ -81,7 +83,7 @@ def _computed(case: Case, *, debug: bool) -> Records:
     return records
 
 
-def _raised(chosen: Chosen, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:
+def _raised_in_store(chosen: ChosenCase, error: Exception, stored: str | None, say: Callable[[str], None]) -> bool:
     """Return whether a case that raised did so in the store."""
     raised = Trouble.from_exception(error).exception
     say(f"here: failed, {raised}")

@@ -15,10 +15,10 @@ from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.layout_files import is_of_layout
 from sweeplib.storage.store.layout_restoration import is_restored
-from sweeplib.storage.store.outcomes import outcomes_path, outcomes_table, reasons_path, unexplained
+from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.storage.store.run_store import RunStore, write_group
 from sweeplib.storage.store.store_damage import Harm, ReadableStore, StoreDamage, store_damage
-from sweeplib.upkeep.cases import Cases, counted
+from sweeplib.upkeep.cases import CasesByName, number_of_cases
 from sweeplib.upkeep.finding import Finding, Remedy
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class StoredCases:
     dynamics: str
     damage: StoreDamage
     store: ReadableStore
-    cases: Cases | None
+    cases: CasesByName | None
 
     def findings(self) -> Iterator[Finding]:
         """Yield all that is damaged or lost."""
@@ -68,7 +68,9 @@ class StoredCases:
 
     def described(self, ids: tuple[bytes, ...]) -> str:
         """Return some cases in words."""
-        return self.cases.described(ids) if self.cases else f"{counted(len(ids))} that this config does not have"
+        return (
+            self.cases.described(ids) if self.cases else f"{number_of_cases(len(ids))} that this config does not have"
+        )
 
     def _lost_cases(self) -> Iterator[Finding]:
         """Yield a finding if cases are missing that were computed once, according to the dynamics' done.json."""
@@ -96,7 +98,7 @@ class StoredCases:
         """Yield a finding if it is not known why cases failed, or if the table of outcomes is not what follows."""
         path = reasons_path(self.directory, self.dynamics)
         damaged = damaged_lines(path)
-        ids = tuple(unexplained(self.directory, self.cases.wanted)) if self.cases else ()
+        ids = tuple(cases_without_reason(self.directory, self.cases.wanted)) if self.cases else ()
         if damaged or ids:
             problem = f"{damaged} damaged lines" if damaged else LOST
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
@@ -163,5 +165,5 @@ def stored_cases(sweep: "Sweep", dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
     found = store_damage(directory, dynamics)
     store = found.readable()
-    cases = Cases(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
+    cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
     return StoredCases(directory, dynamics, found, store, cases)

@@ -11,7 +11,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
 from sweeplib.storage.records.locks import alone
 from sweeplib.storage.store.run_store import stored_dynamics
-from sweeplib.upkeep.comparison import draw, recomputed
+from sweeplib.upkeep.comparison import random_sample, sample_findings
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles
 from sweeplib.upkeep.repair import Repair
@@ -106,14 +106,14 @@ def verify(
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
     steps, done = Steps(sweep.name if progress else None), Verification()
-    with _alone(directory):
+    with _lock_if_writable(directory):
         with steps.step("reading all files"):
-            stored, done.found, done.chunks = _read(sweep, directory)
-        drawn = draw(stored, sample)
+            stored, done.found, done.chunks = _findings(sweep, directory)
+        drawn = random_sample(stored, sample)
         if drawn.expensive:
             done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")
         with steps.step(f"computing {drawn.size} cases again") if drawn.size else nullcontext():
-            done.cases, differing, notes = recomputed(drawn)
+            done.cases, differing, notes = sample_findings(drawn)
         done.found += differing
         done.notes += notes
         harmed = repaired and any(finding.remedy is not Remedy.refused for finding in done.found)
@@ -121,14 +121,14 @@ def verify(
     if repair is not None:
         with steps.step("repairing"):
             repair.complete(workers=workers, progress=progress)
-        with _alone(directory), steps.step("reading all files again"):
-            _, done.left, _ = _read(sweep, directory)
+        with _lock_if_writable(directory), steps.step("reading all files again"):
+            _, done.left, _ = _findings(sweep, directory)
     elif repaired:
         done.left = list(done.found)
     return done
 
 
-def _alone(directory: Path) -> AbstractContextManager[None]:
+def _lock_if_writable(directory: Path) -> AbstractContextManager[None]:
     """Return a context in which nobody else is at work in a directory; InputError if somebody is."""
     return alone(directory, "verifies the results") if access(directory, W_OK) else nullcontext()
 
@@ -138,7 +138,7 @@ def _dynamics(sweep: "Sweep", directory: Path) -> list[str]:
     return [*sweep.runs, *(name for name in stored_dynamics(directory) if name not in sweep.runs)]
 
 
-def _read(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
+def _findings(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
     stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
     others = OtherFiles(sweep, directory, stored)
     found = [finding for each in stored for finding in each.findings()] + list(others.findings())

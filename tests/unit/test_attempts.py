@@ -15,7 +15,7 @@ from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_fi
 from sweeplib.report import summary, write_report
 from sweeplib.storage.dataset.folder import write_dataset
 from sweeplib.storage.records.artefacts import stale_outputs
-from sweeplib.storage.records.attempts import attempted, failed_attempts
+from sweeplib.storage.records.attempts import attempt_of, failed_attempts
 from sweeplib.storage.records.files import write_json
 from tests.datasets import sweep_dataset
 from tests.plugged import nothing_left
@@ -167,15 +167,15 @@ def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(swee
 
 
 def test_a_part_of_the_report_that_works_again_has_no_card(sweep: Sweep, directory: Path) -> None:
-    with attempted(directory, "plot", "broken_plot", "") as attempt:
+    with attempt_of(directory, "plot", "broken_plot", "") as attempt:
         raise ValueError("once")
     assert attempt.problem == "ValueError: once"
-    with attempted(directory, "plot", "broken_plot", ""):
+    with attempt_of(directory, "plot", "broken_plot", ""):
         pass
     assert failed_attempts(directory, "plot") == []
 
 
 def test_what_stops_the_process_is_no_failure(directory: Path) -> None:
-    with pytest.raises(KeyboardInterrupt), attempted(directory, "figure", "any", ""):
+    with pytest.raises(KeyboardInterrupt), attempt_of(directory, "figure", "any", ""):
         raise KeyboardInterrupt
     assert not (directory / "failures").exists()

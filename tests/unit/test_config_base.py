@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib.config import from_mapping, load
-from sweeplib.config.base import changed
+from sweeplib.config.base import merged_config
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import parsed, written
 
@@ -51,7 +51,7 @@ def config(folder: Path, **texts: str) -> Path:
 )
 def test_a_config_changes_keys_of_another(own, differing):
     """All else is as in the other one, but for its name."""
-    data, base = changed(parsed(BASE), parsed(own)), parsed(BASE)
+    data, base = merged_config(parsed(BASE), parsed(own)), parsed(BASE)
     del base["name"]
     for key, value in differing.items():
         section, _, name = key.partition(".")

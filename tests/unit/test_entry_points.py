@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sweeplib.cli import app
-from sweeplib.code.plugins import load_plugins, plugins_digest, registered
+from sweeplib.code.plugins import load_plugins, plugins_digest, registered_names
 from sweeplib.code.sources import modules_digest, user_files
 from sweeplib.code.user_modules import user_file
 from sweeplib.config import load
@@ -65,7 +65,7 @@ def sweep_file(tmp_path: Path, plugin: str = "glassy") -> Path:
 def test_a_sweep_names_an_installed_plugin(site: Path, tmp_path: Path) -> None:
     sweep = load(sweep_file(tmp_path))
     assert sweep.plugins == ("glassy",)
-    assert registered("glassy") == [("activation", "glassy")]
+    assert registered_names("glassy") == [("activation", "glassy")]
     assert ACTIVATIONS["glassy"].value(3.0) == 6.0
     assert sweep.source.endswith("plugins: [glassy]\n")
 

@@ -13,7 +13,7 @@ import pytest
 import sweeplib
 from sweeplib import plugins, theory
 from sweeplib.code.exports import HOMES
-from sweeplib.code.sources import imported
+from sweeplib.code.sources import all_imports
 from sweeplib.registry import REGISTRIES
 from tests.plugged import nothing_left, written
 
@@ -95,7 +95,7 @@ def test_a_digest_follows_a_name_to_its_own_module(
     """A statement that does not say which names are used counts as all of them."""
     written(tmp_path / "importing_names.py", statement + "\n")
     monkeypatch.syspath_prepend(tmp_path)
-    modules = imported(["importing_names"])
+    modules = all_imports(["importing_names"])
     assert found is None or found in modules
     assert not_found is None or not_found not in modules
     assert "sweeplib.plugins" not in modules

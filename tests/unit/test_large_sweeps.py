@@ -136,7 +136,7 @@ def test_a_remembered_inventory_is_the_same(tmp_path: Path, monkeypatch: pytest.
     appended(sweep, tmp_path)
     fresh = inventory(sweep, "sgd_chain", RunStore(tmp_path, "sgd_chain"))
     with monkeypatch.context() as patched:
-        patched.setattr("sweeplib.storage.store.inventory.identified", None)  # it is not called
+        patched.setattr("sweeplib.storage.store.inventory.identities_of_cases", None)  # it is not called
         again = found(sweep, tmp_path)
     for name in ("ids", "flat", "layout", "row", "status"):
         np.testing.assert_array_equal(getattr(again, name), getattr(fresh, name))

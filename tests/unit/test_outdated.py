@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.code import sources
-from sweeplib.storage.records.artefacts import outdated, stale_outputs
+from sweeplib.storage.records.artefacts import outdated_names, stale_outputs
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import job
 from tests.faults.sweeps import files
@@ -64,7 +64,7 @@ def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with InProcess().client() as client:
         sweep_with(4, results).run(client, progress=False)
         sweep_with(4, results).report()
-        assert not outdated(results / "grown", CONTENT["analyses"], CONTENT["figures"])
+        assert not outdated_names(results / "grown", CONTENT["analyses"], CONTENT["figures"])
         sweep_with(2, results).run(client, progress=False)
     return results / "grown"
 
@@ -147,7 +147,7 @@ def edited(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def forget_code() -> None:
-    for function in (sources.library_digest, sources._parsed):
+    for function in (sources.library_digest, sources._content_of):
         function.cache_clear()
 
 

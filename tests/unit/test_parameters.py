@@ -11,7 +11,7 @@ import xarray as xr
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
-from sweeplib.config.catalogue import catalogue, explained
+from sweeplib.config.catalogue import catalogue, explanation
 from sweeplib.config.reference import json_schema, key_table
 from sweeplib.errors import InputError
 from sweeplib.execution import work
@@ -90,9 +90,9 @@ def test_a_parameter_of_a_plugin_is_listed_explained_and_in_the_reference(kind: 
     known = PARAMETERS[OWN[kind]]
     [entry] = catalogue(KINDS[kind], ["own"])
     assert [(option.name, option.meaning) for option in entry.options] == [(known.name, known.meaning)]
-    entry, example = explained(f"{KINDS[kind]}.own")
+    entry, example = explanation(f"{KINDS[kind]}.own")
     assert f"{known.name}: {known.example}" in example
-    assert explained(f"problem.{known.name}")[0].meaning.startswith(known.meaning)
+    assert explanation(f"problem.{known.name}")[0].meaning.startswith(known.meaning)
     assert f"| `{known.name}` | " in key_table()
     assert json_schema()["properties"]["problem"]["properties"][known.name]["description"] == known.meaning
     assert label(known.name) == {"long_name": known.label, "units": "1", "symbol": known.symbol}

@@ -191,7 +191,7 @@ def digest(folder: Path) -> str:
     found = modules_digest([ACTIVATIONS["counted"].value.__module__])
     del ACTIVATIONS._things["counted"]
     plugins._plugins.clear()
-    sources._parsed.cache_clear()
+    sources._content_of.cache_clear()
     sys.path.remove(str(folder))
     for name in ("counted", "beside_counted"):
         del sys.modules[name]

@@ -12,7 +12,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping, load
-from sweeplib.config.catalogue import explained
+from sweeplib.config.catalogue import explanation
 from sweeplib.config.values import plain
 from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
@@ -106,7 +106,7 @@ def test_commands_find_the_cases_of_runs_by_their_options(tmp_path: Path) -> Non
     run(sweep, tmp_path)
     chosen = chosen_case(sweep, tmp_path, "dynamics=sde-fine,sde-fine.step=5,seed=1")
     assert chosen.case.dynamics == "sde" and dict(chosen.case.options)["step"] == 5.0
-    entry, text = explained("dynamics.ode-loose")
+    entry, text = explanation("dynamics.ode-loose")
     assert entry.name == "ode-loose" and "ode-loose" in text
 
 

@@ -67,7 +67,7 @@ def test_a_run_with_nothing_to_do_starts_no_cluster(
 def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeplib.storage.records.locks._orphaned", lambda _: False)
+    monkeypatch.setattr("sweeplib.storage.records.locks._is_orphan", lambda _: False)
     with driver_lock(tmp_path, "sgd_chain"), pytest.raises(SweeplibError, match="sgd_chain is being run by"):
         run_sweep(sweep, tmp_path, progress=False)
     assert not (tmp_path / "runs.zarr").exists()

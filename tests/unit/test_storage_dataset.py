@@ -62,7 +62,7 @@ def test_arrays_are_written_in_whole_chunks_a_few_at_a_time(
 ) -> None:
     monkeypatch.setattr(dataset_files, "CHUNK_BYTES", nbytes)
     part, written = np.ones(shape), np.zeros(shape)
-    for some in dataset_files._at_once(part, chunks):
+    for some in dataset_files._chunk_groups(part, chunks):
         written[some] += 1
         along = [(at, size) for at, size in zip(some, chunks, strict=False) if at != slice(None)]
         assert all(at.start % size == 0 for at, size in along)

@@ -15,7 +15,7 @@ import xarray as xr
 import sweeplib
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.folder import GroupWriter, open_dataset, write_dataset, written_dataset
-from sweeplib.storage.dataset.versions import replaced
+from sweeplib.storage.dataset.versions import replacement
 from sweeplib.storage.records.artefacts import made_from, stale_outputs
 from sweeplib.storage.records.files import exchange, partial, write_text
 from sweeplib.storage.records.locks import writer_lock
@@ -260,7 +260,7 @@ def test_a_failing_writer_leaves_the_old_dataset_and_nothing_beside(tmp_path: Pa
     path = written(tmp_path / "dataset.zarr", 1)
     before = left(tmp_path)
     with pytest.raises(OSError, match="full"):
-        _fill_up(replaced(path, keep=keep))
+        _fill_up(replacement(path, keep=keep))
     assert left(tmp_path) == before
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(1))
 

@@ -22,9 +22,9 @@ def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
     those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
     that of `open_dataset`.
     """
-    from sweeplib.storage.dataset.folder import has_shape, open_dataset, opened
+    from sweeplib.storage.dataset.folder import has_shape, open_dataset, present_version
 
-    version = path if isinstance(path, tuple) else opened(path)
+    version = path if isinstance(path, tuple) else present_version(path)
     ds = open_dataset(version)
     parts = [open_dataset(version, shape=shape) for shape in _shapes(ds) if has_shape(version, shape)]
     parts = [part[list(part.data_vars)].reset_coords(drop=True) for part in parts]

@@ -19,7 +19,7 @@ from zarr.errors import ZarrUserWarning
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.simulation.labels import stored_attributes
 from sweeplib.storage.dataset.stores import LinkingStore, VersionStore
-from sweeplib.storage.dataset.versions import FOLDER, present, replaced
+from sweeplib.storage.dataset.versions import FOLDER, present_folder, replacement
 from sweeplib.storage.records.files import write_json
 from sweeplib.storage.records.manifest import Manifest, manifest_path
 from sweeplib.storage.store.layout_files import COMPRESSORS
@@ -44,7 +44,7 @@ class GroupWriter:
 
     def coordinate(self, name: str, dims: Sequence[str], values: Any, attributes: Mapping[str, Any]) -> None:
         """Write a coordinate."""
-        values = stored(np.asarray(values))
+        values = zarr_values(np.asarray(values))
         self.variable(name, dims, values.shape, values.dtype, attributes)[...] = values
         if tuple(dims) != (name,):
             self._coordinates.append(name)
@@ -86,7 +86,7 @@ class GroupWriter:
             array[...] = np.stack(list(parts))
             return
         for place, part in enumerate(parts):
-            for some in _at_once(part, array.chunks[1:]):
+            for some in _chunk_groups(part, array.chunks[1:]):
                 array[(place, *some)] = part[some]
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
@@ -95,7 +95,7 @@ class GroupWriter:
         self.group.update_attributes(dict(attributes) | coordinates)
 
 
-def _at_once(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+def _chunk_groups(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
     """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES`, or of one index of chunks."""
     split = next((dim for dim, size in enumerate(part.shape) if chunks[dim] < size), None)
     if split is None:
@@ -122,8 +122,8 @@ def written_dataset(
     The version before is kept for its readers if `keep`. DamageError if what is on the disk is not what was written.
     Only for a writer that holds the lock of `path`.
     """
-    with replaced(path, keep=keep) as partial:
-        store = LinkingStore(partial, before=present(path))
+    with replacement(path, keep=keep) as partial:
+        store = LinkingStore(partial, before=present_folder(path))
         root = zarr.create_group(store)
         yield root
         with warnings.catch_warnings():
@@ -147,7 +147,7 @@ def write_dataset(
         for name, variable in sorted(dataset.coords.items(), key=lambda item: str(item[0])):
             writer.coordinate(str(name), [str(dim) for dim in variable.dims], variable.values, variable.attrs)
         for name, variable in sorted(dataset.data_vars.items(), key=lambda item: str(item[0])):
-            values = stored(variable.values)
+            values = zarr_values(variable.values)
             dims = [str(dim) for dim in variable.dims]
             writer.variable(str(name), dims, values.shape, values.dtype, variable.attrs)[...] = values
         writer.finish(dataset.attrs)
@@ -157,36 +157,36 @@ def write_dataset(
 def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None) -> xr.Dataset:
     """Return the dataset of a sweep or an analysis, lazily, as `xarray.open_zarr` does, with numpy strings.
 
-    `path` is the dataset, or the directory of a finalised sweep, or what `opened` returned. `shape` = (p, k) selects
+    `path` is the dataset, or the directory of a finalised sweep, or a `present_version`. `shape` = (p, k) selects
     the overlap matrices of the cases of that shape. Later reads are from the version that was opened, even if a new
     version is written meanwhile. InputError if there is no dataset; DamageError if a file is lost or damaged, which may
     also be raised by later reads from the dataset.
     """
     if isinstance(path, tuple):
-        return _opened(path, shape)
+        return _dataset_of_version(path, shape)
     while True:
-        version = opened(path)
+        version = present_version(path)
         try:
-            return _opened(version, shape)
+            return _dataset_of_version(version, shape)
         except SweeplibError:
-            if opened(path)[1:] == version[1:]:
+            if present_version(path)[1:] == version[1:]:
                 raise
 
 
-def opened(path: str | Path) -> Opened:
+def present_version(path: str | Path) -> Opened:
     """Return the present version of a dataset for several calls of `open_dataset`."""
     path = Path(path)
     path = path / "dataset.zarr" if os.path.lexists(path / "dataset.zarr") or (path / FOLDER).is_dir() else path
     remedy = f"delete {path} and repeat the command that wrote it"
     while True:
-        folder = present(path)
+        folder = present_folder(path)
         before = _manifest_bytes(folder)
         if before is None:
             return folder, folder, ""
         try:
             store = VersionStore(folder, remedy)
         except SweeplibError:
-            if _manifest_bytes(present(path)) == before:
+            if _manifest_bytes(present_folder(path)) == before:
                 raise
         else:
             return store, folder, store.version
@@ -197,7 +197,7 @@ def _manifest_bytes(folder: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _opened(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
+def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
     import xarray as xr
 
     store, path, _ = version
@@ -228,7 +228,7 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
     if not strings and not lazy:
         return ds
     return ds.assign(
-        {name: (array.dims, _read_when_used(array), array.attrs) for name, array in lazy.items()}
+        {name: (array.dims, _lazy_array(array), array.attrs) for name, array in lazy.items()}
         | {name: (array.dims, _plain_strings(array), array.attrs, _AS_BEFORE) for name, array in strings.items()}
     )
 
@@ -241,7 +241,7 @@ _AS_BEFORE = {"dtype": np.dtypes.StringDType()}
 """The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes those that were read."""
 
 
-def _read_when_used(array: xr.Variable) -> Any:
+def _lazy_array(array: xr.Variable) -> Any:
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
@@ -271,7 +271,7 @@ def _shapes(version: Path) -> list[str]:
     return [f"({match[1]}, {match[2]})" for match in found if match]
 
 
-def stored(values: np.ndarray) -> np.ndarray:
+def zarr_values(values: np.ndarray) -> np.ndarray:
     """Return the values in a type that zarr v3 specifies: strings get variable length."""
     return values.astype(np.dtypes.StringDType()) if values.dtype.kind in "UO" else values
 

@@ -25,7 +25,7 @@ Shape = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Variable:
+class StoredVariable:
     """A recorded variable as the run store describes it; `dims` and `sizes` are without the case dimension."""
 
     dims: tuple[str, ...]
@@ -68,12 +68,12 @@ class Results:
             found.setdefault(layout.shape, []).append((number, layout))
         return found
 
-    def variables(self, shape: Shape | None) -> dict[str, Variable]:
+    def variables(self, shape: Shape | None) -> dict[str, StoredVariable]:
         """Return the recorded variables: those that all shapes share, or the others of one shape."""
         return self._variables.get(shape, {})
 
     @cached_property
-    def _variables(self) -> dict[Shape | None, dict[str, Variable]]:
+    def _variables(self) -> dict[Shape | None, dict[str, StoredVariable]]:
         last: dict[Shape | None, dict[str, Layout]] = {}
         for _, layout in self.used:
             for name, dims in layout.variables.items():
@@ -126,7 +126,7 @@ class Region:
         return inside
 
     def values(
-        self, part: Results, name: str, variable: Variable, shape: Shape | None, sizes: tuple[int, ...]
+        self, part: Results, name: str, variable: StoredVariable, shape: Shape | None, sizes: tuple[int, ...]
     ) -> np.ndarray:
         """Return a variable of one dynamics, for the cases of one shape or all, over this region.
 
@@ -195,7 +195,7 @@ def _is_shared(dims: Iterable[str]) -> bool:
     return SHARED_DIMS.issuperset(dims)
 
 
-def _variable(layout: Layout, name: str) -> Variable:
+def _variable(layout: Layout, name: str) -> StoredVariable:
     array = layout.array(name)
     dims = tuple(layout.variables[name])
-    return Variable(dims, array.shape[1:], array.dtype, array.fill_value, array.attrs.asdict())
+    return StoredVariable(dims, array.shape[1:], array.dtype, array.fill_value, array.attrs.asdict())

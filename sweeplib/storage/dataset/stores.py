@@ -10,7 +10,7 @@ from typing import Any
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore
 
-from sweeplib.storage.dataset.versions import name_of, places
+from sweeplib.storage.dataset.versions import name_of, version_folders
 from sweeplib.storage.records.files import is_chunk, partial
 from sweeplib.storage.records.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
 from sweeplib.storage.store.damage import damaged, lost
@@ -111,7 +111,7 @@ class VersionStore(LocalStore):
             return found
         if found is not None and is_like(self.entries[key], key, found.to_bytes()):
             return found
-        for folder in places(self.root, self.version):
+        for folder in version_folders(self.root, self.version):
             with suppress(OSError):
                 content = (folder / key).read_bytes()
                 if is_like(self.entries[key], key, content):

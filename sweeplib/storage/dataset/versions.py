@@ -14,14 +14,14 @@ from pathlib import Path
 
 from sweeplib.errors import InputError
 from sweeplib.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync, sync_tree
-from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, recorded
+from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, readable_manifest
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
 
 
 @contextmanager
-def replaced(path: Path, *, keep: bool = False) -> Iterator[Path]:
+def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
     """Yield a folder to write a dataset in; on success it becomes `path`, on failure it is removed.
 
     The version before is kept in `datasets/` if `keep`, else removed. A version with the content of the present one
@@ -37,7 +37,7 @@ def replaced(path: Path, *, keep: bool = False) -> Iterator[Path]:
         yield new
         sync_tree(new)
         _refuse_foreign(path)
-        if path.is_symlink() or name_of(path) != name_of(new) or not recorded(path).is_whole():
+        if path.is_symlink() or name_of(path) != name_of(new) or not readable_manifest(path).is_whole():
             _replace(path, new, keep=keep)
         elif (new / MANIFEST).read_bytes() != (path / MANIFEST).read_bytes():
             (new / MANIFEST).replace(path / MANIFEST)  # the same files, made from something else
@@ -48,13 +48,13 @@ def replaced(path: Path, *, keep: bool = False) -> Iterator[Path]:
 
 def _replace(path: Path, new: Path, *, keep: bool) -> None:
     """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept."""
-    kept = present(path).name
+    kept = present_folder(path).name
     if os.path.lexists(path):
         exchange(new, path)
     else:
         new.rename(path)
     sync(path.parent)
-    if keep and not new.is_symlink() and (before := recorded(new)).files and before.is_whole():
+    if keep and not new.is_symlink() and (before := readable_manifest(new)).files and before.is_whole():
         kept = f"{name_of(new)}.zarr"
         _move_others(new, path, is_own(new))
         (path.parent / FOLDER).mkdir(exist_ok=True)
@@ -88,7 +88,7 @@ def _move_others(old: Path, path: Path, own: Callable[[str], bool]) -> None:
 
 def name_of(version: Path) -> str:
     """Return the name of a version, the digest of its files; "" without an intact manifest."""
-    manifest = recorded(version)
+    manifest = readable_manifest(version)
     return manifest.digest if manifest.files else ""
 
 
@@ -99,7 +99,7 @@ def versions(path: Path) -> list[Path]:
     return sorted(own, key=lambda each: -(each / "zarr.json").stat().st_mtime_ns)
 
 
-def places(path: Path, name: str) -> Iterator[Path]:
+def version_folders(path: Path, name: str) -> Iterator[Path]:
     """Yield the folders in which a version of a dataset may be that is not the present one any more."""
     kept = path.parent / FOLDER / f"{name}.zarr"
     yield kept
@@ -107,7 +107,7 @@ def places(path: Path, name: str) -> Iterator[Path]:
     yield kept  # to which a temporary folder was renamed meanwhile
 
 
-def present(path: Path) -> Path:
+def present_folder(path: Path) -> Path:
     """Return the folder that has a dataset: a link is followed, and a version kept serves while `path` is exchanged."""
     if path.is_symlink():
         return path.resolve()

@@ -34,7 +34,7 @@ class Attempt:
 
 
 @contextmanager
-def attempted(directory: Path, kind: str, name: str, reproduce: str) -> Iterator[Attempt]:
+def attempt_of(directory: Path, kind: str, name: str, reproduce: str) -> Iterator[Attempt]:
     """Yield an attempt; an exception raised within becomes its problem, is described on disk, and is not passed on.
 
     `reproduce` is code that raises the exception again when run in the sweep's directory.

@@ -44,27 +44,27 @@ def _failure(attempt: Callable[[Path], None], trial: Path) -> OSError | None:
     return None
 
 
-def _locked(trial: Path) -> None:
+def _lock_file(trial: Path) -> None:
     with (trial / "lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def _appended(trial: Path) -> None:
+def _append_twice(trial: Path) -> None:
     for _ in range(2):
         with (trial / "lines").open("a") as file:
             file.write("line\n")
 
 
-def _renamed(trial: Path) -> None:
+def _rename_folder(trial: Path) -> None:
     (trial / "new").mkdir()
     (trial / "new").rename(trial / "folder")
 
 
-def _linked(trial: Path) -> None:
+def _make_hard_link(trial: Path) -> None:
     (trial / "link").hardlink_to(trial / "lines")
 
 
-def _synchronised(trial: Path) -> None:
+def _fsync_folder(trial: Path) -> None:
     descriptor = os.open(trial, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -73,14 +73,14 @@ def _synchronised(trial: Path) -> None:
 
 
 _NEEDED: dict[str, Callable[[Path], None]] = {
-    "file locks": _locked,
-    "files to append to": _appended,
-    "renaming of folders": _renamed,
+    "file locks": _lock_file,
+    "files to append to": _append_twice,
+    "renaming of folders": _rename_folder,
 }
 """What two writers, a journal and a new dataset need."""
 _REPLACED: dict[Callable[[Path], None], str] = {
-    _linked: "hard links: equal parts of two versions of a dataset are stored twice",
-    _synchronised: "fsync of folders: a power cut may damage the last blocks, which `sweeplib verify` finds",
+    _make_hard_link: "hard links: equal parts of two versions of a dataset are stored twice",
+    _fsync_folder: "fsync of folders: a power cut may damage the last blocks, which `sweeplib verify` finds",
 }
 
 

@@ -181,7 +181,7 @@ def exchange(one: Path, other: Path) -> None:
 
 def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, indent: int | None = 1) -> Path:
     """Write an object as JSON with its checksum in one rename; return the path."""
-    return write_text(path, _sealed(json.loads(json.dumps(value, default=str)), indent), durable=durable)
+    return write_text(path, _with_checksum(json.loads(json.dumps(value, default=str)), indent), durable=durable)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
@@ -192,7 +192,7 @@ def read_json(path: Path) -> dict[str, Any] | None:
         text = content(path).decode("utf-8")
         value = json.loads(text)
         checksum = value.pop(CHECKSUM, None)
-        intact = checksum is not None and _sealed(value, 1 if text.startswith("{\n") else None) == text
+        intact = checksum is not None and _with_checksum(value, 1 if text.startswith("{\n") else None) == text
     except (ValueError, TypeError, AttributeError, RecursionError):
         checksum, intact = "", False
     if not intact:
@@ -213,7 +213,7 @@ def digest(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def _sealed(value: dict[str, Any], indent: int | None) -> str:
+def _with_checksum(value: dict[str, Any], indent: int | None) -> str:
     """Return an object as JSON text with its checksum as one more key."""
     checksum = digest(json.dumps(value, sort_keys=True).encode())
     return json.dumps(value | {CHECKSUM: checksum}, indent=indent, sort_keys=True) + "\n"

@@ -30,7 +30,7 @@ WHOLE = "sweep"
 INTERRUPTED = "interrupted"
 DIED = "its process has ended without a word"
 
-_told: list["_Record"] = []
+_records: list["_Record"] = []
 """The records of the jobs of this process, the innermost last."""
 
 
@@ -75,7 +75,7 @@ class Job:
     @property
     def running(self) -> bool:
         """Return whether the job's process is alive; of another machine's process it is known only whether it ended."""
-        return self.ended is None and (not self.here or abs(_born(self.pid) - self.born) < 1.0)
+        return self.ended is None and (not self.here or abs(_start_time(self.pid) - self.born) < 1.0)
 
     def seconds(self, now: float) -> float:
         """Return how long the job has taken so far."""
@@ -120,7 +120,7 @@ def job(directory: Path, name: str) -> Iterator[None]:
     """A context in which this process does the job `name` of the sweep in `directory`, of which `tell` tells."""
     with at_work(directory, "runs all stages" if name == WHOLE else f"runs the stage {name}"):
         record = _Record(directory / "jobs" / f"{name}.json", name)
-        _told.append(record)
+        _records.append(record)
         record.tell(force=True)
         before = _cpu_seconds()
         try:
@@ -129,17 +129,17 @@ def job(directory: Path, name: str) -> Iterator[None]:
             record.news["problem"] = _problem(error, directory)
             raise
         finally:
-            _told.remove(record)
-            used = {"cpu_seconds": round(_cpu_seconds() - before, 2), "memory": _most_memory()}
+            _records.remove(record)
+            used = {"cpu_seconds": round(_cpu_seconds() - before, 2), "memory": _peak_memory()}
             record.news |= {"ended": time.time(), "doing": None} | used
             record.tell(force=True)
 
 
 def tell(*, force: bool = True, **news: Any) -> None:
     """Record news (fields of `Job`) of this process's job, if it does one; without `force` at most twice a second."""
-    if _told:
-        _told[-1].news |= news | ({"doing_since": time.time()} if "doing" in news else {})
-        _told[-1].tell(force=force)
+    if _records:
+        _records[-1].news |= news | ({"doing_since": time.time()} if "doing" in news else {})
+        _records[-1].tell(force=force)
 
 
 class _Record:
@@ -152,7 +152,7 @@ class _Record:
             "name": name,
             "pid": pid,
             "host": socket.gethostname(),
-            "born": _born(pid),
+            "born": _start_time(pid),
             "started": now,
         }
 
@@ -175,7 +175,7 @@ def _cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def _most_memory() -> int:
+def _peak_memory() -> int:
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
@@ -188,7 +188,7 @@ def _problem(error: BaseException, directory: Path) -> str | None:
     return reason(error, directory)
 
 
-def _born(pid: int) -> float:
+def _start_time(pid: int) -> float:
     """Return when a process of this machine was started, 0 if there is none."""
     try:
         process = psutil.Process(pid)

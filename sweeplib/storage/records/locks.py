@@ -32,14 +32,14 @@ ALONE = "one command at a time: wait for it, or end it"
 @contextmanager
 def at_work(directory: Path, does: str) -> Iterator[None]:
     """A context in which no process deletes anything in a sweep's `directory`; InputError that names one that does."""
-    with _in_folder(directory, fcntl.LOCK_SH, does):
+    with _folder_lock(directory, fcntl.LOCK_SH, does):
         yield
 
 
 @contextmanager
 def alone(directory: Path, does: str) -> Iterator[None]:
     """A context in which no other process is at work in a sweep's `directory`; InputError that names one that is."""
-    with _in_folder(directory, fcntl.LOCK_EX, does) as own:
+    with _folder_lock(directory, fcntl.LOCK_EX, does) as own:
         for other in (directory / "locks").glob("*.holder.json"):
             if other != own:
                 other.unlink(missing_ok=True)  # of a process that died
@@ -47,21 +47,21 @@ def alone(directory: Path, does: str) -> Iterator[None]:
 
 
 @contextmanager
-def _in_folder(directory: Path, kind: int, does: str) -> Iterator[Path]:
-    lock = _lock(directory, FOLDER)
-    with _flocked(lock, kind, PATIENCE) as is_held:
+def _folder_lock(directory: Path, kind: int, does: str) -> Iterator[Path]:
+    lock = _lock_path(directory, FOLDER)
+    with _file_lock(lock, kind, PATIENCE) as is_held:
         if not is_held:
-            who = _others(directory)
+            who = _other_holder(directory)
             does = "is at work" if who is None else who["does"]
             raise InputError(f"{_name(who)} {does} here", file=directory, expected=ALONE)
-        with _holding(lock.with_name(f"{uuid4().hex}.holder.json"), does) as holder:
+        with _holder_record(lock.with_name(f"{uuid4().hex}.holder.json"), does) as holder:
             yield holder
 
 
 @contextmanager
 def writer_lock(directory: Path, part: str) -> Iterator[None]:
     """A context in which this process alone writes a part of the results, such as `dataset.zarr`; waits for others."""
-    with at_work(directory, f"writes {part}"), _flocked(_lock(directory, part), fcntl.LOCK_EX):
+    with at_work(directory, f"writes {part}"), _file_lock(_lock_path(directory, part), fcntl.LOCK_EX):
         yield
 
 
@@ -76,14 +76,14 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
     reported = False
     with at_work(directory, does):
         while True:
-            with _flocked(_lock(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:
+            with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:
                 if is_held:
-                    with _holding(holder, does):
+                    with _holder_record(holder, does):
                         yield
                     return
             who = _read(holder)
             name = _name(who)
-            if not _orphaned(who):
+            if not _is_orphan(who):
                 raise InputError(f"{dynamics} is being run by {name}", file=directory, expected=ALONE)
             if not reported:
                 sys.stderr.write(
@@ -95,10 +95,10 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
 def free_writer(directory: Path, part: str) -> AbstractContextManager[bool]:
     """Return a context with the lock of a part of the results or of a dynamics, and whether no other process has it."""
-    return _flocked(_lock(directory, part), fcntl.LOCK_EX, 0.0)
+    return _file_lock(_lock_path(directory, part), fcntl.LOCK_EX, 0.0)
 
 
-class Begun:
+class BlockMark:
     """Whether a process began a block `before` and died; a file next to the lock records this."""
 
     def __init__(self, path: Path) -> None:
@@ -116,37 +116,37 @@ class Begun:
 
 
 @contextmanager
-def block_lock(directory: Path, name: str) -> Iterator[Begun]:
-    """A context that holds the write lock of block `name`; yields a `Begun`.
+def block_lock(directory: Path, name: str) -> Iterator[BlockMark]:
+    """A context that holds the write lock of block `name`; yields a `BlockMark`.
 
     Waits for a writer of an earlier driver: two writers in one chunk lose data. Waits for one that deletes, too.
     """
-    lock = _lock(directory, name)
-    with _flocked(_lock(directory, FOLDER), fcntl.LOCK_SH), _flocked(lock, fcntl.LOCK_EX):
-        yield Begun(lock.with_suffix(".begun"))
+    lock = _lock_path(directory, name)
+    with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_SH), _file_lock(lock, fcntl.LOCK_EX):
+        yield BlockMark(lock.with_suffix(".begun"))
 
 
 def remove_block_locks(directory: Path, dynamics: str) -> None:
     """Remove the locks and the marks of the blocks of a dynamics, but for those that a worker holds."""
     folder = directory / "locks" / dynamics
     for lock in list(folder.glob("*/*.lock")):
-        with _flocked(lock, fcntl.LOCK_EX, 0.0) as is_held:
+        with _file_lock(lock, fcntl.LOCK_EX, 0.0) as is_held:
             if is_held:
                 lock.with_suffix(".begun").unlink(missing_ok=True)
                 lock.unlink(missing_ok=True)
     remove_empty(folder)
 
 
-def _lock(directory: Path, name: str) -> Path:
+def _lock_path(directory: Path, name: str) -> Path:
     path = directory / "locks" / f"{name}.lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
 
 
 @contextmanager
-def _flocked(path: Path, kind: int, patience: float | None = None) -> Iterator[bool]:
+def _file_lock(path: Path, kind: int, patience: float | None = None) -> Iterator[bool]:
     """Hold a lock, and yield True; yield False if another process holds it for longer than the `patience`."""
-    descriptor = _acquired(path, kind, None if patience is None else time.monotonic() + patience)
+    descriptor = _lock_descriptor(path, kind, None if patience is None else time.monotonic() + patience)
     try:
         yield descriptor is not None
     finally:
@@ -155,7 +155,7 @@ def _flocked(path: Path, kind: int, patience: float | None = None) -> Iterator[b
             os.close(descriptor)
 
 
-def _acquired(path: Path, kind: int, until: float | None) -> int | None:
+def _lock_descriptor(path: Path, kind: int, until: float | None) -> int | None:
     """Return the descriptor of a locked file, None if it is not free `until` some time; the file may be replaced."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
@@ -175,7 +175,7 @@ def _acquired(path: Path, kind: int, until: float | None) -> int | None:
 
 
 @contextmanager
-def _holding(path: Path, does: str) -> Iterator[Path]:
+def _holder_record(path: Path, does: str) -> Iterator[Path]:
     """Describe this process in a file, for those who find the lock held."""
     who = {"pid": os.getpid(), "parent": os.getppid(), "host": socket.gethostname(), "does": does}
     write_json(path, who, durable=False)
@@ -185,7 +185,7 @@ def _holding(path: Path, does: str) -> Iterator[Path]:
         path.unlink(missing_ok=True)
 
 
-def _others(directory: Path) -> dict[str, Any] | None:
+def _other_holder(directory: Path) -> dict[str, Any] | None:
     """Return one of the processes that are at work in a folder, as far as they are known."""
     records = map(_read, sorted((directory / "locks").glob("*.holder.json")))
     found = [who for who in records if who and "does" in who]
@@ -202,7 +202,7 @@ def _name(who: dict[str, Any] | None) -> str:
     return f"process {who['pid']} on {who['host']}" if who else "another process"
 
 
-def _orphaned(who: dict[str, Any] | None) -> bool:
+def _is_orphan(who: dict[str, Any] | None) -> bool:
     """Whether the holder runs on this machine and has lost the parent that started it."""
     if who is None or who["host"] != socket.gethostname():
         return False

@@ -142,7 +142,7 @@ class Manifest:
 def manifest_of(artefact: Path) -> Manifest | None:
     """Return the manifest of an artefact; None if it has none, DamageError if any bit of it has changed."""
     content = read_json(path := manifest_path(artefact))
-    return None if content is None else Manifest(path, _own(content["files"]), content["made_from"])
+    return None if content is None else Manifest(path, _own_entries(content["files"]), content["made_from"])
 
 
 def has_manifest(folder: Path) -> bool:
@@ -150,7 +150,7 @@ def has_manifest(folder: Path) -> bool:
     return any((folder / name).exists() for name in (MANIFEST, EARLIER))
 
 
-def recorded(artefact: Path) -> Manifest:
+def readable_manifest(artefact: Path) -> Manifest:
     """Return the manifest of an artefact; without files if it has none or a damaged one."""
     with suppress(DamageError):
         if (manifest := manifest_of(artefact)) is not None:
@@ -191,7 +191,7 @@ def _readable(path: Path) -> dict[str, Entry]:
     """Return the entries of files that are there, as far as a damaged manifest can be read."""
     found = _LINE.findall(_content(path) or b"")
     entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in found}
-    return {name: entry for name, entry in _own(entries).items() if (path.parent / name).is_file()}
+    return {name: entry for name, entry in _own_entries(entries).items() if (path.parent / name).is_file()}
 
 
 def _names_of_zarr(folder: Path) -> Iterator[str]:
@@ -207,7 +207,7 @@ def is_own(dataset: Path) -> Callable[[str], bool]:
 
     Without one, of a writer that was killed or of another one, those that have the names of zarr.
     """
-    files = recorded(dataset).files
+    files = readable_manifest(dataset).files
     return {*files, MANIFEST}.__contains__ if files else is_name_of_zarr
 
 
@@ -216,7 +216,7 @@ def is_name_of_zarr(name: str) -> bool:
     return name in (MANIFEST, EARLIER) or is_partial(Path(name)) or _OF_ZARR.fullmatch(name) is not None
 
 
-def _own(entries: Mapping[str, Entry]) -> dict[str, Entry]:
+def _own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
     return {name: entry for name, entry in entries.items() if is_below(name)}
 
 

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.storage.dataset.versions import present
+from sweeplib.storage.dataset.versions import present_folder
 from sweeplib.storage.records.files import digest, is_below, read_json, write_json
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.manifest import MANIFEST, Manifest, digest_of, is_name_of_zarr, manifest_of
@@ -74,8 +74,8 @@ class Place:
             self.files.rm_file(probe)
 
         try:
-            self._refuse_others(_answered(self._marker))
-            _answered(tried)
+            self._refuse_others(_with_time_limit(self._marker))
+            _with_time_limit(tried)
         except SweeplibError:
             raise
         except Exception as error:
@@ -88,11 +88,11 @@ class Place:
         SweeplibError if the store fails, InputError if it has something else than the dataset of this sweep.
         """
         try:
-            marker = _answered(self._marker)
+            marker = _with_time_limit(self._marker)
             self._refuse_others(marker)
             if not marker:
                 return 0, {MARKER: LOST}
-            found = {name: _answered(partial(self._digest_of, name)) for name in marker["files"]}
+            found = {name: _with_time_limit(partial(self._digest_of, name)) for name in marker["files"]}
         except SweeplibError:
             raise
         except Exception as error:
@@ -247,14 +247,14 @@ def check_publishing(sweep: "Sweep", directory: Path) -> None:
         Place(sweep.publish, sweep.name, directory).check()
 
 
-def published(sweep: "Sweep", dataset: Path, again: Collection[str] = ()) -> None:
+def publish_dataset(sweep: "Sweep", dataset: Path, again: Collection[str] = ()) -> None:
     """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
     if sweep.publish is not None:
         with writer_lock(dataset.parent, dataset.name):
-            Place(sweep.publish, sweep.name, dataset.parent).publish(present(dataset), again)
+            Place(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
 
 
-def _answered(question: Callable[[], Answer]) -> Answer:
+def _with_time_limit(question: Callable[[], Answer]) -> Answer:
     """Return what a function returns; TimeoutError if that takes longer than `PATIENCE`."""
     answers: list[Answer] = []
     problems: list[BaseException] = []

@@ -30,7 +30,7 @@ _UNREADABLE = (OSError, ValueError, KeyError, BadZipFile, EOFError, zlib.error, 
 """What reading a damaged file may raise."""
 
 
-class KnownCases(NamedTuple):
+class CasePositions(NamedTuple):
     """Identities, flat indices, and positions in the store (n,), of the n cases of one dynamics of a sweep."""
 
     ids: np.ndarray
@@ -39,7 +39,7 @@ class KnownCases(NamedTuple):
     row: np.ndarray
 
 
-def write_identities(sweep: "Sweep", store: RunStore, known: KnownCases) -> None:
+def write_identities(sweep: "Sweep", store: RunStore, known: CasePositions) -> None:
     """Write the file for a sweep, if it is large and its folder exists."""
     if len(known.ids) < FEWEST or not store.directory.exists():
         return
@@ -55,7 +55,7 @@ def write_identities(sweep: "Sweep", store: RunStore, known: KnownCases) -> None
         beside.replace(path)
 
 
-def read_identities(sweep: "Sweep", store: RunStore) -> KnownCases | None:
+def read_identities(sweep: "Sweep", store: RunStore) -> CasePositions | None:
     """Return what the file has, with positions in the present store; None without a file for the present sweep."""
     path = _path(store)
     if not path.exists():
@@ -64,11 +64,11 @@ def read_identities(sweep: "Sweep", store: RunStore) -> KnownCases | None:
         with np.load(path, allow_pickle=False) as file:
             if str(file["key"]) != _key(sweep, store.dynamics):
                 return None
-            found = KnownCases(file["ids"], file["flat"], file["layout"], file["row"])
+            found = CasePositions(file["ids"], file["flat"], file["layout"], file["row"])
             names = file["names"].tolist()
     except _UNREADABLE:
         return None
-    return _placed(store, found, names)
+    return _checked_positions(store, found, names)
 
 
 def identity_files(directory: Path) -> list[Path]:
@@ -94,7 +94,7 @@ def is_of(path: Path, sweep: "Sweep") -> bool:
         return False
 
 
-def _placed(store: RunStore, found: KnownCases, names: list[str]) -> KnownCases:
+def _checked_positions(store: RunStore, found: CasePositions, names: list[str]) -> CasePositions:
     """Return the cases with positions that are true: remembered ones are checked, all others are looked up."""
     layout, row = np.full(len(found.ids), -1, np.int32), np.full(len(found.ids), -1, np.int32)
     numbers = {name: number for number, name in enumerate(store.layouts)}
@@ -107,7 +107,7 @@ def _placed(store: RunStore, found: KnownCases, names: list[str]) -> KnownCases:
     unknown = np.flatnonzero(layout < 0)
     if len(unknown):
         layout[unknown], row[unknown] = store.locate(found.ids[unknown])
-    return KnownCases(found.ids, found.flat, layout, row)
+    return CasePositions(found.ids, found.flat, layout, row)
 
 
 def _path(store: RunStore) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.simulation import Cases, Status, case_work
-from sweeplib.storage.store.identity_file import KnownCases, read_identities, write_identities
+from sweeplib.storage.store.identity_file import CasePositions, read_identities, write_identities
 from sweeplib.storage.store.layout import cost_classes, layout_name
 from sweeplib.storage.store.run_store import RunStore, first_places, whole
 from sweeplib.table import Column
@@ -106,7 +106,7 @@ class Inventory:
 
     def remember(self, store: RunStore) -> None:
         """Keep identities and positions in a file, for later inventories of the same sweep."""
-        write_identities(self.sweep, store, KnownCases(self.ids, self.flat, self.layout, self.row))
+        write_identities(self.sweep, store, CasePositions(self.ids, self.flat, self.layout, self.row))
 
     @cached_property
     def _points(self) -> "RunPoints":
@@ -147,8 +147,8 @@ def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
     known, points = read_identities(sweep, store), None
     if known is None:
-        ids, flat, points = identified(sweep, dynamics)
-        known = KnownCases(ids, flat, *store.locate(ids))
+        ids, flat, points = identities_of_cases(sweep, dynamics)
+        known = CasePositions(ids, flat, *store.locate(ids))
     return Inventory(sweep, dynamics, *known, _status(store, known.layout, known.row), points)
 
 
@@ -165,7 +165,7 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-def identified(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:
+def identities_of_cases(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:
     """Return the identities and the flat indices (n,) of all cases, and the points."""
     places, seeds = (np.array(column, np.int64) for column in zip(*sweep.seeds_of(dynamics), strict=True))
     points, ids, flat = sweep.points(dynamics), [np.empty(0, "S16")], [np.empty(0, np.int64)]

@@ -22,7 +22,7 @@ _OF_LAYOUT = re.compile(r"(\w+/)?zarr\.json|\w+/c(/\d+)*")
 _ZSTD, _TEXTS = Zstd(level=0), VLenUTF8()
 
 
-def encoded(values: np.ndarray) -> bytes:
+def chunk_bytes(values: np.ndarray) -> bytes:
     """Return the bytes of a chunk with these values, numbers or strings, as `COMPRESSORS` make them."""
     is_text = values.dtype.kind in "OTU"
     raw = _TEXTS.encode(values.astype(object)) if is_text else np.ascontiguousarray(values).tobytes()
@@ -32,7 +32,7 @@ def encoded(values: np.ndarray) -> bytes:
 
 def write_chunk(path: Path, values: np.ndarray) -> None:
     """Write a chunk in one rename, so that readers see the old or the new one; it survives a power cut."""
-    write_bytes(path, encoded(values))
+    write_bytes(path, chunk_bytes(values))
 
 
 def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str) -> np.ndarray | None:
@@ -52,7 +52,7 @@ def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str)
 
 def write_metadata(path: Path, content: dict[str, Any]) -> None:
     """Write a zarr.json with this content and its checksum, in one rename."""
-    write_text(path, _sealed(content))
+    write_text(path, _with_checksum(content))
 
 
 def read_metadata(path: Path, remedy: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def read_metadata(path: Path, remedy: str) -> dict[str, Any]:
         text = path.read_bytes().decode("utf-8")
         content: dict[str, Any] = json.loads(text)
         del content["attributes"][CHECKSUM]
-        intact = _sealed(content) == text
+        intact = _with_checksum(content) == text
     except FileNotFoundError:
         raise lost(path, remedy) from None
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -71,7 +71,7 @@ def read_metadata(path: Path, remedy: str) -> dict[str, Any]:
     return content
 
 
-def _sealed(content: dict[str, Any]) -> str:
+def _with_checksum(content: dict[str, Any]) -> str:
     checksum = digest(_text(content).encode())
     return _text(content | {"attributes": content["attributes"] | {CHECKSUM: checksum}})
 

@@ -17,7 +17,7 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS, kind_of
 from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Recording, Status, recorded_variables
-from sweeplib.storage.store.inventory import Inventory, identified
+from sweeplib.storage.store.inventory import Inventory, identities_of_cases
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import recording_of
 from sweeplib.storage.store.run_store import RunStore
@@ -89,7 +89,7 @@ def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     if not len(missing) or os.environ.get(COMPUTE_ALL):
         return OtherCases(wanted, own)
     unread: list[str] = []
-    others = list(_others(store, unread))
+    others = list(_stores_beside(store, unread))
     search = _Search(wanted, own, missing, unread)
     recording = wanted.sweep.recording
     for other in others:
@@ -97,7 +97,7 @@ def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     for known in _recordings([store, *others], recording, wanted.dynamics):
         if not len(search.missing):
             break
-        ids, _, _ = identified(replace(wanted.sweep, recording=known), wanted.dynamics)
+        ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=known), wanted.dynamics)
         for other in (store, *others):
             search.look(other, ids, known)
     return OtherCases(search.wanted, own, search.sources, unread)
@@ -123,10 +123,10 @@ class _Search:
         for number, layout in enumerate(store.layouts.values()):
             here = np.flatnonzero(numbers == number)
             try:
-                needed = _needed(layout, self.wanted.sweep, recording) if len(here) else None
+                needed = _needed_variables(layout, self.wanted.sweep, recording) if len(here) else None
                 status = layout.status()[rows[here]] if needed is not None else None
             except (SweeplibError, OSError) as error:
-                self.unread.append(_untaken(store.directory, store.dynamics, error))
+                self.unread.append(_unread_line(store.directory, store.dynamics, error))
                 continue
             if needed is not None and status is not None:
                 here, status = here[np.isin(status, FINAL)], status[np.isin(status, FINAL)]
@@ -138,7 +138,7 @@ class _Search:
         self.missing = self.missing[kept]
 
 
-def _others(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
+def _stores_beside(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
     """Yield the stores of the same dynamics in the folders beside a sweep's; a line is `unread` for one that fails."""
     directory = store.directory.resolve()
     for path in sorted(directory.parent.glob(f"[!.]*/runs.zarr/{kind_of(store.dynamics)}*")):
@@ -151,14 +151,14 @@ def _others(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
                 recording_of(layout.shared)
             other.locate(np.empty(0, "S16"))
         except (SweeplibError, OSError) as error:
-            unread.append(_untaken(folder, run, error))
+            unread.append(_unread_line(folder, run, error))
         except (KeyError, TypeError, ValueError):
             unread.append(f"{run}: no cases are taken from {folder}: it is of another version of sweeplib")
         else:
             yield other
 
 
-def _untaken(folder: Path, dynamics: str, error: Exception) -> str:
+def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
     """Return the line that a store, or a layout of it, cannot be read."""
     return f"{dynamics}: no cases are taken from {folder}: {error}"
 
@@ -184,7 +184,7 @@ def _covers(known: Recording, wanted: Recording, dynamics: str) -> bool:
     return enough and times and known.stop == wanted.stop and set(wanted.observables) <= set(known.observables)
 
 
-def _needed(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[str] | None:
+def _needed_variables(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[str] | None:
     """Return the variables that a sweep records of a layout's cases; None if one does not follow from the layout's."""
     wanted = sweep.recording
     case = replace(layout.cases(slice(1))[0], recording=wanted)
@@ -196,7 +196,7 @@ def _needed(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[s
     return frozenset(variables)
 
 
-def selected(values: np.ndarray, dims: list[str], known: Recording, wanted: Recording) -> np.ndarray:
+def at_recording(values: np.ndarray, dims: list[str], known: Recording, wanted: Recording) -> np.ndarray:
     """Return the values (n, *dims) of a variable at the `wanted` times and thresholds."""
     if known == wanted:
         return values
@@ -207,7 +207,7 @@ def selected(values: np.ndarray, dims: list[str], known: Recording, wanted: Reco
     return values
 
 
-def signature(layout: Layout, number: int) -> Any:
+def block_file_state(layout: Layout, number: int) -> Any:
     """Return what changes whenever the status of a block is written: the file, its size and time; None without one."""
     path: Path = layout.files(number)[0]
     try:

@@ -67,14 +67,14 @@ def reasons(directory: Path, dynamics: str) -> dict[tuple[bytes, Status], dict[s
     }
 
 
-def in_words(found: Mapping[str, Any]) -> str:
+def reason_in_words(found: Mapping[str, Any]) -> str:
     """Return why a case ended as it did, from a line of the journal or of the table; empty if that has no reason."""
     if found.get("quantity"):
         return str(Excess(float(found["time"]), found["quantity"], float(found["value"]), float(found["bound"])))
     return str(found.get("exception", ""))
 
 
-def unexplained(directory: Path, wanted: Inventory) -> list[bytes]:
+def cases_without_reason(directory: Path, wanted: Inventory) -> list[bytes]:
     """Return the identities of the cases that should have a reason and have none."""
     here = np.isin(wanted.status, EXPLAINED)
     if not here.any():
@@ -108,14 +108,14 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
         wanted.status[places].tolist(),
         zip(*columns, strict=True),
         zip(*ends, strict=True),
-        _said(store.directory, wanted, places),
+        _reason_cells(store.directory, wanted, places),
         strict=True,
     ):
         written.writerow([whole(identity).hex(), Status(status).name, *coordinates, *end, *said])
     return text.getvalue()
 
 
-def listed(directory: Path, dynamics: str, most: int) -> list[dict[str, str]]:
+def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, str]]:
     """Return the first lines of the table of a dynamics; none if there is no table."""
     path = outcomes_path(directory, dynamics)
     if not path.exists():
@@ -137,7 +137,7 @@ def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
     return found
 
 
-def _said(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
+def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
     """Yield what the table has of the reason of each case at some places."""
     explained = np.isin(wanted.status[places], EXPLAINED).any()
     known = reasons(directory, wanted.dynamics) if explained else {}

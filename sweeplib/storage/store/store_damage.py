@@ -106,7 +106,7 @@ def _is_intact_group(path: Path) -> bool:
 
 def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:
     """Yield the damaged files of a layout, then the lost ones as far as this can be known."""
-    layout, damaged = _opened(path), set()
+    layout, damaged = _layout_or_none(path), set()
     for file in sorted(files):
         if not (_is_intact_group(file) if file.name == "zarr.json" else is_intact(file.read_bytes())):
             damaged.add(file)
@@ -123,7 +123,7 @@ def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:
             yield from (Harm(file, LOST, number) for file in others if not file.exists())
 
 
-def _opened(path: Path) -> Layout | None:
+def _layout_or_none(path: Path) -> Layout | None:
     try:
         return Layout(path)
     except DamageError:
