@@ -37,20 +37,20 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """
     import xarray as xr
 
-    run, found = made(ds), {}
+    run, variables = made(ds), {}
     for name in averaged(ds):
         values = numbered(recorded(ds, name))
         kept = unless_lost(values, without_value(values, run), run, max_lost, diverged(ds))
         attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
-        found[name] = labelled(mean, attrs["long_name"], symbol, units)
-        found[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
-        if "runs" not in found:
+        variables[name] = labelled(mean, attrs["long_name"], symbol, units)
+        variables[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
+        if "runs" not in variables:
             count = kept.count("seed")
             some = count.max([dim for dim in INNER if dim in count.dims])
-            found["runs"] = labelled(some, "runs with a value")
+            variables["runs"] = labelled(some, "runs with a value")
     attrs = {"max_lost": max_lost, "averaged": " ".join(averaged(ds))}
-    return xr.Dataset(found).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
+    return xr.Dataset(variables).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
 
 
 def averaged(ds: xr.Dataset | Outline) -> list[str]:
@@ -82,10 +82,10 @@ def _outline(ds: Outline, **_: Any) -> Outline:
         expected = "one over time that is a number or has a value per teacher unit, such as risk or subspace_cosine"
         raise InputError("no such observable is recorded", key="observables", expected=expected)
     directions = range(1, len(ds.axes.get("teacher", ())) + 1)
-    found = ds.along("teacher", directions) if directions else ds
+    outline = ds.along("teacher", directions) if directions else ds
     clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
     steps = tuple(dict.fromkeys(dim for dims in (*clock, ("time",)) for dim in dims))
-    averages_of = found.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
+    averages_of = outline.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
     return averages_of.with_coordinate("steps", steps)
 
 

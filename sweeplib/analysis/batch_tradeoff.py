@@ -78,13 +78,13 @@ def batch_tradeoff(
         output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
     fresh = ds["batch_size"] / field(ds, "repeats", 1)
-    found = _measured(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
-    found |= _measured(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fitted(*parts)
-    found["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
-    found["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
+    variables = _measured(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
+    variables |= _measured(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fitted(*parts)
+    variables["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
+    variables["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
     exponent = information_exponents(ds)
     attrs = {"confidence": confidence, "largest_batch": largest_batch, "max_lost": max_lost}
-    return xr.Dataset(found).assign_coords(information_exponent=exponent).assign_attrs(attrs)
+    return xr.Dataset(variables).assign_coords(information_exponent=exponent).assign_attrs(attrs)
 
 
 def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Generator, confidence: float) -> Slope:

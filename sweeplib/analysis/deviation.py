@@ -39,11 +39,11 @@ def deviation(
     """
     import xarray as xr
 
-    found = differences(ds, reference, until, max_lost)
-    result = found.counts
-    for name, difference in found.at_each_time().items():
+    deviations = differences(ds, reference, until, max_lost)
+    result = deviations.counts
+    for name, difference in deviations.at_each_time().items():
         result |= _means(name, difference, reference)
-    for name, largest in found.largest().items():
+    for name, largest in deviations.largest().items():
         result |= sup_deviations(name, largest)
     return xr.Dataset(result).assign_attrs(reference=reference, max_lost=max_lost)
 
@@ -76,8 +76,8 @@ def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference, until)
-    return found.with_variables({f"{name}_sup_deviation": found.dims_of("status") for name in names})
+    outline, names = deviations_outline(ds, reference, until)
+    return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names})
 
 
 ANALYSES.register(

@@ -69,7 +69,7 @@ def deviation_scaling(
     """
     import xarray as xr
 
-    found = differences(ds, reference, until, max_lost)
+    deviations = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
@@ -78,7 +78,7 @@ def deviation_scaling(
         return power_law(values, logarithms, weights, confidence, generator)
 
     result = {"exponent_theory": _expected()}
-    for name, largest in found.largest().items():
+    for name, largest in deviations.largest().items():
         result |= _fits(name, ds, largest, over, cell_fit)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
@@ -89,11 +89,11 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     """Return the dims along which γ, d or p vary and no other field does; InputError if there are none."""
     outline = outline_of(ds)
     varying = [dim for name in QUANTITIES for dim in outline.dims_of(name) if outline.sizes[dim] > 1]
-    found = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PARAMETERS)]
-    if not found:
+    dims = [dim for dim in outline.axes if dim in varying and (dim in QUANTITIES or dim not in PARAMETERS)]
+    if not dims:
         expected = f"an axis of {', '.join(QUANTITIES)} in `grid`, or of what they are derived from"
         raise InputError("nothing that the deviation scales with varies", expected=expected)
-    return found
+    return dims
 
 
 def power_law(
@@ -141,8 +141,8 @@ def _fitted(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: li
 
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
-    found = fitted_over(largest, logs, over, fit, vectors=3)
-    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), found, strict=True))
+    fits = fitted_over(largest, logs, over, fit, vectors=3)
+    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), fits, strict=True))
     return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
 
@@ -154,7 +154,7 @@ def fitted_over(
 
     place = {dim: largest[dim] for dim in over}
     logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
-    found: tuple[xr.DataArray, ...] = xr.apply_ufunc(
+    fits: tuple[xr.DataArray, ...] = xr.apply_ufunc(
         fit,
         largest.reset_coords(drop=True).stack(point=over, create_index=False),
         logarithms.reset_coords(drop=True).stack(point=over, create_index=False),
@@ -163,7 +163,7 @@ def fitted_over(
         vectorize=True,
         output_dtypes=[float] * 7,
     )
-    return found
+    return fits
 
 
 def _expected() -> xr.DataArray:
@@ -174,11 +174,11 @@ def _expected() -> xr.DataArray:
 
 
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference, until)
+    outline, names = deviations_outline(ds, reference, until)
     over = scaling_dims(ds)
-    left = tuple(dim for dim in found.dims_of("status") if dim not in over)
+    left = tuple(dim for dim in outline.dims_of("status") if dim not in over)
     fits = {f"{name}_exponent": (*left, "variable") for name in names}
-    return found.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
+    return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
 
 
 ANALYSES.register(

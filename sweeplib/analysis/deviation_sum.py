@@ -64,7 +64,7 @@ def deviation_sum(
     """
     import xarray as xr
 
-    found = differences(ds, reference, until, max_lost)
+    deviations = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
@@ -77,7 +77,7 @@ def deviation_sum(
 
     theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
     result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
-    for name, largest in found.largest().items():
+    for name, largest in deviations.largest().items():
         fitted = _fits(name, largest, logarithms, over, cell_fit)
         result |= sup_deviations(name, largest) | fitted
         result[f"{name}_sum"] = _sum(largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms)
@@ -122,7 +122,7 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
 def _fits(
     name: str, largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Fit
 ) -> dict[str, xr.DataArray]:
-    found = fitted_over(largest, logarithms, over, fit, vectors=4)
+    fits = fitted_over(largest, logarithms, over, fit, vectors=4)
     quantity = largest.attrs["long_name"]
     labels = {
         "exponent": (f"exponent of a term of the {quantity}", "x"),
@@ -133,7 +133,7 @@ def _fits(
         "scatter": (f"relative scatter of the {quantity} around the sum, besides the seeds'", r"\tau"),
         "points": ("points of the fit",),
     }
-    return {f"{name}_{part}": labelled(one, *labels[part]) for part, one in zip(labels, found, strict=True)}
+    return {f"{name}_{part}": labelled(one, *labels[part]) for part, one in zip(labels, fits, strict=True)}
 
 
 def _sum(
@@ -150,13 +150,13 @@ def _sum(
 
 
 def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str], **_: Any) -> Outline:
-    found, names = deviations_outline(ds, reference, until)
+    outline, names = deviations_outline(ds, reference, until)
     over = _fitted_dims(ds, terms)
-    points = found.dims_of("status")
+    points = outline.dims_of("status")
     left = tuple(dim for dim in points if dim not in over)
     fits = {f"{name}_exponent": (*left, "variable") for name in names}
     fits |= {f"{name}_{part}": points for name in names for part in ("sup_deviation", "sum")}
-    return found.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
+    return outline.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
 
 
 ANALYSES.register(

@@ -93,9 +93,9 @@ def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passage
 def _outline(ds: Outline, **_: Any) -> Outline:
     require(ds, "subspace_cosine")
     directions = range(1, len(ds.axes["teacher"]) + 1)
-    found = ds.along("teacher", directions).only("subspace_cosine").without("seed", "time")
-    along_axes = found.dims_of("subspace_cosine")
-    return found.with_variables(dict.fromkeys(("learned_fraction", "learned_steps_median"), along_axes))
+    outline = ds.along("teacher", directions).only("subspace_cosine").without("seed", "time")
+    along_axes = outline.dims_of("subspace_cosine")
+    return outline.with_variables(dict.fromkeys(("learned_fraction", "learned_steps_median"), along_axes))
 
 
 ANALYSES.register(

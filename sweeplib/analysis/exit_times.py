@@ -145,9 +145,9 @@ def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    found = passages_outline(ds)
+    outline = passages_outline(ds)
     names = [f"exit_{quantity}_{statistic}" for quantity in QUANTITIES for statistic in ("mean", "median")]
-    return found.with_variables(dict.fromkeys([*names, "exited_fraction"], found.dims_of("exit_steps")))
+    return outline.with_variables(dict.fromkeys([*names, "exited_fraction"], outline.dims_of("exit_steps")))
 
 
 ANALYSES.register(

@@ -107,11 +107,11 @@ def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
     samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
-        found = [
+        pvalues = [
             ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
             for (n, m, _), one, other in zip(unique, *samples, strict=True)
         ]
-    return np.array(found)[back.ravel()].reshape(keys.shape[:-1])
+    return np.array(pvalues)[back.ravel()].reshape(keys.shape[:-1])
 
 
 def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
@@ -212,10 +212,10 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     seen = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
     restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
     quantity = ds["exit_steps"].attrs["long_name"]
-    found = _tests("exit_steps", quantity, (seen[0], seen[1]), seeds)
-    found |= _spreads("exit_steps", quantity, (restricted[0], restricted[1]))
+    variables = _tests("exit_steps", quantity, (seen[0], seen[1]), seeds)
+    variables |= _spreads("exit_steps", quantity, (restricted[0], restricted[1]))
     observed = labelled(horizon.where(horizon < np.inf), "steps until which all runs of both were observed")
-    return found | {"exit_steps_horizon": observed}
+    return variables | {"exit_steps_horizon": observed}
 
 
 def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Outline:

@@ -76,17 +76,17 @@ def limits(
     """
     import xarray as xr
 
-    parts = [_difference(ds, name, max_lost) for name in candidates]
-    found = xr.concat(parts, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
-    found = _with_interval(_discrepancies(found), confidence)
-    found["candidate"] = labelled(found["candidate"], "limit that may describe SGD")
-    within, beyond = _decided(found, most_spread)
-    found["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
-    found["limit"] = _first(within, beyond)
-    limit = found["limit"]
+    differences = [_difference(ds, name, max_lost) for name in candidates]
+    measures = xr.concat(differences, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
+    measures = _with_interval(_discrepancies(measures), confidence)
+    measures["candidate"] = labelled(measures["candidate"], "limit that may describe SGD")
+    within, beyond = _decided(measures, most_spread)
+    measures["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
+    measures["limit"] = _first(within, beyond)
+    limit = measures["limit"]
     expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
-    found["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
-    return found.assign(_agreement(limit, expected, confidence)).assign_attrs(
+    measures["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
+    return measures.assign(_agreement(limit, expected, confidence)).assign_attrs(
         confidence=confidence, most_spread=most_spread, max_lost=max_lost, margin=margin
     )
 
@@ -110,11 +110,11 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     )
 
 
-def _discrepancies(found: xr.Dataset) -> xr.Dataset:
+def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     """Return bias, its error by the jackknife, and spread of each candidate."""
     import xarray as xr
 
-    x = found["difference"]
+    x = differences["difference"]
     count = x.count("seed")
     few = count.where(count > 2)
     centre = x.mean("seed")
@@ -130,14 +130,14 @@ def _discrepancies(found: xr.Dataset) -> xr.Dataset:
     spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (few - 1) / few
     at = bias.fillna(-1.0).argmax("time")
     pairs = labelled(_at(few, at), "pairs of runs of the bias")
-    error = (scatter.max("time") ** 0.5) / found["moved"]
+    error = (scatter.max("time") ** 0.5) / differences["moved"]
     return xr.Dataset(
         {
             "bias": labelled(_at(bias, at), "deviation of a limit over the scatter of SGD", "b"),
             "bias_error": labelled(_at(spread_of_biases, at) ** 0.5, "standard error of the bias"),
             "pairs": pairs,
             "spread": labelled(error, "scatter of SGD over the change of the risk"),
-            "seeds_lost": found["seeds_lost"],
+            "seeds_lost": differences["seeds_lost"],
         }
     )
 
@@ -149,27 +149,27 @@ def _at(values: xr.DataArray, places: xr.DataArray) -> xr.DataArray:
 
 def _excess(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
     """Return the root of (mean² + variance − scatter)/scatter, scatter the variance of SGD."""
-    found: xr.DataArray = ((mean**2 + variance - scatter).clip(0.0) / scatter) ** 0.5
-    return found
+    root: xr.DataArray = ((mean**2 + variance - scatter).clip(0.0) / scatter) ** 0.5
+    return root
 
 
-def _with_interval(found: xr.Dataset, confidence: float) -> xr.Dataset:
+def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies with the interval of the bias, by Student's t."""
     import xarray as xr
     from scipy.special import stdtrit
 
-    half = xr.apply_ufunc(stdtrit, found["pairs"] - 1.0, 0.5 + 0.5 * confidence) * found["bias_error"]
-    name = found["bias"].attrs["long_name"]
-    low, high = (found["bias"] - half).clip(0.0), found["bias"] + half
-    return found.drop_vars("pairs").assign(
+    half = xr.apply_ufunc(stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
+    name = measures["bias"].attrs["long_name"]
+    low, high = (measures["bias"] - half).clip(0.0), measures["bias"] + half
+    return measures.drop_vars("pairs").assign(
         bias_low=labelled(low, f"{name}, lower bound", "b"), bias_high=labelled(high, f"{name}, upper bound", "b")
     )
 
 
-def _decided(found: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
+def _decided(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
     """Return where each candidate describes SGD, and where it does not, with confidence."""
-    within = (found["bias_high"] < 1.0) & (found["spread"] < most_spread)
-    beyond = (found["bias_low"] > 1.0) | (found["spread"] >= most_spread)
+    within = (measures["bias_high"] < 1.0) & (measures["spread"] < most_spread)
+    beyond = (measures["bias_low"] > 1.0) | (measures["spread"] >= most_spread)
     return within, beyond
 
 
@@ -214,8 +214,8 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
         if name not in known:
             raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
     need_stochastic(ds)
-    found = ds.only("risk").without("dynamics", "seed", "time")
-    return found.along("candidate", candidates).with_variables({"limit": found.dims_of("status")})
+    outline = ds.only("risk").without("dynamics", "seed", "time")
+    return outline.along("candidate", candidates).with_variables({"limit": outline.dims_of("status")})
 
 
 ANALYSES.register(

@@ -35,23 +35,23 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
     norms = recorded(ds, QUANTITY)
     distance = from_reference(ds, norms, _root_mean_square, reference, max_lost)
     moved = from_start(ds, norms, _root_mean_square, max_lost)
-    found = with_error("norm_distance", distance, f"distance of the norms from {with_article(reference)}", "W_2")
-    found |= with_error("norm_moved", moved, "distance of the norms from the start", "W_2")
-    return xr.Dataset(found).assign_attrs(reference=reference, max_lost=max_lost)
+    variables = with_error("norm_distance", distance, f"distance of the norms from {with_article(reference)}", "W_2")
+    variables |= with_error("norm_moved", moved, "distance of the norms from the start", "W_2")
+    return xr.Dataset(variables).assign_attrs(reference=reference, max_lost=max_lost)
 
 
 def _root_mean_square(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """Return the root of the mean squared difference of the quantiles."""
-    found: xr.DataArray = ((one - other) ** 2).mean("quantile", skipna=False) ** 0.5
-    return found
+    distance: xr.DataArray = ((one - other) ** 2).mean("quantile", skipna=False) ** 0.5
+    return distance
 
 
 def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
     require(ds, QUANTITY)
     check_reference(ds, reference)
-    found = ds.only(QUANTITY).without("seed", "quantile")
-    dims = found.dims_of(QUANTITY)
-    return found.with_variables({"norm_distance": dims, "norm_moved": dims})
+    outline = ds.only(QUANTITY).without("seed", "quantile")
+    dims = outline.dims_of(QUANTITY)
+    return outline.with_variables({"norm_distance": dims, "norm_moved": dims})
 
 
 ANALYSES.register(

@@ -139,26 +139,26 @@ def optimal_learning_rate(
         output_core_dims=[()] * len(Optimum._fields),
         vectorize=True, output_dtypes=[float] * 6 + [bool, float, int],
     )  # fmt: skip
-    found = _measured(*parts) | scan.left_out(dim) | _theory(ds, dim)
-    return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
+    variables = _measured(*parts) | scan.left_out(dim) | _theory(ds, dim)
+    return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def optimum(steps: Array, gamma: Array, weights: Array, confidence: float, generator: np.random.Generator) -> Optimum:
     """Return the optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `weights` (resamples, seed)."""
-    found = minima(steps, gamma, weights, confidence, generator)
-    if not found.gammas_used:
+    draws = minima(steps, gamma, weights, confidence, generator)
+    if not draws.gammas_used:
         return Optimum(gammas_used=int(np.isfinite(log_means(steps).logs).sum()))
-    best, (low, high) = found.gamma[0], central(found.gamma[1:], confidence)
-    at_edge = bool(np.isclose(found.ends[:, None], [best, low, high], rtol=1e-9).any())
+    best, (low, high) = draws.gamma[0], central(draws.gamma[1:], confidence)
+    at_edge = bool(np.isclose(draws.ends[:, None], [best, low, high], rtol=1e-9).any())
     return Optimum(
         best,
         low,
         high,
-        found.steps[0],
-        *central(found.steps[1:], confidence),
+        draws.steps[0],
+        *central(draws.steps[1:], confidence),
         at_edge,
-        found.reduced_chi2,
-        found.gammas_used,
+        draws.reduced_chi2,
+        draws.gammas_used,
     )
 
 
@@ -177,18 +177,18 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
     mean = np.exp(points.logs - 2.0 * points.bias)  # 1/mean is too large by the relative variance −2 bias
     error = float(np.sqrt(np.diag(points.covariance).mean()))
     local = local_weights(gamma, mean, points.seen.sum(axis=0, dtype=float), error)
-    found = speed_misfit(gamma, mean, local, points.covariance)
+    misfit = speed_misfit(gamma, mean, local, points.covariance)
 
     def least(shifts: Array) -> tuple[Array, Array]:
         drawn = mean * np.exp(shifts)
         best = fastest(gamma, drawn, local)
         return best, least_steps(gamma, drawn, local, best)
 
-    shifts = sum(scattered(points, weights, found, generator)) + 0.5 * np.diag(points.covariance)
+    shifts = sum(scattered(points, weights, misfit, generator)) + 0.5 * np.diag(points.covariance)
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
     (up, steps_up), (down, steps_down) = least(tiny), least(-tiny)
     slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4
-    widths = widening(points, slopes, found, confidence)
+    widths = widening(points, slopes, misfit, confidence)
     _, plain = least(shifts)
     curse = np.nanmedian(np.log(plain / centre[1]))
     best, _ = least(shifts * widths[0])
@@ -198,7 +198,7 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
     off *= 1.0 + 0.25 * np.maximum(off, 0.0)
     return Minima(
         np.append(centre[0], best), centre[1] * np.exp(np.append(0.0, off) - curse),
-        gamma[local > 0][[0, -1]], found.ratio, len(order),
+        gamma[local > 0][[0, -1]], misfit.ratio, len(order),
     )  # fmt: skip
 
 
@@ -227,14 +227,14 @@ def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "reduced_chi2": ("chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
         "gammas_used": ("learning rates used",),
     }
-    found = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
-    found["gamma_opt"].attrs |= {
+    variables = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    variables["gamma_opt"].attrs |= {
         "bound": "at_edge",
         "theory": "gamma_opt_theory",
         "needs": NEEDED,
     }
-    found["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
-    return found
+    variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
+    return variables
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
@@ -250,9 +250,9 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     dim = scan_dim(ds, along)
-    found = passages_outline(ds).without(dim)
-    along_axes = found.dims_of("exit_steps")
-    return found.with_variables(dict.fromkeys(("gamma_opt", "exit_steps_min"), along_axes), along=dim)
+    outline = passages_outline(ds).without(dim)
+    along_axes = outline.dims_of("exit_steps")
+    return outline.with_variables(dict.fromkeys(("gamma_opt", "exit_steps_min"), along_axes), along=dim)
 
 
 ANALYSES.register(

@@ -57,8 +57,8 @@ def overparametrisation_gain(
     weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
-        found = minima(cell, gammas, weights, confidence, generator)
-        return found.steps, bool(np.isclose(found.ends, found.gamma[0], rtol=1e-9).any())
+        draws = minima(cell, gammas, weights, confidence, generator)
+        return draws.steps, bool(np.isclose(draws.ends, draws.gamma[0], rtol=1e-9).any())
 
     least, at_edge = xr.apply_ufunc(
         cell_gain, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
@@ -71,8 +71,8 @@ def overparametrisation_gain(
         output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
     measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
-    found = measured | scan.left_out(dim) | _theory(ds, dim)
-    return xr.Dataset(found).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
+    variables = measured | scan.left_out(dim) | _theory(ds, dim)
+    return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def _measured(
@@ -103,7 +103,7 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
         ),
     }
     return {
-        name: labelled(found.where(applies), long_name, r"\nu_1/\nu_p") for name, (found, long_name) in results.items()
+        name: labelled(gain.where(applies), long_name, r"\nu_1/\nu_p") for name, (gain, long_name) in results.items()
     }
 
 
@@ -119,8 +119,8 @@ def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T:
 
     def steps(width: xr.DataArray) -> xr.DataArray:
         gamma = best(width)
-        found: xr.DataArray = time(gamma, width, d, Delta, T) * width / gamma
-        return found
+        steps_of_width: xr.DataArray = time(gamma, width, d, Delta, T) * width / gamma
+        return steps_of_width
 
     return steps(xr.ones_like(p)) / steps(p)
 
@@ -133,9 +133,9 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     widths = list(ds.axes.get("p", [ds.attrs.get("p")]))
     if 1 not in widths:
         raise InputError("no width to compare with", key="p", value=widths, expected="1 among them")
-    found = passages_outline(ds).without(dim).along("p", widths)
-    along_axes = tuple(dict.fromkeys((*found.dims_of("exit_steps"), "p")))
-    return found.with_variables({"p": ("p",), "gain": along_axes}, along=dim)
+    outline = passages_outline(ds).without(dim).along("p", widths)
+    along_axes = tuple(dict.fromkeys((*outline.dims_of("exit_steps"), "p")))
+    return outline.with_variables({"p": ("p",), "gain": along_axes}, along=dim)
 
 
 ANALYSES.register(

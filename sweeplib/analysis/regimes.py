@@ -92,9 +92,9 @@ def regimes(
         output_core_dims=[["measure", "bound"], ["candidate"], ["measure", "d"], ["measure", "d"]],
         vectorize=True, output_dtypes=[float] * 4,
     )  # fmt: skip
-    found = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
-    found["seeds_lost"] = sample["seeds_lost"]
-    result = xr.Dataset(found).assign_coords(candidate=("candidate", list(REGIMES[1:])))
+    variables = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
+    variables["seeds_lost"] = sample["seeds_lost"]
+    result = xr.Dataset(variables).assign_coords(candidate=("candidate", list(REGIMES[1:])))
     result["candidate"] = labelled(result["candidate"], "candidate regime")
     return _with_theory(result, ds).assign_attrs(
         confidence=confidence, resolution=resolution, tolerance=tolerance, max_lost=max_lost
@@ -154,11 +154,11 @@ def flagged(codes: xr.DataArray, long_name: str) -> xr.DataArray:
     return codes.astype(np.uint8).assign_attrs(attrs | {"flag_meanings": " ".join(REGIMES)})
 
 
-def _exponents(found: xr.DataArray) -> dict[str, xr.DataArray]:
+def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:
     result = {}
     for place, (name, (long_name, _, subscript)) in enumerate(MEASURES.items()):
         for bound, (suffix, more) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
-            values = found.isel(measure=place, bound=bound)
+            values = exponents.isel(measure=place, bound=bound)
             result[f"{name}_exponent{suffix}"] = labelled(
                 values, f"exponent of the {long_name}{more}", f"x_{subscript}"
             )
@@ -190,8 +190,8 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     need_axis(ds, "d")
     need_samples(ds)
     need_seeds(len(ds.axes["seed"]))
-    found = ds.only("risk").without("dynamics", "seed", "time")
-    return found.along("candidate", REGIMES[1:]).with_variables({"regime": found.without("d").dims_of("status")})
+    outline = ds.only("risk").without("dynamics", "seed", "time")
+    return outline.along("candidate", REGIMES[1:]).with_variables({"regime": outline.without("d").dims_of("status")})
 
 
 ANALYSES.register(

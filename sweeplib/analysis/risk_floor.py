@@ -71,8 +71,8 @@ def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
     if not 0.0 < last <= 1.0:
         raise InputError("not a part of the times", key="last", value=last, expected="a number in (0, 1]")
     require(ds, "risk")
-    found = ds.only("risk").without("seed", "time")
-    return found.with_variables({"risk_floor": found.dims_of("risk")})
+    outline = ds.only("risk").without("seed", "time")
+    return outline.with_variables({"risk_floor": outline.dims_of("risk")})
 
 
 ANALYSES.register(

@@ -94,10 +94,10 @@ def sample_complexity(
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
         "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
     }
-    found = _measured(*mean_and_error(ratio)) | counts | _fitted(*parts) | {"expected_law": expected_laws(ds)}
+    variables = _measured(*mean_and_error(ratio)) | counts | _fitted(*parts) | {"expected_law": expected_laws(ds)}
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
     coords = {"law": law, "information_exponent": exponent}
-    return xr.Dataset(found).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
+    return xr.Dataset(variables).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
 def growth_of(
@@ -139,17 +139,17 @@ def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "law_amplitude": ("amplitude of the law",),
         "law_chi2": ("chi-squared of the law", r"\chi^2"),
     }
-    found = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
-    found["exponent"].attrs["needs"] = f"{FEWEST_POINTS} dimensions at which three runs or more exited"
-    return found
+    variables = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    variables["exponent"].attrs["needs"] = f"{FEWEST_POINTS} dimensions at which three runs or more exited"
+    return variables
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
     need_axis(ds, "d")
-    found = passages_outline(ds).along("law", laws(largest_exponent(ds)))
-    along_axes = found.dims_of("exit_steps")
+    outline = passages_outline(ds).along("law", laws(largest_exponent(ds)))
+    along_axes = outline.dims_of("exit_steps")
     exponent = tuple(dim for dim in along_axes if dim != "d")
-    return found.with_variables({"steps_over_d": along_axes, "exponent": exponent})
+    return outline.with_variables({"steps_over_d": along_axes, "exponent": exponent})
 
 
 ANALYSES.register(

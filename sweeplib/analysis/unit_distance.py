@@ -72,12 +72,12 @@ def unit_distance(
     coupled = from_reference(ds, state, synchronous, reference, max_lost)
     moved = from_start(ds, state, assigned, max_lost)
     label = with_article(reference)
-    found = with_error("unit_distance", distance, f"Wasserstein distance of the units from {label}", "W_2")
+    variables = with_error("unit_distance", distance, f"Wasserstein distance of the units from {label}", "W_2")
     title = f"root mean squared distance of each unit from itself in {label}"
-    found |= with_error("unit_synchronous", coupled, title, r"\langle|x_i-y_i|^2\rangle^{1/2}")
-    found |= with_error("unit_moved", moved, "Wasserstein distance of the units from their start", "W_2")
+    variables |= with_error("unit_synchronous", coupled, title, r"\langle|x_i-y_i|^2\rangle^{1/2}")
+    variables |= with_error("unit_moved", moved, "Wasserstein distance of the units from their start", "W_2")
     said = {} if units is None else {"units": units}
-    return xr.Dataset(found).assign_attrs(reference=reference, max_lost=max_lost, **said)
+    return xr.Dataset(variables).assign_attrs(reference=reference, max_lost=max_lost, **said)
 
 
 def wasserstein(one: Array, other: Array) -> float:
@@ -112,10 +112,10 @@ def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.Da
         return scale * float(of_points(x / scale, y / scale))
 
     dims = ["student", "number"]
-    found: xr.DataArray = xr.apply_ufunc(
+    distances: xr.DataArray = xr.apply_ufunc(
         of_pair, one, other, input_core_dims=[dims, dims], vectorize=True, output_dtypes=[float]
     )
-    return found
+    return distances
 
 
 def _power_of_two(x: Array, y: Array) -> float:
@@ -124,9 +124,9 @@ def _power_of_two(x: Array, y: Array) -> float:
     return float(np.ldexp(1.0, int(exponent)))
 
 
-def _known(found: Array) -> Array:
+def _known(distances: Array) -> Array:
     """Return the units without those beyond the width, and without overlaps with teachers that do not exist."""
-    rows = found[~np.isnan(found[:, -1])]
+    rows = distances[~np.isnan(distances[:, -1])]
     return rows[:, ~np.isnan(rows).all(axis=0)]
 
 
@@ -153,9 +153,9 @@ def _outline(ds: Outline, *, reference: str | None, units: int | None, **_: Any)
     if units is None and width > MOST_UNITS:
         expected = f"a number of units to compare, such as {MOST_UNITS}: all take {(width / 1000) ** 3:.2g} s each time"
         raise InputError(f"an exact distance of {width} units takes long", key="units", value=units, expected=expected)
-    found = ds.only("self_overlap").without("seed", "student")
-    dims = found.dims_of("self_overlap")
-    return found.with_variables(dict.fromkeys(("unit_distance", "unit_synchronous", "unit_moved"), dims))
+    outline = ds.only("self_overlap").without("seed", "student")
+    dims = outline.dims_of("self_overlap")
+    return outline.with_variables(dict.fromkeys(("unit_distance", "unit_synchronous", "unit_moved"), dims))
 
 
 ANALYSES.register(

@@ -59,12 +59,12 @@ def unit_measure(
     drawn = _drawn(pooled[1], sample)
     some_overlaps, some_norms = (each.isel(pooled=drawn.clip(0)).where(drawn >= 0) for each in pooled)
     area = r"(m,\|w\|/\sqrt{d})"
-    found = {
+    variables = {
         "unit_density": labelled(counted, "density of the units over overlap and norm", rf"\rho{area}"),
         "unit_overlap": labelled(some_overlaps, "overlap of a unit with the teacher", "m"),
         "unit_norm": labelled(some_norms, "norm of a unit", r"\|w\|/\sqrt{d}"),
     }
-    result = xr.Dataset(found).assign_coords(unit=np.arange(drawn.sizes["unit"]))
+    result = xr.Dataset(variables).assign_coords(unit=np.arange(drawn.sizes["unit"]))
     centres = [0.5 * (each[1:] + each[:-1]) for each in edges]
     result = result.assign_coords(overlap_bin=centres[0], norm_bin=centres[1])
     result["unit"] = labelled(result["unit"], "unit")
@@ -106,11 +106,11 @@ def _drawn(norm: xr.DataArray, sample: int) -> xr.DataArray:
 
 def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
     require_units(ds)
-    found = ds.only("self_overlap", "overlap_M").without("seed", "student")
-    overlap, norm = found.dims_of("overlap_M"), found.dims_of("self_overlap")
-    found = found.along("teacher", range(1, ds.sizes["teacher"] + 1))
-    found = found.with_variables({"unit_overlap": (*overlap, "unit"), "unit_norm": (*norm, "unit")})
-    return found.with_variables({"unit_density": (*overlap, "overlap_bin", "norm_bin")})
+    outline = ds.only("self_overlap", "overlap_M").without("seed", "student")
+    overlap, norm = outline.dims_of("overlap_M"), outline.dims_of("self_overlap")
+    outline = outline.along("teacher", range(1, ds.sizes["teacher"] + 1))
+    outline = outline.with_variables({"unit_overlap": (*overlap, "unit"), "unit_norm": (*norm, "unit")})
+    return outline.with_variables({"unit_density": (*overlap, "overlap_bin", "norm_bin")})
 
 
 ANALYSES.register(

@@ -43,7 +43,7 @@ def module_content(source: str) -> ModuleContent:
 
 
 def cached_content(source: str) -> ModuleContent:
-    """Return what counts of a source file of the library, from the cache if it is there; `write_cache` keeps new ones."""
+    """Return what counts of a source file of the library, from the cache if it has it; `write_cache` keeps the new."""
     key = hashlib.blake2b(source.encode(), key=_code_digest(), digest_size=16).hexdigest()
     known = _cache()
     if key not in known:

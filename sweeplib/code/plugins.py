@@ -180,8 +180,8 @@ def _refuse_hidden(path: Path) -> None:
         for name in sorted({full.partition(".")[0] for full in absolute_imports(file)} - {PACKAGE}):
             beside = _module_file_beside(path, name)
             if beside is not None and beside not in seen:
-                if (found := _file_of(name)) != beside:
-                    problem = f"{file.name} imports {name!r}, which is {found or 'a part of Python'}, not {beside}"
+                if (hidden_by := _file_of(name)) != beside:
+                    problem = f"{file.name} imports {name!r}, which is {hidden_by or 'a part of Python'}, not {beside}"
                     raise InputError(problem, key="plugins", value=path.name, expected="another name of that file")
                 seen.add(beside)
                 waiting.append(beside)

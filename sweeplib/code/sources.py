@@ -84,15 +84,15 @@ def modules_digest(modules: Iterable[str]) -> str:
 
 def all_imports(modules: Iterable[str]) -> set[str]:
     """Return the modules and all their direct and indirect imports from this package and the user's own modules."""
-    found: set[str] = set()
+    modules_found: set[str] = set()
     waiting = list(modules)
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in modules_found:
+            modules_found.add(name)
             waiting.extend(filter(user_file, with_parents(name)[:-1]))
             waiting.extend(_content_of(name)[1])
-    return found
+    return modules_found
 
 
 def user_files(modules: Iterable[str]) -> list[Path]:

@@ -21,10 +21,10 @@ GROUP = "sweeplib.plugins"
 @cache
 def installed_plugins() -> dict[str, tuple[EntryPoint, ...]]:
     """Return the entry points of installed plugins, by name; more than one if several distributions have the name."""
-    found: dict[str, dict[tuple[str, str], EntryPoint]] = {}
+    plugins: dict[str, dict[tuple[str, str], EntryPoint]] = {}
     for point in entry_points(group=GROUP):
-        found.setdefault(point.name, {})[point.value, point.dist.name if point.dist else ""] = point
-    return {name: tuple(found[name].values()) for name in sorted(found)}
+        plugins.setdefault(point.name, {})[point.value, point.dist.name if point.dist else ""] = point
+    return {name: tuple(plugins[name].values()) for name in sorted(plugins)}
 
 
 @cache

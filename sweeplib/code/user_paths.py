@@ -30,17 +30,17 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
     These are the plugins, a table of points, and the published values that figures show. What is not as a config should
     be stays as it is.
     """
-    found = dict(config)
-    if isinstance(found.get("points"), str):
-        [found["points"]] = convert([found["points"]])
-    figures = found.get("figures")
+    converted = dict(config)
+    if isinstance(converted.get("points"), str):
+        [converted["points"]] = convert([converted["points"]])
+    figures = converted.get("figures")
     if isinstance(figures, Mapping):
         drawn = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
-        found["figures"] = {**figures, **drawn}
+        converted["figures"] = {**figures, **drawn}
         for section in drawn.values():
             _convert(section, "reference", convert)
-    _convert(found, "plugins", convert)
-    return found
+    _convert(converted, "plugins", convert)
+    return converted
 
 
 def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:

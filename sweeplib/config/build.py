@@ -355,9 +355,9 @@ def _error_at_point(error: InputError, name: str, problem: Problem) -> InputErro
 
 def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
     """Import the plugins; return them with absolute paths."""
-    found = located(plugins, folder)
-    load_plugins(found)
-    return found
+    paths = located(plugins, folder)
+    load_plugins(paths)
+    return paths
 
 
 def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:

@@ -78,8 +78,8 @@ def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
         return [_key_entry(row) for name in names or rows for row in [_entry_of(rows, name, "unknown key")]]
     registry = registry_of(kind)
     chosen = list(names) or list(registry)
-    found = [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
-    return found if names else [*found, *_SPELLED.get(kind, ())]
+    entries = [Entry(name, _meaning(registry, name), tuple(_options(kind, registry[name]))) for name in chosen]
+    return entries if names else [*entries, *_SPELLED.get(kind, ())]
 
 
 def explanation(address: str) -> tuple[Entry, str]:
@@ -121,8 +121,8 @@ def _example_options(options: Any) -> dict[str, Any]:
         given = {name: parameter.default for name, parameter in inspect.signature(options).parameters.items()}
         defaults = {name: default for name, default in given.items() if default is not inspect.Parameter.empty}
         examples = {name: option_type(options, name).json_schema().get("examples") for name in defaults}
-    found = {name: values[0] for name, values in examples.items() if values} or defaults
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
+    values_by_name = {name: values[0] for name, values in examples.items() if values} or defaults
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values_by_name.items()}
     return {name: value for name, value in plain.items() if value is not None}
 
 
@@ -145,11 +145,11 @@ def _installed_plugin_entries(names: list[str]) -> list[Entry]:
     for name in names:
         if name not in known:
             raise InputError("no such installed plugin", value=name, choices=known)
-    found = {
+    modules_by_name = {
         name: [f"{p.module} of {p.dist.name} {p.dist.version}" if p.dist else p.module for p in known[name]]
         for name in names or known
     }
-    return [Entry(name, " and ".join(modules), ()) for name, modules in found.items()]
+    return [Entry(name, " and ".join(modules), ()) for name, modules in modules_by_name.items()]
 
 
 def registry_of(kind: str) -> Registry[Any]:

@@ -127,11 +127,11 @@ def _said(meaning: str, declared: Any, name: str) -> str:
 
 def _documented_fields(described: type) -> dict[str, str]:
     """Return the text of each `name, other : text` in the docstring of a class; a text may have indented lines."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     docstring = inspect.cleandoc(described.__doc__ or "")
     for names, text in re.findall(r"^(\w[\w, ]*) : (.*(?:\n +.*)*)", docstring, re.MULTILINE):
-        found |= dict.fromkeys(names.split(", "), " ".join(text.split()))
-    return found
+        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return meanings
 
 
 def key_rows() -> dict[str, KeyRow]:
@@ -194,10 +194,10 @@ def setting_rows(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
 
 def _attribute_meanings(model: type[BaseModel]) -> dict[str, str]:
     """Return the meaning of each setting of a model, from its docstring and those of its base classes."""
-    found: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for base in reversed(model.__mro__):
-        found |= _documented_fields(base)
-    return found
+        meanings |= _documented_fields(base)
+    return meanings
 
 
 def _function_tables() -> Iterator[str]:

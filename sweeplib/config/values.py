@@ -85,19 +85,19 @@ def _without_rounding(array: Any) -> Any:
         number = float(str(array))
         short = float(f"{number:.12g}")
         return short if abs(short - number) <= 4 * _ROUNDING * abs(number) else number
-    found = [_without_rounding(part) for part in array]
-    return (_respaced(found, array) if array.ndim == 1 and len(array) > 2 else None) or found
+    numbers = [_without_rounding(part) for part in array]
+    return (_respaced(numbers, array) if array.ndim == 1 and len(array) > 2 else None) or numbers
 
 
-def _respaced(found: list[float], array: Any) -> list[Number] | None:
+def _respaced(numbers: list[float], array: Any) -> list[Number] | None:
     """Return the values of the spacing that an array follows but for rounding, if there is one."""
     tolerance = max(64 * _ROUNDING, np.finfo(array.dtype).eps) * np.abs(array).max()
     if not np.isfinite(array).all():
         return None
-    even = linspace(found[0], found[-1], len(found))
+    even = linspace(numbers[0], numbers[-1], len(numbers))
     if np.allclose(array, even, rtol=0.0, atol=tolerance):
         return even
-    geometric = geomspace(found[0], found[-1], len(found)) if min(found[0], found[-1]) > 0.0 else found
+    geometric = geomspace(numbers[0], numbers[-1], len(numbers)) if min(numbers[0], numbers[-1]) > 0.0 else numbers
     return geometric if np.allclose(array, geometric, rtol=tolerance / np.abs(array).max(), atol=0.0) else None
 
 
@@ -175,11 +175,11 @@ def _even(first: Fraction, step: Fraction, count: int) -> list[Number]:
 
 def _geometric(first: Decimal, ratio: Decimal, count: int) -> list[Number]:
     """Return the doubles nearest to `first`, `first * ratio`, ...; `_TRUSTED` digits of `_DIGITS` are correct."""
-    found, value = [], first
+    numbers, value = [], first
     for _ in range(count):
-        found.append(float(_TRUSTED.plus(value)))
+        numbers.append(float(_TRUSTED.plus(value)))
         value = _DIGITS.multiply(value, ratio)
-    return found
+    return numbers
 
 
 def _exact(number: Number) -> Fraction:

@@ -148,10 +148,10 @@ class Grid:
         """
         positions = self.positions(where)
         lengths = [len(along) for along in positions]
-        found = self._where_true(when, at_positions(positions, probe_places(lengths, self._most_probes)))
-        if not len(found) and when is not None:
-            found = self._first_true(when, positions)
-        return self._checked(self.table(found, self.names))
+        indices = self._where_true(when, at_positions(positions, probe_places(lengths, self._most_probes)))
+        if not len(indices) and when is not None:
+            indices = self._first_true(when, positions)
+        return self._checked(self.table(indices, self.names))
 
     def positions(self, where: Where | None = None) -> tuple[list[int], ...]:
         """Return the indices along each axis that `where` selects, ascending; InputError if it selects none."""
@@ -198,9 +198,9 @@ class Grid:
         for first in range(0, min(size, most), BATCH):
             numbers = np.arange(first, min(first + BATCH, size, most)) * stride % size
             indices = np.array(np.unravel_index(numbers, lengths) if lengths else (), np.int64)
-            found = self._where_true(when, at_positions(positions, indices.reshape(-1, len(numbers)).T))
-            if len(found):
-                return found[:1]
+            points = self._where_true(when, at_positions(positions, indices.reshape(-1, len(numbers)).T))
+            if len(points):
+                return points[:1]
         return np.empty((0, len(lengths)), np.int64)
 
     @cached_property
@@ -244,12 +244,12 @@ class Grid:
 
     def _needed(self, names: Iterable[str]) -> set[str]:
         """Return the names and all names from which they are derived."""
-        needed, found = set(), list(names)
-        while found:
-            name = found.pop()
+        needed, waiting = set(), list(names)
+        while waiting:
+            name = waiting.pop()
             if name not in needed:
                 needed.add(name)
-                found.extend(self.derived[name].names if name in self.derived else ())
+                waiting.extend(self.derived[name].names if name in self.derived else ())
         return needed
 
     def _derivation(

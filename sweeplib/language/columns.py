@@ -39,12 +39,12 @@ class Columns:
         """Return the values (n,) of an expression; OneByOneError unless they are floats, and finite."""
         try:
             with np.errstate(all="ignore"):
-                found = self._value(tree)
+                values = self._value(tree)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise OneByOneError from error
-        if not isinstance(found, np.ndarray) or found.dtype != float or not np.isfinite(found).all():
+        if not isinstance(values, np.ndarray) or values.dtype != float or not np.isfinite(values).all():
             raise OneByOneError
-        return found
+        return values
 
     def _value(self, part: ast.expr) -> Any:
         """Return a number, or a column (n,) of int64 or float64."""

@@ -243,8 +243,8 @@ def _apart(task: str, descriptors: Sequence[int], connection: socket.socket) -> 
 def function(task: str) -> Callable[..., Any]:
     """Return the function that `task`, "module:function", names."""
     module, _, name = task.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found
+    called: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return called
 
 
 def tell_status(status: int) -> None:

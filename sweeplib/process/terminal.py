@@ -23,7 +23,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 def harmless(text: str) -> str:
     """Return a text for a terminal, on which it can do nothing but appear: controls are written as Python escapes."""
-    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    return _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def echo(line: object, *, errors: bool = False) -> None:

@@ -151,8 +151,8 @@ def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[
     for quantity, value, largest in run.bounds():
         above = reached & (value > largest)
         for at in np.flatnonzero(above).tolist():
-            found = float(run.replicas.times[at, place]), quantity, float(value[at]), float(largest[at])
-            excess.setdefault(at, Excess(*found))
+            first_excess = float(run.replicas.times[at, place]), quantity, float(value[at]), float(largest[at])
+            excess.setdefault(at, Excess(*first_excess))
         beyond |= above
     return beyond
 
@@ -178,9 +178,9 @@ def _take(
             values[reached, place] = mean[reached]
         elif not observable.over_time and place == 0:
             view = states[0][1]
-            found = observable.function_of(type(view))(view, **parameters)
-            _check_shape(name, found, values.shape)
-            values[:] = found
+            recorded = observable.function_of(type(view))(view, **parameters)
+            _check_shape(name, recorded, values.shape)
+            values[:] = recorded
 
 
 def _keep(
@@ -192,19 +192,19 @@ def _keep(
 ) -> None:
     """Write the recorded diagnostics; those over time for the replicas that reached the recording time."""
     for name in variables.keys() & diagnosed.keys():
-        found, values = diagnosed[name], data[name]
+        diagnostic, values = diagnosed[name], data[name]
         if variables[name].dims[:1] == ("time",):
-            _check_shape(name, found, values[:, place].shape)
-            values[reached, place] = found[reached]
+            _check_shape(name, diagnostic, values[:, place].shape)
+            values[reached, place] = diagnostic[reached]
         else:
-            _check_shape(name, found, values.shape)
-            values[:] = found
+            _check_shape(name, diagnostic, values.shape)
+            values[:] = diagnostic
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
-    found = np.asarray(values)
-    if found.shape != shape or found.dtype.kind not in "biuf":
-        was = f"{found.dtype} of shape {found.shape}"
+    array = np.asarray(values)
+    if array.shape != shape or array.dtype.kind not in "biuf":
+        was = f"{array.dtype} of shape {array.shape}"
         raise SweeplibError(f"{name} is {was}; expected real numbers of shape {shape}, of one run after the other")
 
 

@@ -140,7 +140,7 @@ def _arrays(weights: Weights) -> tuple[Array, Array]:
 
 def _check_fit(initial: Overlaps | tuple[Array, Array], problem: Problem) -> None:
     if isinstance(initial, Overlaps):
-        found, squares = (initial.p, initial.k), np.diag(initial.Q)
+        widths, squares = (initial.p, initial.k), np.diag(initial.Q)
     else:
         W, W_star = initial
         if W.shape != (problem.p, problem.d):
@@ -148,9 +148,9 @@ def _check_fit(initial: Overlaps | tuple[Array, Array], problem: Problem) -> Non
             raise InputError("the start does not fit the problem", key="initial", value=W.shape, expected=expected)
         if W_star.shape[1] != problem.d:
             raise InputError("shapes do not fit", key="W_star", value=W_star.shape, expected="as many columns as W")
-        found, squares = (len(W), len(W_star)), np.einsum("ij,ij->i", W, W) / problem.d
-    if found != (problem.p, problem.k):
+        widths, squares = (len(W), len(W_star)), np.einsum("ij,ij->i", W, W) / problem.d
+    if widths != (problem.p, problem.k):
         expected = f"(p, k) = {(problem.p, problem.k)}"
-        raise InputError("the start does not fit the problem", key="initial", value=found, expected=expected)
+        raise InputError("the start does not fit the problem", key="initial", value=widths, expected=expected)
     if problem.spherical and not np.allclose(squares, 1.0, rtol=0, atol=1e-9):
         raise InputError("spherical students start on the sphere", key="initial", expected="Q_ii = 1")

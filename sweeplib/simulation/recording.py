@@ -40,8 +40,8 @@ def failed(counts: Mapping[str, int]) -> int:
 
 def outcomes(counts: Mapping[str, int]) -> str:
     """The number of failures in words, and of each outcome other than ok that occurs."""
-    found = [f"{counts[status.name]:,} {status.name}" for status in OUTCOMES if counts.get(status.name)]
-    return ", ".join([f"{failed(counts):,} failed", *found])
+    counted = [f"{counts[status.name]:,} {status.name}" for status in OUTCOMES if counts.get(status.name)]
+    return ", ".join([f"{failed(counts):,} failed", *counted])
 
 
 class Excess(NamedTuple):

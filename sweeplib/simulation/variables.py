@@ -37,7 +37,7 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     kind, recording = DYNAMICS[case.dynamics], case.recording
     options = case.numerical_options()
     sizes = kind.sizes(case.problem, options) | dict.fromkeys(("time", "instant"), len(recording.times))
-    found = {
+    variables = {
         "end_steps": Variable((), (), STEPS | {"long_name": "last step simulated"}),
         "end_time": Variable((), (), label("time") | {"long_name": "last ODE time simulated"}),
     }
@@ -45,16 +45,16 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
         shape = (len(recording.thresholds),)
         for unit, labels, said in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
-            found[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": said} | rule)
+            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": said} | rule)
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
-        found[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
+        variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
     for name in recording.observables:
         observable = observable_of(name, case.dynamics)
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
         labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
-        found[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
-    return found
+        variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
+    return variables
 
 
 def observable_of(name: str, dynamics: str) -> Observable:

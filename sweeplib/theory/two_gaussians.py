@@ -117,8 +117,8 @@ def _nearest(columns: Array) -> Array:
     from scipy.optimize import nnls
 
     rows = np.vstack([columns, np.ones(columns.shape[1])])
-    found, _ = nnls(rows, np.append(np.zeros(len(columns)), 1.0))
-    weights: Array = found / found.sum()
+    shares, _ = nnls(rows, np.append(np.zeros(len(columns)), 1.0))
+    weights: Array = shares / shares.sum()
     return weights
 
 
@@ -134,12 +134,12 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
         above: Array = np.sum([jump * _mean_above(knot, d, scales) for knot, jump in hinges], axis=0)
         return offset + above
     nodes, weights = coordinates(d, COSINES) if d > 1.0 else np.array([[-1.0, 1.0], [0.5, 0.5]])
-    found = np.zeros_like(scales)
+    mean = np.zeros_like(scales)
     values = np.empty(scales.size)
     for node, weight in zip(nodes, weights, strict=True):
         called(over_arrays(form.value), np.ascontiguousarray(node * scales).ravel(), values)
-        found += weight * values.reshape(scales.shape)
-    return found
+        mean += weight * values.reshape(scales.shape)
+    return mean
 
 
 def _mean_above(knot: float, d: float, scales: Array) -> Array:

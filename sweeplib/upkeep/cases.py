@@ -38,8 +38,8 @@ class CasesByName:
 
     def places(self, ids: Iterable[bytes]) -> np.ndarray:
         """Return the places in the inventory of those identities that the sweep needs."""
-        found = (self._places.get(whole(identity)) for identity in ids)
-        return np.array([place for place in found if place is not None], np.int64)
+        places = (self._places.get(whole(identity)) for identity in ids)
+        return np.array([place for place in places if place is not None], np.int64)
 
     def coordinates(self, place: int) -> dict[str, Any]:
         """Return the coordinates of a case, by its place in the inventory."""
@@ -98,16 +98,16 @@ def chosen_case(sweep: "Sweep", directory: Path, text: str) -> ChosenCase:
     only = None if given is None else given.pop("dynamics", None)
     if only is not None and only not in sweep.runs:
         raise InputError("not a dynamics of this sweep", key="dynamics", value=only, choices=sweep.runs)
-    found = []
+    matches = []
     for dynamics in sweep.runs if only is None else [only]:
         store = RunStore(directory, dynamics)
         cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store))
         places = _places_of_identity(cases, text) if given is None else _places_of_coordinates(cases, given)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
-        found.append((cases, places[np.sort(first)]))
-    if sum(len(places) for _, places in found) != 1:
-        raise _refusal(found, text, given)
-    [(cases, [place])] = [(cases, places) for cases, places in found if len(places)]
+        matches.append((cases, places[np.sort(first)]))
+    if sum(len(places) for _, places in matches) != 1:
+        raise _refusal(matches, text, given)
+    [(cases, [place])] = [(cases, places) for cases, places in matches if len(places)]
     return _case_at(cases, int(place))
 
 
@@ -159,9 +159,9 @@ def _is_equal(value: Any, text: str) -> bool:
         return False
 
 
-def _refusal(found: list[tuple[CasesByName, np.ndarray]], text: str, given: Mapping[str, str] | None) -> InputError:
+def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, given: Mapping[str, str] | None) -> InputError:
     """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong."""
-    several = [(cases, places) for cases, places in found if len(places)]
+    several = [(cases, places) for cases, places in matches if len(places)]
     if several:
         number = sum(len(places) for _, places in several)
         if given is None:
@@ -172,7 +172,7 @@ def _refusal(found: list[tuple[CasesByName, np.ndarray]], text: str, given: Mapp
         differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (given or {}).items():
-        known = {each for cases, _ in found for each in cases.wanted.column(name).tolist()}
+        known = {each for cases, _ in matches for each in cases.wanted.column(name).tolist()}
         if not any(_is_equal(each, value) for each in known):
             return InputError("no case has this value", key=name, value=value, choices=map(str, known))
     problem = "no case of this config has this identity" if given is None else "no case has all of these coordinates"

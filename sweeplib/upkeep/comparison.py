@@ -40,12 +40,12 @@ def differences(layout: Layout, row: int, records: Records, place: int) -> list[
     """Return how a stored case differs from a computed one, the case `place` of some records."""
     stored = layout.status(slice(row, row + 1)).astype(float)
     computed = records.status[place : place + 1].astype(float)
-    found = [_difference("status", stored[0], computed[0])]
+    comparisons = [_difference("status", stored[0], computed[0])]
     block, place_in_block = divmod(row, layout.block_size)
     for name in layout.variables:
         values = records.data[name][place] if name in records.data else layout.empty(name, 1)[0]
-        found.append(_difference(name, layout.block_data(name, block)[place_in_block], values))
-    return [difference for difference in found if difference is not None]
+        comparisons.append(_difference(name, layout.block_data(name, block)[place_in_block], values))
+    return [difference for difference in comparisons if difference is not None]
 
 
 def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Difference | None:
@@ -79,22 +79,22 @@ def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: 
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
     cases = [layout.cases(slice(row, row + 1))[0] for row in rows]
     by_block = processors(directory, dynamics)
-    found = []
+    results = []
     for places in _places_by_shape(cases):
         try:
             records = run_cases([cases[place] for place in places])
         except Exception:  # that of any plugin; which case raised it is found out one by one
             if len(places) > 1:
                 alone = (comparisons(layout, [rows[place]], directory, dynamics) for place in places)
-                found += [outcome for outcomes in alone for outcome in outcomes]
+                results += [outcome for outcomes in alone for outcome in outcomes]
                 continue
             records = Records({}, np.array([Status.failed], np.uint8))
         for at, place in enumerate(places):
             block = f"{layout.name}/{rows[place] // layout.block_size}"
             which = differences(layout, rows[place], records, at)
             by = tuple(by_block.get(block, ()))
-            found.append(Comparison(layout, rows[place], cases[place].identity(), which, by))
-    return found
+            results.append(Comparison(layout, rows[place], cases[place].identity(), which, by))
+    return results
 
 
 def comparable_rows(status: np.ndarray) -> np.ndarray:
@@ -149,15 +149,15 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     """
     outcomes: dict[str, list[tuple[StoredCases, Comparison]]] = {}
     for stored, name, rows in sample.rows:
-        found = comparisons(stored.store.layouts[name], rows, stored.directory, stored.dynamics)
-        outcomes.setdefault(stored.dynamics, []).extend((stored, outcome) for outcome in found)
+        compared = comparisons(stored.store.layouts[name], rows, stored.directory, stored.dynamics)
+        outcomes.setdefault(stored.dynamics, []).extend((stored, outcome) for outcome in compared)
     findings, notes = [], []
     for of_dynamics in outcomes.values():
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
         all_differ = len(differing) == len(of_dynamics) > 1
         findings += [_finding(*each, all_differ=all_differ) for each in differing if each[1].comparable]
         notes += [_note(*each) for each in differing if not each[1].comparable]
-    return {dynamics: len(found) for dynamics, found in outcomes.items()}, findings, notes
+    return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 
 def _note(stored: StoredCases, outcome: Comparison) -> str:

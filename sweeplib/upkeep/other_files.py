@@ -82,11 +82,11 @@ class OtherFiles:
             problem = f"a link to {str(path.readlink())!a}, which sweeplib did not make"
             yield Finding(path, problem, Remedy.refused, DATASET, why=why)
             return
-        found = list(self._artefact(artefact))
+        findings = list(self._artefact(artefact))
         if path.is_symlink() and not path.exists():
-            found = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
-        yield from found
-        if path.exists() and not found and is_of_config(self.sweep, self.directory):
+            findings = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
+        yield from findings
+        if path.exists() and not findings and is_of_config(self.sweep, self.directory):
             yield from self._unwritten(present_folder(path))
 
     def _unwritten(self, dataset: Path) -> Iterator[Finding]:

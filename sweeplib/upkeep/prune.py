@@ -65,15 +65,15 @@ def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
 
     Only what a record says is sweeplib's own is listed, and nothing that is a link or lies behind one.
     """
-    found: list[Stale] = []
+    results: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
         wanted = inventory(sweep, dynamics, store)
         for number, layout in enumerate(store.layouts.values()):
-            found += _stale_in_layout(layout, wanted.row[wanted.layout == number])
-    found += _other_dynamics(sweep, directory)
-    found += _other_files(sweep, directory)
-    own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in found]
+            results += _stale_in_layout(layout, wanted.row[wanted.layout == number])
+    results += _other_dynamics(sweep, directory)
+    results += _other_files(sweep, directory)
+    own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in results]
     return [each for each in own if each.files]
 
 
@@ -179,16 +179,16 @@ def delete_stale(sweep: "Sweep", directory: Path) -> list[Stale]:
     """
     with alone(directory, "deletes stale results"):
         refuse_other_config(sweep, directory)
-        found = stale(sweep, directory)
-        for each in found:
+        deleted = stale(sweep, directory)
+        for each in deleted:
             if each.layout is not None:
                 each.layout.forget(each.blocks)
                 continue
             remove_files(directory, each.files)
-    return found
+    return deleted
 
 
-def table(found: Sequence[Stale]) -> "Table":
+def table(results: Sequence[Stale]) -> "Table":
     """Return what is stale as a table with the total size."""
     from sweeplib.process.terminal import table as made
 
@@ -199,9 +199,9 @@ def table(found: Sequence[Stale]) -> "Table":
             size(each.bytes),
             datetime.fromtimestamp(each.since).astimezone().strftime("%Y-%m-%d %H:%M"),
         ]
-        for each in found
+        for each in results
     ]
-    caption = f"in all {size(sum(each.bytes for each in found))}"
+    caption = f"in all {size(sum(each.bytes for each in results))}"
     return made(("stale", "cases", "size", "last written"), rows, caption=caption)
 
 

@@ -36,17 +36,17 @@ class Repair:
         sweep: "Sweep",
         config: Path,
         directory: Path,
-        found: Sequence[Finding],
+        findings: Sequence[Finding],
         stored: Sequence[StoredCases],
         say: Callable[[str], None],
     ) -> None:
         self.sweep, self.directory, self.say = sweep, directory, say
         self.had_dataset = (directory / "dataset.done.json").exists() or os.path.lexists(directory / DATASET)
-        self.stages = {(finding.stage, finding.of) for finding in found if finding.remedy is Remedy.again}
-        self.unsent = [finding.path.as_posix() for finding in found if finding.stage == "publish"]
+        self.stages = {(finding.stage, finding.of) for finding in findings if finding.remedy is Remedy.again}
+        self.unsent = [finding.path.as_posix() for finding in findings if finding.stage == "publish"]
         complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
-        affected = {each.dynamics for each in stored if each.forget(sweep, found)}
-        for finding in found:
+        affected = {each.dynamics for each in stored if each.forget(sweep, findings)}
+        for finding in findings:
             self._forget(finding, config)
         self.again, self.unfinished = sorted(affected & complete), sorted(affected - complete)
 

@@ -55,12 +55,12 @@ def is_reproduced(
     if chosen.status in (Status.failed, Status.killed, Status.timeout):
         return chosen.status is status
     layout = list(chosen.store.layouts.values())[chosen.layout]
-    found = differences(layout, chosen.row, records, 0)
-    for difference in found:
+    different = differences(layout, chosen.row, records, 0)
+    for difference in different:
         say(str(difference))
-    if not found:
+    if not different:
         say(f"the same bits: {', '.join(layout.variables)}")
-    return not found
+    return not different
 
 
 def _origin(chosen: ChosenCase, directory: Path) -> str | None:

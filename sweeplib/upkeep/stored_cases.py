@@ -104,8 +104,8 @@ class StoredCases:
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
         elif self.cases and not self.damage.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
             path = outcomes_path(self.directory, self.dynamics)
-            found = path.read_bytes() if path.exists() else b""
-            if found != outcomes_table(self.store, self.cases.wanted).encode():
+            content = path.read_bytes() if path.exists() else b""
+            if content != outcomes_table(self.store, self.cases.wanted).encode():
                 yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
 
     def _done(self) -> str | None:
@@ -115,9 +115,9 @@ class StoredCases:
         except DamageError:
             return None
 
-    def forget(self, sweep: "Sweep", found: Iterable[Finding]) -> bool:
-        """Make the cases missing that `found` are damaged; return whether the sweep's have to be computed again."""
-        own = [finding for finding in found if finding.part == self.dynamics]
+    def forget(self, sweep: "Sweep", findings: Iterable[Finding]) -> bool:
+        """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
+        own = [finding for finding in findings if finding.part == self.dynamics]
         paths = {finding.path for finding in own}
         folder = self.directory / "runs.zarr" / self.dynamics
         for group in self.damage.groups:
@@ -152,18 +152,18 @@ class StoredCases:
         computed: dict[str, int] = {}
         for line in read_lines(journal(self.directory, self.dynamics)):
             computed[line["block"]] = computed.get(line["block"], 0) + sum(line["computed"].values())
-        found: dict[str, list[int]] = {}
+        blocks: dict[str, list[int]] = {}
         for (name, layout), status in zip(self.store.layouts.items(), self.store.statuses(), strict=True):
             for number in range(layout.n_blocks):
                 done = np.count_nonzero(status[layout.block(number)])
                 if done > computed.get(f"{name}/{number}", 0):
-                    found.setdefault(name, []).append(number)
-        return found
+                    blocks.setdefault(name, []).append(number)
+        return blocks
 
 
 def stored_cases(sweep: "Sweep", dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
-    found = store_damage(directory, dynamics)
-    store = found.readable()
+    damage = store_damage(directory, dynamics)
+    store = damage.readable()
     cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
-    return StoredCases(directory, dynamics, found, store, cases)
+    return StoredCases(directory, dynamics, damage, store, cases)

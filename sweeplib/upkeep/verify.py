@@ -141,5 +141,5 @@ def _dynamics(sweep: "Sweep", directory: Path) -> list[str]:
 def _findings(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
     stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
     others = OtherFiles(sweep, directory, stored)
-    found = [finding for each in stored for finding in each.findings()] + list(others.findings())
-    return stored, found, {each.dynamics: each.damage.chunks for each in stored} | others.chunks
+    findings = [finding for each in stored for finding in each.findings()] + list(others.findings())
+    return stored, findings, {each.dynamics: each.damage.chunks for each in stored} | others.chunks

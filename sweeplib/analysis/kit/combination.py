@@ -78,14 +78,14 @@ def _merged(one: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     labels = {dim: _union(one.indexes[dim], values) for dim, values in near.items()}
     one, other = (_reindexed(ds, labels) for ds in (one, other))
     best, second = _rank(one), _rank(other)
-    found: dict[str, xr.DataArray] = {}
+    merged: dict[str, xr.DataArray] = {}
     for name in dict.fromkeys(map(str, (*one.data_vars, *other.data_vars))):
         mine, its = (_values(ds, name, one, other) for ds in (one, other))
         _refuse_differences(name, mine, its, (best == 2) & (second == 2), exact=exact)
         chosen = mine.where(best >= second, its).transpose(*mine.dims).astype(mine.dtype)
-        found[name] = chosen.assign_attrs(mine.attrs)
+        merged[name] = chosen.assign_attrs(mine.attrs)
     coords = {name: _coordinate(str(name), one, other) for name in one.coords if name not in one.indexes}
-    return one.assign(found).assign_coords(coords)
+    return one.assign(merged).assign_coords(coords)
 
 
 def _near(labels: Any, known: Any) -> Any:
@@ -153,5 +153,5 @@ def _coordinate(name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     first, second = xr.broadcast(one[name], other[name])
     known = [each != "" if each.dtype.kind in "UO" else each.notnull() for each in (first, second)]
     _refuse_differences(name, first, second, known[0] & known[1], exact=False)
-    found = first.where(known[0], second)
-    return found.astype(str if found.dtype.kind in "UO" else found.dtype).assign_attrs(one[name].attrs)
+    coordinate = first.where(known[0], second)
+    return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(one[name].attrs)

@@ -24,8 +24,8 @@ def with_constants(ds: xr.Dataset) -> xr.Dataset:
 
 def _coordinate(ds: xr.Dataset, name: str) -> xr.DataArray:
     """Return a constant as a coordinate; a flag stored as 1 or 0 becomes true or false."""
-    found = field(ds, name)
-    return found.astype(bool) if name in PARAMETERS and PARAMETERS[name].type is bool else found
+    coordinate = field(ds, name)
+    return coordinate.astype(bool) if name in PARAMETERS and PARAMETERS[name].type is bool else coordinate
 
 
 def without_constants(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:

@@ -60,18 +60,18 @@ class Differences:
         """
         import xarray as xr
 
-        found = {}
+        suprema = {}
         for name, values in self.values.items():
             inner = [dim for dim in values.dims if dim not in self.paired.dims]
             largest = abs(values).max(inner).where(self.complete)
             largest = unless_lost(largest, self.paired & ~self.complete, self.paired, self.max_lost)
-            found[name] = labelled(largest, *self._sup_label(values))
-        matrices = [largest for name, largest in found.items() if name.startswith("overlap_")]
+            suprema[name] = labelled(largest, *self._sup_label(values))
+        matrices = [largest for name, largest in suprema.items() if name.startswith("overlap_")]
         if matrices:
             overlaps = xr.concat(matrices, "matrix", combine_attrs="drop").max("matrix")
             title = f"largest deviation of the overlaps from {with_article(self.reference)}"
-            found["overlaps"] = labelled(overlaps, title, r"\|\Omega-\Omega'\|_\infty")
-        return found
+            suprema["overlaps"] = labelled(overlaps, title, r"\|\Omega-\Omega'\|_\infty")
+        return suprema
 
     def _sup_label(self, difference: xr.DataArray) -> tuple[str, str]:
         long_name, symbol = difference.attrs["long_name"], difference.attrs.get("symbol", "x")
@@ -123,14 +123,14 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
 
     ok, paired = with_status(ds, "ok"), paired_where(made(ds))
     complete = xr.zeros_like(paired)
-    found = {}
+    variables = {}
     for name in over_time(ds):
         values = recorded(ds, name).isel(time=ds["time"].values <= until)
         difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
         scale = float(abs(values).where(ok).max())  # without runs that diverge, whose values may be arbitrarily large
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
-        found[name] = difference.assign_attrs(ds[name].attrs)
+        variables[name] = difference.assign_attrs(ds[name].attrs)
         complete = complete | (paired & ~without_value(difference, paired).any("time"))
     gone = diverged(ds)
     endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
-    return Differences(found, paired, complete.transpose(*paired.dims), endless, max_lost, reference)
+    return Differences(variables, paired, complete.transpose(*paired.dims), endless, max_lost, reference)

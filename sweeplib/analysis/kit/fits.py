@@ -72,37 +72,37 @@ def line_fit(
     covariance = points.covariance + departure**2 * np.eye(len(points.logs))
     errors2 = np.diag(covariance)
     known = EXPECTED * departure**2 / errors2.mean() if departure > 0.0 else 0.0
-    found = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
-    solution = linear_solution(design, inverse_variances(errors2 + found.scatter**2))
+    excess = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
+    solution = linear_solution(design, inverse_variances(errors2 + excess.scatter**2))
     best = solution @ points.values
-    drawn, noise = scattered(points, weights, found, generator, departure)
-    widths = widening(points, solution, found, confidence, departure)
-    if not found.seen:
-        return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, found)
-    return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, found)
+    drawn, noise = scattered(points, weights, excess, generator, departure)
+    widths = widening(points, solution, excess, confidence, departure)
+    if not excess.seen:
+        return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, excess)
+    return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, excess)
 
 
 def scattered(
-    points: Points, weights: Array, found: Misfit, generator: np.random.Generator, departure: float = 0.0
+    points: Points, weights: Array, excess: Misfit, generator: np.random.Generator, departure: float = 0.0
 ) -> tuple[Array, Array]:
     """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter."""
-    noise = np.hypot(departure, found.scatter) * generator.standard_normal((len(weights), len(points.logs)))
-    return weights @ points.parts * (np.sqrt(min(found.ratio, 1.0)) if found.seen else 1.0), noise
+    noise = np.hypot(departure, excess.scatter) * generator.standard_normal((len(weights), len(points.logs)))
+    return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.seen else 1.0), noise
 
 
-def widening(points: Points, directions: Array, found: Misfit, confidence: float, departure: float = 0.0) -> Array:
+def widening(points: Points, directions: Array, excess: Misfit, confidence: float, departure: float = 0.0) -> Array:
     """Return the factors (k,) that widen draws of linear combinations `directions` (k, n) of the points.
 
     Their quantiles at `confidence` then are those of Student's t: with the degrees of freedom of the seeds; where a
     scatter is seen, with those of the fit or, if these are fewer, of the sum of both variances (Satterthwaite).
     """
     freedom = points.freedom(directions)
-    if found.seen:
-        own = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(found.ratio, 1.0)
-        more = (found.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
-        squares = own**2 / freedom + more**2 / found.freedom
+    if excess.seen:
+        own = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(excess.ratio, 1.0)
+        more = (excess.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
+        squares = own**2 / freedom + more**2 / excess.freedom
         total = np.divide((own + more) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0)
-        freedom = np.minimum(total, found.freedom)
+        freedom = np.minimum(total, excess.freedom)
     return _student(freedom, confidence)
 
 
@@ -117,12 +117,12 @@ def misfit(
     if len(values) <= design.shape[1]:
         return Misfit()
     weights, errors2, scatter2 = weights_of(0.0), np.diag(covariance), 0.0
-    found, due, slope = _squares(values, design, covariance, weights)
-    if found <= _ROUNDING * np.sum(weights * values**2):
+    chi2, expected_chi2, slope = _squares(values, design, covariance, weights)
+    if chi2 <= _ROUNDING * np.sum(weights * values**2):
         return Misfit(0.0, 0.0, _freedom(design, weights, errors2) + expected)
-    if found > due:
-        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), found / slope)
-    ratio = (found + expected) / (due + expected) if due + expected > 0.0 else np.inf
+    if chi2 > expected_chi2:
+        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), chi2 / slope)
+    ratio = (chi2 + expected) / (expected_chi2 + expected) if expected_chi2 + expected > 0.0 else np.inf
     freedom = _freedom(design, weights_of(scatter2), errors2 + scatter2) + expected
     return Misfit(ratio, float(np.sqrt(scatter2)), freedom)
 
@@ -139,9 +139,9 @@ def _excess(
     scatter2: float,
 ) -> float:  # fmt: skip
     """Return the sum of squared residuals minus its expected value with this scatter."""
-    found, due, slope = _squares(values, design, covariance, weights_of(scatter2))
+    chi2, expected_chi2, slope = _squares(values, design, covariance, weights_of(scatter2))
     more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
-    return found - due - scatter2 * slope - more
+    return chi2 - expected_chi2 - scatter2 * slope - more
 
 
 def _root(decreasing: Callable[[float], float], start: float) -> float:

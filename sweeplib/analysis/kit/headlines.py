@@ -18,7 +18,7 @@ MOST = 3
 
 
 def headlines(
-    found: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
+    result: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
 ) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
@@ -28,22 +28,22 @@ def headlines(
     of the variable says what an interval needs. `said` puts a coordinate of a point,
     one of given values, into words, by default as a config does.
     """
-    points = _points(found, name)
-    known = [one for one in points if one[f"{name}_low"] < one[f"{name}_high"] or one.get("at_edge")]
-    inside = [one for one in known if not one.get("at_edge")]
-    inside.sort(key=lambda one: not _is_noisy(one))
-    what = str(found[name].attrs["long_name"])
-    needs = found[name].attrs.get("needs")
+    points = _points(result, name)
+    known = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
+    inside = [point for point in known if not point.get("at_edge")]
+    inside.sort(key=lambda point: not _is_noisy(point))
+    what = str(result[name].attrs["long_name"])
+    needs = result[name].attrs.get("needs")
     needed = f"; it needs {needs}" if needs else ""
-    if all(np.isnan(one[name].item()) for one in points):
+    if all(np.isnan(point[name].item()) for point in points):
         return [f"{what}: known at none of {len(points)} points{needed}"]
-    lines = [f"{what} {_value(one, name)}{_place(found, one, said or _as_in_config)}" for one in inside[:most]]
+    lines = [f"{what} {_value(point, name)}{_place(result, point, said or _as_in_config)}" for point in inside[:most]]
     if len(inside) > most:
         lines.append(f"{what}: {len(inside) - most} more points in the report")
     if len(inside) < len(known):
         count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
         lines.append(f"{what}: at {count} of {len(known)} points {edge}")
-    if bare := sum(bool(np.isfinite(one[name]) & np.isnan(one[f"{name}_low"])) for one in points):
+    if bare := sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points):
         lines.append(f"{what}: no interval at {bare} of {len(points)} points{needed}")
     return lines
 
@@ -62,15 +62,15 @@ def undecided_ends(ds: xr.Dataset) -> list[str]:
     return lines
 
 
-def _value(one: xr.Dataset, name: str) -> str:
+def _value(point: xr.Dataset, name: str) -> str:
     """Return a number with its interval, if that is wider than the digits shown."""
-    best, low, high = _rounded(one, name)
+    best, low, high = _rounded(point, name)
     return f"{best} [{low}, {high}]" if low != high else best
 
 
-def with_interval(one: xr.Dataset, name: str) -> str:
+def with_interval(point: xr.Dataset, name: str) -> str:
     """Return a number with its interval, `0.0948 [0.0904, 0.0992]`, or without one, `0.095 (no interval)`."""
-    best, low, high = _rounded(one, name)
+    best, low, high = _rounded(point, name)
     return f"{best} {between(low, high)}"
 
 
@@ -79,9 +79,9 @@ def between(low: str, high: str) -> str:
     return "(no interval)" if "nan" in (low, high) else f"[{low}, {high}]"
 
 
-def _rounded(one: xr.Dataset, name: str) -> Iterator[str]:
+def _rounded(point: xr.Dataset, name: str) -> Iterator[str]:
     """Yield the variable `name` of one point, and the ends of its interval, rounded."""
-    return rounded(*(one[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    return rounded(*(point[f"{name}{end}"].item() for end in ("", "_low", "_high")))
 
 
 def rounded(best: float, low: float, high: float) -> Iterator[str]:
@@ -95,11 +95,11 @@ def rounded(best: float, low: float, high: float) -> Iterator[str]:
     return (f"{value:.{decimals}f}" for value in (best, low, high))
 
 
-def _points(found: xr.Dataset, name: str) -> list[xr.Dataset]:
+def _points(result: xr.Dataset, name: str) -> list[xr.Dataset]:
     """Return a dataset for each point, with the variable `name`, its interval and `at_edge`."""
-    dims = found[name].dims
-    parts = found[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in found]]
-    places = product(*(range(found.sizes[dim]) for dim in dims))
+    dims = result[name].dims
+    parts = result[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in result]]
+    places = product(*(range(result.sizes[dim]) for dim in dims))
     return [parts.isel(dict(zip(dims, place, strict=True))) for place in places]
 
 
@@ -112,11 +112,11 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 
-def _place(found: xr.Dataset, one: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
+def _place(result: xr.Dataset, point: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
     """Return where a point is: its values along the dimensions with several, then its dynamics."""
-    dims = [str(dim) for dim in found.dims if dim in one.coords and found.sizes[dim] > 1]
-    values = ", ".join(said(one[dim], found[dim]) for dim in dims if dim != "dynamics")
-    dynamics = f" ({said(one['dynamics'], found['dynamics'])})" if "dynamics" in one.coords else ""
+    dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
+    values = ", ".join(said(point[dim], result[dim]) for dim in dims if dim != "dynamics")
+    dynamics = f" ({said(point['dynamics'], result['dynamics'])})" if "dynamics" in point.coords else ""
     return (f" at {values}" if values else "") + dynamics
 
 

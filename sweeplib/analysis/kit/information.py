@@ -91,8 +91,8 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
 @cache
 def _exponent(student: str, teacher: str, spherical: bool, law: str) -> float:
     norms = ON_THE_SPHERE if spherical else ANY_NORM
-    found = {_of_pair(str(student), str(teacher), norms, teacher_norms) for teacher_norms in _teacher_norms(law)}
-    return found.pop() if len(found) == 1 else np.nan
+    exponents = {_of_pair(str(student), str(teacher), norms, teacher_norms) for teacher_norms in _teacher_norms(law)}
+    return exponents.pop() if len(exponents) == 1 else np.nan
 
 
 def _teacher_norms(law: str) -> tuple[tuple[float, ...], ...]:

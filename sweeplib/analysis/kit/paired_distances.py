@@ -25,8 +25,8 @@ def from_reference(
     run, gone, others = made(ds), diverged(ds), (ds["dynamics"] != reference).values
     paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
     endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
-    found = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
-    return _kept(found, paired, max_lost, endless).reindex(dynamics=ds["dynamics"].values)
+    distances = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
+    return _kept(distances, paired, max_lost, endless).reindex(dynamics=ds["dynamics"].values)
 
 
 def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:

@@ -44,11 +44,11 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     return xr.DataArray(value, name=name, attrs=label(name))
 
 
-def has_direction(found: xr.Dataset | xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
+def has_direction(values: xr.Dataset | xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
     """Return where the teacher of `ds` has the direction of the axis `teacher`, r ≤ k; true without such an axis."""
     import xarray as xr
 
-    return found["teacher"] <= field(ds, "k") if "teacher" in found.dims else xr.DataArray(True)
+    return values["teacher"] <= field(ds, "k") if "teacher" in values.dims else xr.DataArray(True)
 
 
 def constants(ds: xr.Dataset) -> dict[str, Any]:
@@ -89,8 +89,8 @@ def ones(layer: xr.DataArray) -> xr.DataArray:
 
     if layer.dtype.kind not in "OU":
         return layer == 1.0
-    found: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
-    return found
+    are_ones: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
+    return are_ones
 
 
 def _all_one(text: str) -> bool:

@@ -44,23 +44,23 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     def kept(values: xr.DataArray, long_name: str) -> xr.DataArray:
         return labelled(unless_lost(values, lost_excess, with_flow, max_lost), long_name)
 
-    found = {
+    variables = {
         "excess": kept(excess, "final risk of SGD above that of gradient flow"),
         "fall": kept((start - flow).where(sgd.notnull()), "fall of the risk by gradient flow"),
         "growth": labelled(unless_lost(own, lost_growth, with_ode, max_lost), "growth of log tr Q beyond the ODE's"),
         "seeds_lost": labelled((lost_excess | lost_growth).sum("seed"), "runs without a value at the end"),
     }
-    return xr.Dataset(found).drop_vars("time", errors="ignore")
+    return xr.Dataset(variables).drop_vars("time", errors="ignore")
 
 
 def sgd_values(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
     """Return the values of SGD at each point, from the first stochastic dynamics that has a `run` there."""
     names = [str(name) for name in values["dynamics"].values if is_stochastic(str(name))]
-    found, there = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
+    merged, there = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
     for name in names[1:]:
-        found = found.where(there, values.sel(dynamics=name, drop=True))
+        merged = merged.where(there, values.sel(dynamics=name, drop=True))
         there = there | run.sel(dynamics=name, drop=True)
-    return found
+    return merged
 
 
 def need_samples(ds: Outline) -> None:

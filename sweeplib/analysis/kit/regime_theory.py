@@ -56,8 +56,8 @@ def regimes_expected(ds: xr.Dataset) -> dict[str, xr.DataArray]:
     if not all(name in ds.coords or name in ds.attrs for name in PLANE):
         return {}
     at, holds = [field(ds, name) for name in PLANE], scaling_holds(ds)
-    found = {"regime_theory": regime(*at).where(holds, 0.0).astype(np.uint8)}
+    variables = {"regime_theory": regime(*at).where(holds, 0.0).astype(np.uint8)}
     for name, exponent in EXPONENTS.items():
         values = exponent(*at)
-        found[f"{name}_exponent_theory"] = values.where(holds).assign_attrs(values.attrs)
-    return found | {"coupling_exponent": coupling_exponent(*at)}
+        variables[f"{name}_exponent_theory"] = values.where(holds).assign_attrs(values.attrs)
+    return variables | {"coupling_exponent": coupling_exponent(*at)}

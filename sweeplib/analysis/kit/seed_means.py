@@ -61,5 +61,5 @@ def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
         with np.errstate(divide="ignore"):
             return np.sign(value) * np.where(tail > 1e-250, -ndtri(tail), np.where(np.isnan(value), np.nan, far))
 
-    found: xr.DataArray = xr.apply_ufunc(scores, t, freedom)
-    return found
+    result: xr.DataArray = xr.apply_ufunc(scores, t, freedom)
+    return result

@@ -94,13 +94,13 @@ def sum_of_powers(
         points = points._replace(variables=points.variables[resolved])
         best = _best(points)
     ratio, scatter = (best.misfit.ratio, best.misfit.scatter) if best.misfit.freedom > 0.0 else (np.nan, np.nan)
-    found = nothing._replace(reduced_chi2=ratio, scatter=scatter)
+    without_exponents = nothing._replace(reduced_chi2=ratio, scatter=scatter)
     if not resolved.any():
-        return found
+        return without_exponents
     amplitudes, exponents = np.split(best.parameters, 2)
     low, high = (_placed(ends[resolved], resolved) for ends in (low, high))
     prefactor = _placed(np.exp(amplitudes - exponents * middle[resolved]), resolved)
-    return found._replace(exponent=_placed(exponents, resolved), low=low, high=high, prefactor=prefactor)
+    return without_exponents._replace(exponent=_placed(exponents, resolved), low=low, high=high, prefactor=prefactor)
 
 
 def _placed(values: Array, resolved: NDArray[np.bool_]) -> Array:
@@ -146,8 +146,8 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
     def slopes(parameters: Array) -> Array:
         return np.vstack([root[:, None] * _model(parameters, variables)[1], pull])
 
-    found = [least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
-    best = min(found, key=lambda each: float(each.cost)).x
+    solutions = [least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
+    best = min(solutions, key=lambda each: float(each.cost)).x
     return best, float(np.sum(weights * (_model(best, variables)[0] - values) ** 2))
 
 
@@ -170,16 +170,16 @@ def _best(points: _Points) -> _Best:
     def weights_of(scatter2: float) -> Array:
         return inverse_variances(errors2 + scatter2)
 
-    found, starts = Misfit(), _starts(points.logs, points.variables)
+    excess, starts = Misfit(), _starts(points.logs, points.variables)
     for _ in range(MOST_ROUNDS):
-        before, weights = found.scatter, weights_of(found.scatter**2)
+        before, weights = excess.scatter, weights_of(excess.scatter**2)
         parameters, _ = _fit(points.logs, points.variables, weights, starts)
         fitted, design = _model(parameters, points.variables)
-        found = misfit(points.logs - fitted + design @ parameters, design, covariance, weights_of)
-        if abs(found.scatter - before) <= 1e-3 * found.scatter:
+        excess = misfit(points.logs - fitted + design @ parameters, design, covariance, weights_of)
+        if abs(excess.scatter - before) <= 1e-3 * excess.scatter:
             break
         starts = [parameters, *_starts(points.logs, points.variables)]
-    return _Best(parameters, weights, bool((errors2 + before**2 > 0.0).all()), found)
+    return _Best(parameters, weights, bool((errors2 + before**2 > 0.0).all()), excess)
 
 
 def _resolved(points: _Points, best: _Best, confidence: float) -> NDArray[np.bool_]:

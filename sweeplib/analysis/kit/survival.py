@@ -45,8 +45,8 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
     `survival_curve`.
     """
-    found = _in_parts(lambda *cells: np.stack(_medians(Samples.of(*cells), confidence)), exit_, end, used)
-    return found[0], found[1], found[2]
+    statistics = _in_parts(lambda *cells: np.stack(_medians(Samples.of(*cells), confidence)), exit_, end, used)
+    return statistics[0], statistics[1], statistics[2]
 
 
 def _medians(sample: Samples, confidence: float) -> Sequence[Array]:
@@ -103,12 +103,12 @@ def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple
     uncensored runs whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if
     all runs without an exit were observed up to the same time.
     """
-    found = _in_parts(lambda *cells: np.stack(_fractions_exited(Samples.of(*cells))), exit_, end, used)
-    return found[0], found[1]
+    statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(Samples.of(*cells))), exit_, end, used)
+    return statistics[0], statistics[1]
 
 
-def _fractions_exited(found: Samples) -> tuple[Array, Array]:
-    seen, exits, used, at_risk = found
+def _fractions_exited(sample: Samples) -> tuple[Array, Array]:
+    seen, exits, used, at_risk = sample
     some, any_exit = used.any(1), exits.any(1)
     steps = 1.0 - exits / at_risk
     left = np.prod(steps, axis=1)

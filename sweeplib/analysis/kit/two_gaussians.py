@@ -29,7 +29,7 @@ def least_risk(ds: xr.Dataset) -> xr.DataArray:
     names = "activation", "contrast", "d"
     if not bool(holds.any()):
         return xr.full_like(holds, float("nan"), dtype=float)
-    found: xr.DataArray = xr.apply_ufunc(
+    risks: xr.DataArray = xr.apply_ufunc(
         least_network_risk, *(field(ds, name) for name in names), vectorize=True, output_dtypes=[float]
     )
-    return found.where(holds)
+    return risks.where(holds)

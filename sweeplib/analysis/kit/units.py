@@ -22,8 +22,8 @@ def require_units(ds: xr.Dataset | Outline) -> None:
 
 def norms(ds: xr.Dataset) -> xr.DataArray:
     """Return ‖w_i‖/√d of each student; NaN beyond the width of a point and where a run has no value."""
-    found: xr.DataArray = recorded(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
-    return found
+    roots: xr.DataArray = recorded(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
+    return roots
 
 
 def points(ds: xr.Dataset) -> xr.DataArray:

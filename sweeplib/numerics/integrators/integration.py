@@ -105,7 +105,7 @@ class Integration:
 
     def _round(self, order: NDArray[np.intp], until: Array, *, stops: bool) -> NDArray[np.bool_]:
         """Take some steps; say which of `order` came as far as they will."""
-        found = self._solutions
+        solutions = self._solutions
         implicit = np.isin(order, [*self._stiff, *self._flows])
         _advance()(
             self._equations.calls,
@@ -114,41 +114,41 @@ class Integration:
             self._steps_a_round,
             stops,
             dop853.tableau(),
-            found,
+            solutions,
             self.states,
             self.times,
         )
         if self._explicit:
-            found.stiff[:] = False
+            solutions.stiff[:] = False
         for i in order.tolist():
             if i in self._flows:
                 self._follow(i, until[i])
-            elif i in self._stiff or (found.stiff[i] and found.time[i] < until[i]):
+            elif i in self._stiff or (solutions.stiff[i] and solutions.time[i] < until[i]):
                 self._advance_stiff(i, until[i], stops=stops)
-        ends = np.minimum(until, found.passages.max(axis=1, initial=-np.inf)) if stops else until
+        ends = np.minimum(until, solutions.passages.max(axis=1, initial=-np.inf)) if stops else until
         reached: NDArray[np.bool_] = (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
         return reached
 
     def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
-        found = self._solutions
+        solutions = self._solutions
         if i not in self._stiff:
-            self._stiff[i] = self._implicit(i, found.time[i], found.state[i].copy())
+            self._stiff[i] = self._implicit(i, solutions.time[i], solutions.state[i].copy())
         solution, before = self._stiff[i], self._stiff[i].steps
-        solution.advance(until, min(self._steps_a_round, int(found.left[i])), stops=stops)
-        found.left[i] -= solution.steps - before
-        found.failed[i] = solution.failed
-        end = found.passages[i].max(initial=-np.inf) if stops and found.passages.shape[1] else np.inf
+        solution.advance(until, min(self._steps_a_round, int(solutions.left[i])), stops=stops)
+        solutions.left[i] -= solution.steps - before
+        solutions.failed[i] = solution.failed
+        end = solutions.passages[i].max(initial=-np.inf) if stops and solutions.passages.shape[1] else np.inf
         self.times[i] = min(solution.time, until, end)
         self.states[i] = solution.at(self.times[i])
         if solution.failed and (state := self._beyond(i, self.states[i])) is not None:
-            found.failed[i], self.states[i] = False, state
+            solutions.failed[i], self.states[i] = False, state
             self._stiff[i] = self._implicit(i, self.times[i], state)
 
     def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
         """The implicit continuation of solution i from a state on."""
-        found = self._solutions
-        tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], found.passages[i])
-        return StiffSolution(self._system(i), time, state, found.end[i], *tolerance, *targets, found.longest[i])
+        solutions = self._solutions
+        tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], solutions.passages[i])
+        return StiffSolution(self._system(i), time, state, solutions.end[i], *tolerance, *targets, solutions.longest[i])
 
     def _system(self, i: int) -> System:
         if i not in self._called:
@@ -170,17 +170,17 @@ class Integration:
         A solution is tried when its last step moved all variables by less than their tolerances, and if that was in
         vain again after twice as many rounds.
         """
-        found, size = self._solutions, self.states.shape[1]
+        solutions, size = self._solutions, self.states.shape[1]
         if i in self._flows:
             return
         if i in self._stiff:
             time, state, step = self._stiff[i].time, self._stiff[i].state, self._stiff[i].step
         else:
-            time, state, step = found.time[i], found.state[i].copy(), found.length[i]
+            time, state, step = solutions.time[i], solutions.state[i].copy(), solutions.length[i]
         if step == 0.0:  # an implicit method that has just begun: how far its steps reach is not known
             return
         self._rounds[i] += 1
-        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), found.end[i] - time
+        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), solutions.end[i] - time
         moved = step * np.abs(self._system(i).slope(time, state))
         spared = FEWEST_STEPS * max(step, np.spacing(time))  # never a flow without progress
         if self._rounds[i] < self._next_trial[i] or left <= spared + size * step or (moved > tolerance).any():
@@ -188,7 +188,7 @@ class Integration:
         self._next_trial[i] = 2 * self._rounds[i]
         flow = LinearFlow(self._system(i), time, state)
         ends = (
-            found.end[i] if part == 0 else time + left / 10.0**part for part in range(7) if left > spared * 10**part
+            solutions.end[i] if part == 0 else time + left / 10.0**part for part in range(7) if left > spared * 10**part
         )
         if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
             self._flows[i], self._next_trial[i] = flow, 0

@@ -69,19 +69,19 @@ def canonical_target(name: str) -> str:
 def _of_text(text: str) -> Target:
     if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
         raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
-    found = formula(text)
-    if is_constant(found):
+    tree = formula(text)
+    if is_constant(tree):
         raise InputError("a constant is no target", value=text, expected="a formula of the fields lam1, lam2, ...")
-    if not math.isfinite(_moderate_value(found)):
+    if not math.isfinite(_moderate_value(tree)):
         raise InputError("not a target: too large", value=text, expected="a formula whose values are finite numbers")
-    return _of_formula(found)
+    return _of_formula(tree)
 
 
-def _moderate_value(found: Formula) -> float:
+def _moderate_value(tree: Formula) -> float:
     """The value where all fields are 3, inf or NaN if it is too large for a number."""
     calls: dict[str, str] = {}
-    source = found.source(calls)
-    space: dict[str, Any] = {f"lam{index + 1}": 3.0 for index in range(found.width)}
+    source = tree.source(calls)
+    space: dict[str, Any] = {f"lam{index + 1}": 3.0 for index in range(tree.width)}
     space |= {variable: activation(name).value for name, variable in calls.items()}
     try:
         return float(eval(compile(source, __file__, "eval"), space))
@@ -90,27 +90,27 @@ def _moderate_value(found: Formula) -> float:
 
 
 @cache
-def _of_formula(found: Formula) -> Target:
+def _of_formula(tree: Formula) -> Target:
     return Target(
-        str(found),
-        found.latex(),
-        partial(_labels, found),
-        partial(_expectations, found),
-        k=found.width,
-        exponents=partial(_exponents, found),
-        activations=tuple(sorted({part.name for part in found.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
+        str(tree),
+        tree.latex(),
+        partial(_labels, tree),
+        partial(_expectations, tree),
+        k=tree.width,
+        exponents=partial(_exponents, tree),
+        activations=tuple(sorted({part.name for part in tree.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
     )
 
 
-def _exponents(found: Formula) -> tuple[int | None, int | None]:
+def _exponents(tree: Formula) -> tuple[int | None, int | None]:
     """The information exponent and the leap exponent of the formula."""
     from sweeplib.maths.formulas.exponents import information_exponent, leap_exponent
 
-    return information_exponent(found), leap_exponent(found)
+    return information_exponent(tree), leap_exponent(tree)
 
 
 @cache
-def _labels(found: Formula, teacher_activation: str) -> Any:
+def _labels(tree: Formula, teacher_activation: str) -> Any:
     """`fill` of the formula, which does not depend on the teacher's activation.
 
     Its source is made of names of fields, numbers and calls of activations alone.
@@ -118,8 +118,8 @@ def _labels(found: Formula, teacher_activation: str) -> Any:
     from sweeplib.numerics.compiled import in_loops
 
     calls: dict[str, str] = {}
-    source = found.source(calls)
-    fields = [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(found.width)]
+    source = tree.source(calls)
+    fields = [f"        lam{index + 1} = lam_star[{index}, n]" for index in range(tree.width)]
     lines = ["def fill(lam_star, a_star, out):", "    text", "    for n in range(out.shape[0]):", *fields]
     space: dict[str, Any] = {"__name__": __name__, "text": source}
     space |= {variable: in_loops(activation(name).value) for name, variable in calls.items()}
@@ -127,28 +127,28 @@ def _labels(found: Formula, teacher_activation: str) -> Any:
     return space["fill"]
 
 
-def _expectations(found: Formula, student: str, teacher_activation: str) -> "Expectations":
+def _expectations(tree: Formula, student: str, teacher_activation: str) -> "Expectations":
     """The expectations for a student with this activation; the teacher's activation is not used."""
     from sweeplib.maths.expectations import given_teacher
     from sweeplib.maths.expectations.ridge_sums import of_formula
 
-    if (expectations := of_formula(student, found)) is not None:
+    if (expectations := of_formula(student, tree)) is not None:
         return expectations
     form = activation(student)
     if kinks(form):
         expected = "a smooth activation, or a target that is a sum of polynomials and activations of linear forms"
         raise InputError(
-            f"no expectations of {student} for this target", key="target", value=str(found), expected=expected
+            f"no expectations of {student} for this target", key="target", value=str(tree), expected=expected
         )
-    if found.width > given_teacher.MOST_FIELDS:
+    if tree.width > given_teacher.MOST_FIELDS:
         expected = f"at most {given_teacher.MOST_FIELDS} fields in it, or a sum of ridge functions"
-        raise InputError("no expectations for this target", key="target", value=str(found), expected=expected)
-    return _given_teacher(student, found)
+        raise InputError("no expectations for this target", key="target", value=str(tree), expected=expected)
+    return _given_teacher(student, tree)
 
 
 @cache
-def _given_teacher(student: str, found: Formula) -> "Expectations":
+def _given_teacher(student: str, tree: Formula) -> "Expectations":
     from sweeplib.maths.expectations.given_teacher import of_labels
     from sweeplib.maths.formulas.exponents import knots
 
-    return of_labels(f"{student}|{found}", activation(student), _labels(found, student), knots(found))
+    return of_labels(f"{student}|{tree}", activation(student), _labels(tree, student), knots(tree))

@@ -48,20 +48,22 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
 
     `problem`, any problem of the sweep, gives the defaults of fields that the sweep does not set.
     """
-    found = [field for field in _fields(sweep, problem) if field.dims]
-    found += [
+    all_coordinates = [field for field in _fields(sweep, problem) if field.dims]
+    all_coordinates += [
         Coordinate("dynamics", ("dynamics",), lambda: list(sweep.runs), label("dynamics")),
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
         Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]
-    found += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
+    all_coordinates += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if isinstance(sweep.replicas, RowCounts):
-        found += _rounds(sweep.grid, sweep.replicas)
+        all_coordinates += _rounds(sweep.grid, sweep.replicas)
     if any("quantile" in OBSERVABLES[name].all_dims for name in sweep.recording.observables):
-        found.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
+        all_coordinates.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
     if sweep.recording.thresholds:
-        found.append(Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold")))
-    return found
+        all_coordinates.append(
+            Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold"))
+        )
+    return all_coordinates
 
 
 def _rounds(grid: "Grid", counts: RowCounts) -> list[Coordinate]:
@@ -88,8 +90,8 @@ def constants(sweep: "Sweep", problem: Problem) -> dict[str, Constant]:
     Fields without a value are left out; true and false are stored as 1 and 0, a list as its text.
     """
     fields = _fields(sweep, problem) + _target_exponents(sweep, problem)
-    found = {field.name: field.column() for field in fields if not field.dims}
-    return {name: _plain(value) for name, value in found.items() if value is not None}
+    columns = {field.name: field.column() for field in fields if not field.dims}
+    return {name: _plain(value) for name, value in columns.items() if value is not None}
 
 
 def _plain(value: Any) -> Constant:
@@ -101,10 +103,10 @@ def _plain(value: Any) -> Constant:
 def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
-    found = [_coordinate(name, grid.dims_of(name), _values_of(grid, name), sweep) for name in grid.names]
+    fields = [_coordinate(name, grid.dims_of(name), _values_of(grid, name), sweep) for name in grid.names]
     others = (name for name in meaningful(_parts(sweep, problem)) if name not in grid.names)
-    found += [_default(sweep, problem, name) for name in others]
-    return found + ([] if sweep.clock is None else [_clock(sweep, sweep.clock)])
+    fields += [_default(sweep, problem, name) for name in others]
+    return fields + ([] if sweep.clock is None else [_clock(sweep, sweep.clock)])
 
 
 def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:

@@ -117,7 +117,7 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
     """Write the variables of one shape (or the shared ones), padded to the largest length of each dimension."""
     every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
     longest: dict[str, int] = {}
-    for dim, size in (found for part in results.values() for found in part.inner_sizes(shape)):
+    for dim, size in (size_of_dim for part in results.values() for size_of_dim in part.inner_sizes(shape)):
         longest[dim] = max(size, longest.get(dim, 0))
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)

@@ -206,9 +206,9 @@ def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Da
         if shape is None:
             raise InputError("no dataset here", file=path, expected="that of a finished sweep")
         raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
-    found = plain(xr.open_zarr(store, group=group, chunks=None))
-    found.encoding |= {"source": str(path), "opened": version}
-    return found
+    ds = plain(xr.open_zarr(store, group=group, chunks=None))
+    ds.encoding |= {"source": str(path), "opened": version}
+    return ds
 
 
 def has_shape(dataset: Opened, shape: tuple[int, int] | None) -> bool:
@@ -267,8 +267,8 @@ SHAPE_GROUP = re.compile(r"p(\d+)_k(\d+)")
 
 def _shapes(version: Path) -> list[str]:
     """Return the shapes (p, k) of which a dataset has overlap matrices, as text."""
-    found = (SHAPE_GROUP.fullmatch(path.name) for path in version.iterdir())
-    return [f"({match[1]}, {match[2]})" for match in found if match]
+    matches = (SHAPE_GROUP.fullmatch(path.name) for path in version.iterdir())
+    return [f"({match[1]}, {match[2]})" for match in matches if match]
 
 
 def zarr_values(values: np.ndarray) -> np.ndarray:

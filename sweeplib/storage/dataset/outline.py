@@ -100,8 +100,8 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     cases = _cases(sweep, every_shape=overlaps)
     held = coordinates(sweep, cases[0].problem)
     outer = ("dynamics", *sweep.grid.dims, "seed")
-    found = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
-    kept = {name: variable for name, variable in found.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)}
+    recorded = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
+    kept = {name: variable for name, variable in recorded.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)}
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
@@ -120,15 +120,15 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
 
 def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
     """Return a case of each dynamics or, if `every_shape`, of each of its widths (p, k) among the probed points."""
-    found: list[Case] = []
+    cases: list[Case] = []
     for dynamics in sweep.runs:
         shapes: dict[tuple[int, int], Case] = {}
         for case in sweep.probed(dynamics):
             shapes.setdefault((case.problem.p, case.problem.k), case)
             if not every_shape:
                 break
-        found += shapes.values()
-    return found
+        cases += shapes.values()
+    return cases
 
 
 def _inner_sizes(cases: Sequence[Case], kept: Mapping[str, Variable]) -> dict[str, int]:

@@ -63,10 +63,10 @@ class Results:
 
     @cached_property
     def _by_shape(self) -> dict[Shape, list[tuple[int, Layout]]]:
-        found: dict[Shape, list[tuple[int, Layout]]] = {}
+        layouts: dict[Shape, list[tuple[int, Layout]]] = {}
         for number, layout in self.used:
-            found.setdefault(layout.shape, []).append((number, layout))
-        return found
+            layouts.setdefault(layout.shape, []).append((number, layout))
+        return layouts
 
     def variables(self, shape: Shape | None) -> dict[str, StoredVariable]:
         """Return the recorded variables: those that all shapes share, or the others of one shape."""
@@ -79,7 +79,8 @@ class Results:
             for name, dims in layout.variables.items():
                 last.setdefault(None if _is_shared(dims) else layout.shape, {})[name] = layout
         return {
-            shape: {name: _variable(layout, name) for name, layout in found.items()} for shape, found in last.items()
+            shape: {name: _variable(layout, name) for name, layout in layouts.items()}
+            for shape, layouts in last.items()
         }
 
     def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:
@@ -87,7 +88,7 @@ class Results:
         names = self.variables(shape)
         layouts = [layout for _, layout in self.of_shape(shape)]
         arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
-        return {found for dims, array in arrays for found in zip(dims, array.shape[1:], strict=True)}
+        return {size for dims, array in arrays for size in zip(dims, array.shape[1:], strict=True)}
 
     def placed(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the needed rows (n,) of a layout, ascending, and the flat indices (n,) of their cases."""
@@ -143,8 +144,8 @@ class Region:
                 starts = np.flatnonzero(np.diff(block_of, prepend=-1))
                 for first, after in zip(starts, [*starts[1:], len(rows)], strict=True):
                     block = int(block_of[first])
-                    found = layout.block_data(name, block)
-                    values[(inside[first:after], *own)] = found[rows[first:after] - block * layout.block_size]
+                    data = layout.block_data(name, block)
+                    values[(inside[first:after], *own)] = data[rows[first:after] - block * layout.block_size]
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, part: Results) -> np.ndarray:

@@ -55,12 +55,12 @@ class LinkingStore(LocalStore):
             await self.set(key, value)
 
     def _linked(self, key: str, value: Any) -> bool:
-        found = value.to_bytes()
-        self.meant[key] = entry_of(key, found)
+        content = value.to_bytes()
+        self.meant[key] = entry_of(key, content)
         if not is_chunk(key):
             return False
-        for chunk in self._known.get((len(found), found[-4:]), ()):
-            if chunk.read_bytes() == found and _link(chunk, self.root / key):
+        for chunk in self._known.get((len(content), content[-4:]), ()):
+            if chunk.read_bytes() == content and _link(chunk, self.root / key):
                 return True
         return False
 
@@ -106,17 +106,17 @@ class VersionStore(LocalStore):
         """Return the bytes of a file, None if there is no file."""
         return self._checked(key, super().get_sync(key, **kwargs))
 
-    def _checked(self, key: str, found: Any) -> Any:
+    def _checked(self, key: str, chunk: Any) -> Any:
         if key not in self.entries:
-            return found
-        if found is not None and is_like(self.entries[key], key, found.to_bytes()):
-            return found
+            return chunk
+        if chunk is not None and is_like(self.entries[key], key, chunk.to_bytes()):
+            return chunk
         for folder in version_folders(self.root, self.version):
             with suppress(OSError):
                 content = (folder / key).read_bytes()
                 if is_like(self.entries[key], key, content):
                     return default_buffer_prototype().buffer.from_bytes(content)
-        if found is None or name_of(self.root) != self.version:
+        if chunk is None or name_of(self.root) != self.version:
             raise lost(self.root / key, self.remedy)
         raise damaged(self.root / key, self.remedy)
 

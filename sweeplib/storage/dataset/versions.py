@@ -94,8 +94,8 @@ def name_of(version: Path) -> str:
 
 def versions(path: Path) -> list[Path]:
     """Return the versions of a dataset in `datasets/`, the last written first; each has a manifest."""
-    found = [each for each in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(each.name)]
-    own = [each for each in found if not each.is_symlink() and has_manifest(each)]
+    folders = [each for each in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(each.name)]
+    own = [each for each in folders if not each.is_symlink() and has_manifest(each)]
     return sorted(own, key=lambda each: -(each / "zarr.json").stat().st_mtime_ns)
 
 

@@ -121,8 +121,8 @@ def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[s
 
 def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:
     """InputError if some analyses and figures in a sweep's directory were made from another dataset."""
-    if found := outdated_names(directory, analyses, figures):
-        problem = f"the dataset was written again, not what is made from it: {', '.join(found)}"
+    if names := outdated_names(directory, analyses, figures):
+        problem = f"the dataset was written again, not what is made from it: {', '.join(names)}"
         raise InputError(problem, file=directory, expected="`sweeplib sweep` or, in Python, `report()` before")
 
 

@@ -53,8 +53,8 @@ def failed_attempts(directory: Path, kind: str, names: Iterable[str] | None = No
     """Return the descriptions of the attempts of a kind whose last run failed: all, or those with the names."""
     if names is None:
         names = sorted(path.name[len(kind) + 1 : -len(".json")] for path in (directory / "failures").glob(f"{kind}.*"))
-    found = (read_json(_path(directory, kind, name)) for name in names)
-    return [description for description in found if description is not None]
+    descriptions = (read_json(_path(directory, kind, name)) for name in names)
+    return [description for description in descriptions if description is not None]
 
 
 def forget_attempts(directory: Path, kind: str) -> None:

@@ -251,8 +251,8 @@ def drop_damaged_lines(path: Path) -> None:
 
 def _lines(path: Path) -> list[bytes]:
     """Return the lines of a file, without an empty one at its end."""
-    found = content(path) if path.exists() else b""
-    return found.removesuffix(b"\n").split(b"\n") if found else []
+    text = content(path) if path.exists() else b""
+    return text.removesuffix(b"\n").split(b"\n") if text else []
 
 
 def _intact(line: bytes) -> bytes | None:

@@ -94,8 +94,8 @@ class Job:
 
 def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
     """Return the jobs in a sweep's folder that were started at `since` or later, by name, the earliest first."""
-    found = [job for path in (directory / "jobs").glob("*.json") if (job := _read(path)) is not None]
-    return {job.name: job for job in sorted(found, key=lambda job: job.started) if job.started >= since}
+    records = [job for path in (directory / "jobs").glob("*.json") if (job := _read(path)) is not None]
+    return {job.name: job for job in sorted(records, key=lambda job: job.started) if job.started >= since}
 
 
 def at_work_elsewhere(directory: Path) -> list[Job]:

@@ -188,8 +188,8 @@ def _holder_record(path: Path, does: str) -> Iterator[Path]:
 def _other_holder(directory: Path) -> dict[str, Any] | None:
     """Return one of the processes that are at work in a folder, as far as they are known."""
     records = map(_read, sorted((directory / "locks").glob("*.holder.json")))
-    found = [who for who in records if who and "does" in who]
-    return next((who for who in found if who["host"] != socket.gethostname() or psutil.pid_exists(who["pid"])), None)
+    holders = [who for who in records if who and "does" in who]
+    return next((who for who in holders if who["host"] != socket.gethostname() or psutil.pid_exists(who["pid"])), None)
 
 
 def _read(holder: Path) -> dict[str, Any] | None:

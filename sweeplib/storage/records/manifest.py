@@ -189,8 +189,8 @@ def examination(artefact: Path) -> tuple[int, dict[str, str]]:
 
 def _readable(path: Path) -> dict[str, Entry]:
     """Return the entries of files that are there, as far as a damaged manifest can be read."""
-    found = _LINE.findall(_content(path) or b"")
-    entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in found}
+    lines = _LINE.findall(_content(path) or b"")
+    entries: dict[str, Entry] = {name.decode("latin-1"): json.loads(entry) for name, entry in lines}
     return {name: entry for name, entry in _own_entries(entries).items() if (path.parent / name).is_file()}
 
 

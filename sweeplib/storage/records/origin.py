@@ -64,8 +64,8 @@ def origin_of(directory: Path) -> Path | None:
     """Return the recorded config file of a sweep's directory; None if it is gone or describes another sweep now."""
     content: dict[str, Any] = read_json(directory / ORIGIN) or {}
     config = content.get("config")
-    found = directory.resolve() / config if isinstance(config, str) else None
-    return found if found is not None and found.is_file() and _describes(found, directory.name) else None
+    path = directory.resolve() / config if isinstance(config, str) else None
+    return path if path is not None and path.is_file() and _describes(path, directory.name) else None
 
 
 def _describes(config: Path, name: str) -> bool:

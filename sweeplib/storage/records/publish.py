@@ -52,14 +52,14 @@ class Place:
 
         self.address, self.name, self.directory = address, name, directory
         try:
-            found: tuple[AbstractFileSystem, str] = url_to_fs(address, use_listings_cache=False)
+            files_and_path: tuple[AbstractFileSystem, str] = url_to_fs(address, use_listings_cache=False)
         except ImportError as error:
             missing = f"{error}".splitlines()[0]
             remedy = '; install it with `pip install "sweeplib[s3]"`' if address.startswith(("s3://", "s3a://")) else ""
             raise self._refusal(f"no package for this kind of address: {missing}{remedy}") from None
         except (ValueError, OSError) as error:
             raise self._refusal(str(error)) from None
-        self.files, self.path = found[0], found[1].rstrip("/")
+        self.files, self.path = files_and_path[0], files_and_path[1].rstrip("/")
         own = directory.resolve()
         if "file" in self.files.protocol and own in (place := Path(self.path).resolve(), *place.parents):
             raise self._refusal("in the folder of the sweep's own results")
@@ -92,21 +92,21 @@ class Place:
             self._refuse_others(marker)
             if not marker:
                 return 0, {MARKER: LOST}
-            found = {name: _with_time_limit(partial(self._digest_of, name)) for name in marker["files"]}
+            digests = {name: _with_time_limit(partial(self._digest_of, name)) for name in marker["files"]}
         except SweeplibError:
             raise
         except Exception as error:
             raise SweeplibError(f"cannot be read: {_reason(error)}") from error
         problems = {
-            name: LOST if found[name] is None else DAMAGED
+            name: LOST if digests[name] is None else DAMAGED
             for name, sent in marker["files"].items()
-            if found[name] != sent
+            if digests[name] != sent
         }
         if not marker["complete"]:
             problems[MARKER] = "of a dataset that was not sent completely"
         elif version not in (None, _version(marker["files"])):
             problems[MARKER] = "of another version than the present dataset"
-        return len(found), problems
+        return len(digests), problems
 
     def _digest_of(self, name: str) -> str | None:
         """Return the digest of an object, None if there is none."""

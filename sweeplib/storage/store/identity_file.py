@@ -64,11 +64,11 @@ def read_identities(sweep: "Sweep", store: RunStore) -> CasePositions | None:
         with np.load(path, allow_pickle=False) as file:
             if str(file["key"]) != _key(sweep, store.dynamics):
                 return None
-            found = CasePositions(file["ids"], file["flat"], file["layout"], file["row"])
+            cases = CasePositions(file["ids"], file["flat"], file["layout"], file["row"])
             names = file["names"].tolist()
     except _UNREADABLE:
         return None
-    return _checked_positions(store, found, names)
+    return _checked_positions(store, cases, names)
 
 
 def identity_files(directory: Path) -> list[Path]:
@@ -94,20 +94,20 @@ def is_of(path: Path, sweep: "Sweep") -> bool:
         return False
 
 
-def _checked_positions(store: RunStore, found: CasePositions, names: list[str]) -> CasePositions:
+def _checked_positions(store: RunStore, cases: CasePositions, names: list[str]) -> CasePositions:
     """Return the cases with positions that are true: remembered ones are checked, all others are looked up."""
-    layout, row = np.full(len(found.ids), -1, np.int32), np.full(len(found.ids), -1, np.int32)
+    layout, row = np.full(len(cases.ids), -1, np.int32), np.full(len(cases.ids), -1, np.int32)
     numbers = {name: number for number, name in enumerate(store.layouts)}
     for number, name in enumerate(names):
         if name in numbers:
             ids = store.layouts[name].ids
-            here = np.flatnonzero((found.layout == number) & (found.row < len(ids)))
-            here = here[ids[found.row[here]] == found.ids[here]]
-            layout[here], row[here] = numbers[name], found.row[here]
+            here = np.flatnonzero((cases.layout == number) & (cases.row < len(ids)))
+            here = here[ids[cases.row[here]] == cases.ids[here]]
+            layout[here], row[here] = numbers[name], cases.row[here]
     unknown = np.flatnonzero(layout < 0)
     if len(unknown):
-        layout[unknown], row[unknown] = store.locate(found.ids[unknown])
-    return CasePositions(found.ids, found.flat, layout, row)
+        layout[unknown], row[unknown] = store.locate(cases.ids[unknown])
+    return CasePositions(cases.ids, cases.flat, layout, row)
 
 
 def _path(store: RunStore) -> Path:

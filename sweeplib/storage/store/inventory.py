@@ -53,9 +53,9 @@ class Inventory:
         column = (
             Column(self.sweep.seeds, seed) if name == "seed" else self.sweep.grid.table(points, (name,)).column(name)
         )
-        found = np.empty(len(flat), object)
-        found[:] = column.items()
-        return found
+        values = np.empty(len(flat), object)
+        values[:] = column.items()
+        return values
 
     def rows(self) -> dict[str, list[Any]]:
         """Return the cases as columns of plain values: the names that vary, the seed, the status, the identity."""
@@ -89,9 +89,9 @@ class Inventory:
     def located(self, store: RunStore) -> "Inventory":
         """Return the same cases with their positions in the current store, which must contain all of them."""
         layout, row = store.locate(self.ids)
-        found = replace(self, layout=layout, row=row, status=_status(store, layout, row), points=None)
-        found.remember(store)
-        return found
+        located = replace(self, layout=layout, row=row, status=_status(store, layout, row), points=None)
+        located.remember(store)
+        return located
 
     def with_status(self, store: RunStore) -> "Inventory":
         """Return the same cases with their current status."""

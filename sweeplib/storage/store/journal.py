@@ -19,11 +19,11 @@ def journal(directory: Path, dynamics: str) -> Path:
 
 def processors(directory: Path, dynamics: str) -> dict[str, set[str]]:
     """Return the types of processors that computed each block; "" is unknown."""
-    found: dict[str, set[str]] = {}
+    models: dict[str, set[str]] = {}
     for line in read_lines(journal(directory, dynamics)):
         if line.get("computed") and "cpu" in line:
-            found.setdefault(str(line.get("block")), set()).add(str(line["cpu"]))
-    return found
+            models.setdefault(str(line.get("block")), set()).add(str(line["cpu"]))
+    return models
 
 
 def journal_taken(

@@ -105,11 +105,11 @@ class Layout:
         start, stop, _ = rows.indices(len(self))
         status = np.full(stop - start, Status.missing, np.uint8)
         for number in range(start // self.block_size, -(-stop // self.block_size)):
-            found = self._read("status", number)
-            if found is not None:
+            chunk = self._read("status", number)
+            if chunk is not None:
                 first = number * self.block_size
                 inside = slice(max(start, first), min(stop, first + self.block_size))
-                status[inside.start - start : inside.stop - start] = found[inside.start - first : inside.stop - first]
+                status[inside.start - start : inside.stop - start] = chunk[inside.start - first : inside.stop - first]
         return status
 
     def cases(self, rows: slice | np.ndarray) -> Cases:
@@ -128,10 +128,10 @@ class Layout:
 
     def block_data(self, variable: str, number: int) -> np.ndarray:
         """Return a recorded variable of the rows of a block that was begun, (case, ...)."""
-        rows, found = self.block(number), self._read(variable, number)
-        if found is None:
+        rows, chunk = self.block(number), self._read(variable, number)
+        if chunk is None:
             raise lost(self._chunk(variable, number), RETRY)
-        return found[: rows.stop - rows.start]
+        return chunk[: rows.stop - rows.start]
 
     @cached_property
     def _begun(self) -> list[int]:
@@ -170,10 +170,10 @@ class Layout:
         return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
 
     def _put(self, name: str, number: int, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
-        found = self._read(name, number) if merge else None
-        if merge and found is None and name != "status":
+        chunk = self._read(name, number) if merge else None
+        if merge and chunk is None and name != "status":
             raise lost(self._chunk(name, number), RETRY)
-        block = self.empty(name, self.block_size) if found is None else found.copy()
+        block = self.empty(name, self.block_size) if chunk is None else chunk.copy()
         block[positions] = values
         write_chunk(self._chunk(name, number), block)
         self.__dict__.pop("_begun", None)
@@ -310,10 +310,10 @@ class Layout:
         """Return a chunk of the index; the last one that was read of each array is kept, as blocks are shorter."""
         kept = self._kept.get(name)
         if kept is None or kept[0] != number:
-            found = self._read(name, number)
-            if found is None:
+            chunk = self._read(name, number)
+            if chunk is None:
                 raise lost(self._chunk(name, number), self._deletion)
-            kept = self._kept[name] = number, found
+            kept = self._kept[name] = number, chunk
         return kept[1]
 
     @cached_property
@@ -391,5 +391,5 @@ def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout
 
 def layout_folders(directory: Path) -> list[Path]:
     """Return the folders of the layouts of one dynamics, ordered by name; one with files of others only is none."""
-    found = sorted(directory.glob("p*_k*_w*-????????????"))
-    return [folder for folder in found if any((folder / name).exists() for name in ("zarr.json", "status", *INDEX))]
+    folders = sorted(directory.glob("p*_k*_w*-????????????"))
+    return [folder for folder in folders if any((folder / name).exists() for name in ("zarr.json", "status", *INDEX))]

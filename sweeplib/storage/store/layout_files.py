@@ -38,12 +38,12 @@ def write_chunk(path: Path, values: np.ndarray) -> None:
 def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str) -> np.ndarray | None:
     """Return the values of a chunk, strings as objects; None if there is no file. DamageError for a wrong checksum."""
     try:
-        found = path.read_bytes()
+        content = path.read_bytes()
     except FileNotFoundError:
         return None
-    if not is_intact(found):
+    if not is_intact(content):
         raise damaged(path, remedy)
-    raw = _ZSTD.decode(memoryview(found)[:-4])
+    raw = _ZSTD.decode(memoryview(content)[:-4])
     if dtype.kind in "OT":
         texts: np.ndarray = _TEXTS.decode(raw)
         return texts.reshape(shape)

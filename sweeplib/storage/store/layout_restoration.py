@@ -38,8 +38,8 @@ def _restore_metadata(path: Path, case: Case) -> None:
         rows, block_size = index["shape"][0], status["chunk_grid"]["configuration"]["chunk_shape"][0]
     else:
         raise lost(path / "zarr.json", "")
-    indices = (found for name in INDEX if (found := _read(path / name / "zarr.json")) is not None)
-    chunks = next((found["chunk_grid"]["configuration"]["chunk_shape"][0] for found in indices), None)
+    indices = (metadata for name in INDEX if (metadata := _read(path / name / "zarr.json")) is not None)
+    chunks = next((metadata["chunk_grid"]["configuration"]["chunk_shape"][0] for metadata in indices), None)
     with TemporaryDirectory() as folder:
         template = create_layout(Path(folder, path.name), case, block_size).path
         for file in template.rglob("zarr.json"):

@@ -77,8 +77,8 @@ class OtherCases:
         for number, source in enumerate(self.sources, self.own):
             rows = self.wanted.row[self.wanted.layout == number]
             if len(rows):
-                found = int(np.count_nonzero(np.bincount(rows)))
-                counts[source.folder] = counts.get(source.folder, 0) + found
+                number_of_cases = int(np.count_nonzero(np.bincount(rows)))
+                counts[source.folder] = counts.get(source.folder, 0) + number_of_cases
         return counts
 
 
@@ -165,12 +165,12 @@ def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
 
 def _recordings(stores: list[RunStore], wanted: Recording, dynamics: str) -> list[Recording]:
     """Return the different recordings of layouts that have all that is wanted, and more or in another order."""
-    found: dict[Recording, None] = {}
+    recordings: dict[Recording, None] = {}
     for layout in (layout for store in stores for layout in store.layouts.values()):
         known = recording_of(layout.shared)
         if known is not None and known != wanted and _covers(known, wanted, dynamics):
-            found[known] = None
-    return list(found)
+            recordings[known] = None
+    return list(recordings)
 
 
 def _covers(known: Recording, wanted: Recording, dynamics: str) -> bool:
@@ -211,7 +211,7 @@ def block_file_state(layout: Layout, number: int) -> Any:
     """Return what changes whenever the status of a block is written: the file, its size and time; None without one."""
     path: Path = layout.files(number)[0]
     try:
-        found = path.stat()
+        stat = path.stat()
     except FileNotFoundError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size

@@ -43,10 +43,10 @@ def outcomes_path(directory: Path, dynamics: str) -> Path:
     return directory / "outcomes" / f"{dynamics}.csv"
 
 
-def append_reasons(directory: Path, dynamics: str, found: Iterable[tuple[bytes, Status, Reason]]) -> None:
+def append_reasons(directory: Path, dynamics: str, endings: Iterable[tuple[bytes, Status, Reason]]) -> None:
     """Append why cases, by their identities, ended with their status; equal reasons are told once."""
     cases: dict[tuple[Status, Reason], list[str]] = {}
-    for identity, status, reason in found:
+    for identity, status, reason in endings:
         cases.setdefault((status, reason), []).append(identity.hex())
     for (status, reason), ids in cases.items():
         line: dict[str, Any] = {"status": status.name, "cases": ids}
@@ -67,11 +67,11 @@ def reasons(directory: Path, dynamics: str) -> dict[tuple[bytes, Status], dict[s
     }
 
 
-def reason_in_words(found: Mapping[str, Any]) -> str:
+def reason_in_words(line: Mapping[str, Any]) -> str:
     """Return why a case ended as it did, from a line of the journal or of the table; empty if that has no reason."""
-    if found.get("quantity"):
-        return str(Excess(float(found["time"]), found["quantity"], float(found["value"]), float(found["bound"])))
-    return str(found.get("exception", ""))
+    if line.get("quantity"):
+        return str(Excess(float(line["time"]), line["quantity"], float(line["value"]), float(line["bound"])))
+    return str(line.get("exception", ""))
 
 
 def cases_without_reason(directory: Path, wanted: Inventory) -> list[bytes]:
@@ -100,7 +100,7 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
     places = places[np.argsort(~np.isin(wanted.status[places], EXPLAINED), kind="stable")]
     names, text = (*wanted.sweep.grid.names, "seed"), io.StringIO()
     columns = [wanted.column(name, places).tolist() for name in names]
-    ends = np.where(np.isnan(found := _ends(store, wanted, places)), "", found.astype(object)).tolist()
+    ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).tolist()
     written = csv.writer(text, lineterminator="\n")
     written.writerow(["identity", "status", *names, *ENDS, *SAID])
     for identity, status, coordinates, end, said in zip(
@@ -126,15 +126,15 @@ def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, 
 
 def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
     """Return the last steps and times (2, n) of the cases at some places."""
-    found, row = np.full((len(ENDS), len(places)), np.nan), wanted.row[places]
+    ends, row = np.full((len(ENDS), len(places)), np.nan), wanted.row[places]
     for number, layout in enumerate(store.layouts.values()):
         here = np.flatnonzero(wanted.layout[places] == number)
         block_of = row[here] // layout.block_size
         for block in np.unique(block_of).tolist():
             inside = here[block_of == block]
             at = row[inside] - block * layout.block_size
-            found[:, inside] = [layout.block_data(name, block)[at] for name in ENDS]
-    return found
+            ends[:, inside] = [layout.block_data(name, block)[at] for name in ENDS]
+    return ends
 
 
 def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:

@@ -69,27 +69,27 @@ class ReadableStore(RunStore):
 
     @cached_property
     def _statuses(self) -> list[np.ndarray]:
-        found = []
+        statuses = []
         for name, layout in self.layouts.items():
             status, damaged = np.zeros(len(layout), np.uint8), self._damage.blocks(name)
             for number in range(layout.n_blocks):
                 if number not in damaged:
                     status[layout.block(number)] = layout.status(layout.block(number))
-            found.append(status)
-        return found
+            statuses.append(status)
+        return statuses
 
 
 def store_damage(directory: Path, dynamics: str) -> StoreDamage:
     """Return the examination of one dynamics in a sweep's directory. Only while nobody writes."""
     folder = directory / "runs.zarr" / dynamics
-    found, chunks = {}, 0
+    damage, chunks = {}, 0
     for layout in layout_folders(folder):
         files = [path for path in layout.rglob("*") if _is_examined(path.relative_to(layout)) and path.is_file()]
         chunks += sum(path.name != "zarr.json" for path in files)
         if harms := [*_harms(layout, files)]:
-            found[layout.name] = harms
+            damage[layout.name] = harms
     groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
-    return StoreDamage(directory, dynamics, groups if folder.exists() else [], found, chunks)
+    return StoreDamage(directory, dynamics, groups if folder.exists() else [], damage, chunks)
 
 
 def _is_examined(name: Path) -> bool:
