@@ -39,7 +39,7 @@ os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, no
 jaxtyping.jaxtyped = runtime_types.jaxtyped
 jaxtyping.install_import_hook([f"sweeplib.{floor}" for floor in CHECKED], "runtime_types.checked")
 
-from sweeplib.process.forks import served  # noqa: E402 - after the hook
+from sweeplib.process.forks import fork_server  # noqa: E402 - after the hook
 from sweeplib.process.job import ADDRESS  # noqa: E402
 
 
@@ -54,7 +54,7 @@ def heard_ctrl_c() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[str]:
     """Return the address of a process like that from which the command `sweep` forks; it ends with the session."""
-    with served(("sweeplib.execution.run", "sweeplib.execution.pilots", "sweeplib.numerics.compiled:prepare")):
+    with fork_server(("sweeplib.execution.run", "sweeplib.execution.pilots", "sweeplib.numerics.compiled:prepare")):
         yield os.environ.pop(ADDRESS)
 
 

@@ -8,7 +8,14 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import (
+    MOST_LOST,
+    has_diverged,
+    has_run,
+    recorded_values,
+    unless_lost,
+    without_value,
+)
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.seed_means import mean_and_error
@@ -37,10 +44,10 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """
     import xarray as xr
 
-    run, variables = made(ds), {}
-    for name in averaged(ds):
-        values = numbered(recorded(ds, name))
-        kept = unless_lost(values, without_value(values, run), run, max_lost, diverged(ds))
+    run, variables = has_run(ds), {}
+    for name in averaged_observables(ds):
+        values = with_teacher_numbers(recorded_values(ds, name))
+        kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
         attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
         variables[name] = labelled(mean, attrs["long_name"], symbol, units)
@@ -49,18 +56,18 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
             count = kept.count("seed")
             some = count.max([dim for dim in INNER if dim in count.dims])
             variables["runs"] = labelled(some, "runs with a value")
-    attrs = {"max_lost": max_lost, "averaged": " ".join(averaged(ds))}
+    attrs = {"max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}
     return xr.Dataset(variables).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
 
 
-def averaged(ds: xr.Dataset | Outline) -> list[str]:
+def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
     """Return the observables over time that are one number, or one per teacher direction."""
     outline = outline_of(ds)
     outer = {*outline.variables["status"], "time", *INNER}
     return [name for name in over_time(outline) if outer.issuperset(outline.variables[name])]
 
 
-def numbered(values: xr.DataArray) -> xr.DataArray:
+def with_teacher_numbers(values: xr.DataArray) -> xr.DataArray:
     """Return the values with a labelled coordinate `teacher`, counted from 1 like lam1, lam2, ... of a formula."""
     import xarray as xr
 
@@ -77,7 +84,7 @@ def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:
-    names = averaged(ds)
+    names = averaged_observables(ds)
     if not names:
         expected = "one over time that is a number or has a value per teacher unit, such as risk or subspace_cosine"
         raise InputError("no such observable is recorded", key="observables", expected=expected)

@@ -78,8 +78,10 @@ def batch_tradeoff(
         output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
     fresh = ds["batch_size"] / field(ds, "repeats", 1)
-    variables = _measured(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
-    variables |= _measured(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fitted(*parts)
+    variables = _labelled_means(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
+    variables |= _labelled_means(
+        steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples"
+    ) | _labelled_fit(*parts)
     variables["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
     variables["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
     exponent = information_exponents(ds)
@@ -98,7 +100,7 @@ def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Ge
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
-def _measured(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
+def _labelled_means(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
     mean, error = mean_and_error(values)
     return {
         variable: labelled(mean, f"mean {name}", rf"\langle {symbol}\rangle"),
@@ -106,7 +108,7 @@ def _measured(values: xr.DataArray, name: str, symbol: str, variable: str) -> di
     }
 
 
-def _fitted(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
+def _labelled_fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     labels = {
         "exponent": ("exponent of the steps in the batch size", "x"),
         "exponent_low": ("exponent of the steps in the batch size, lower bound", "x"),

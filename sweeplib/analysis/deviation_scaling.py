@@ -77,7 +77,7 @@ def deviation_scaling(
     def cell_fit(values: Array, logarithms: Array) -> PowerLaw:
         return power_law(values, logarithms, weights, confidence, generator)
 
-    result = {"exponent_theory": _expected()}
+    result = {"exponent_theory": _expected_exponents()}
     for name, largest in deviations.largest().items():
         result |= _fits(name, ds, largest, over, cell_fit)
     scaling = xr.Dataset(result)
@@ -121,7 +121,7 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
     sets = [coupling, {key: logs[key] for key in varying}]
-    parts = [_fitted(largest, regressors, over, fit) for regressors in sets]
+    parts = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
     fitted = xr.concat(parts, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
     quantity = largest.attrs["long_name"]
     labels = {
@@ -136,17 +136,17 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     return {f"{name}_{part}": labelled(fitted[part], *label) for part, label in labels.items()}
 
 
-def _fitted(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
+def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
     import xarray as xr
 
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
-    fits = fitted_over(largest, logs, over, fit, vectors=3)
+    fits = fits_over(largest, logs, over, fit, vectors=3)
     parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), fits, strict=True))
     return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
 
-def fitted_over(
+def fits_over(
     largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Callable[..., Any], *, vectors: int
 ) -> tuple[xr.DataArray, ...]:
     """Return the seven parts of `fit` to the points along `over`, of which the first `vectors` are along `variable`."""
@@ -166,7 +166,7 @@ def fitted_over(
     return fits
 
 
-def _expected() -> xr.DataArray:
+def _expected_exponents() -> xr.DataArray:
     import xarray as xr
 
     values = xr.DataArray(list(EXPECTED.values()), {"variable": list(EXPECTED)}, "variable")

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.deviation import sup_deviations
-from sweeplib.analysis.deviation_scaling import EXPECTED, fitted_over, scaling_dims
+from sweeplib.analysis.deviation_scaling import EXPECTED, fits_over, scaling_dims
 from sweeplib.analysis.kit.bootstrap import seed_weights
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.labels import labelled
@@ -122,7 +122,7 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
 def _fits(
     name: str, largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Fit
 ) -> dict[str, xr.DataArray]:
-    fits = fitted_over(largest, logarithms, over, fit, vectors=4)
+    fits = fits_over(largest, logarithms, over, fit, vectors=4)
     quantity = largest.attrs["long_name"]
     labels = {
         "exponent": (f"exponent of a term of the {quantity}", "x"),

@@ -8,10 +8,10 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
-from sweeplib.analysis.averages import numbered, steps_at_times
+from sweeplib.analysis.averages import steps_at_times, with_teacher_numbers
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, too_many
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages
 from sweeplib.analysis.kit.status import STOPPED, with_status
@@ -78,10 +78,10 @@ def directions_learned(
 
 def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passages:
     """Return, per seed and teacher direction, the first recorded steps at which the cosine is at least `threshold`."""
-    cosine = numbered(recorded(ds, "subspace_cosine"))
+    cosine = with_teacher_numbers(recorded_values(ds, "subspace_cosine"))
     steps, diverged = steps_at_times(ds), with_status(ds, "diverged")
     first = steps.where(cosine >= threshold).min("time")
-    refused = too_many(with_status(ds, "failed", "killed"), made(ds), max_lost)
+    refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
     known = cosine.notnull()
     used = known.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
     end = steps.where(known).max("time").where(~diverged, np.inf)

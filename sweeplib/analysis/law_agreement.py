@@ -13,7 +13,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, too_many, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.status import with_status
@@ -67,13 +67,13 @@ def law_agreement(
     import xarray as xr
 
     reference = _reference(outline_of(ds)) if reference is None else reference
-    run, ok = made(ds), with_status(ds, "ok")
+    run, ok = has_run(ds), with_status(ds, "ok")
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
     result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, were stopped or failed")}
     for name in over_time(ds):
-        quantity, values = ds[name].attrs["long_name"], recorded(ds, name)
+        quantity, values = ds[name].attrs["long_name"], recorded_values(ds, name)
         lost = without_value(values, run) & ~ok
-        rounded = _rounded(_pair(values, reference), _pair(ok, reference))
+        rounded = _rounded_samples(_pair(values, reference), _pair(ok, reference))
         kept = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
         result |= _tests(name, quantity, kept, seeds) | _spreads(name, quantity, kept)
     if "exit_steps" in ds:
@@ -154,7 +154,7 @@ def _pair(values: xr.DataArray, reference: str) -> Samples:
     return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
 
 
-def _rounded(samples: Samples, ok: Samples) -> Samples:
+def _rounded_samples(samples: Samples, ok: Samples) -> Samples:
     """Return the samples rounded to DIGITS digits of the largest value in the cell, over runs that ended regularly."""
     import xarray as xr
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.limit_theory import limits_expected
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, too_many, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, too_many, without_value
 from sweeplib.analysis.kit.needs import need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
@@ -80,9 +80,9 @@ def limits(
     measures = xr.concat(differences, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
     measures = _with_interval(_discrepancies(measures), confidence)
     measures["candidate"] = labelled(measures["candidate"], "limit that may describe SGD")
-    within, beyond = _decided(measures, most_spread)
+    within, beyond = _decisions(measures, most_spread)
     measures["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
-    measures["limit"] = _first(within, beyond)
+    measures["limit"] = _simplest_limit(within, beyond)
     limit = measures["limit"]
     expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
     measures["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
@@ -95,7 +95,7 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     """Return R_SGD − R_X after the start, NaN where too many runs are lost, and how far R_X moves."""
     import xarray as xr
 
-    run, risk = made(ds), recorded(ds, "risk")
+    run, risk = has_run(ds), recorded_values(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
     difference = (sgd_values(risk, run) - limit).where(paired).isel(time=slice(1, None))
@@ -125,16 +125,16 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (few - 1) * one**2) / (few - 2)
     best = variance.fillna(np.inf).argmin("candidate")
     scatter = variance.isel(candidate=best)
-    bias = _excess(centre, variance, scatter)
-    biases = _excess(means, variances, variances.isel(candidate=best)).where(x.notnull())
+    bias = _relative_deviation(centre, variance, scatter)
+    biases = _relative_deviation(means, variances, variances.isel(candidate=best)).where(x.notnull())
     spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (few - 1) / few
     at = bias.fillna(-1.0).argmax("time")
-    pairs = labelled(_at(few, at), "pairs of runs of the bias")
+    pairs = labelled(_at_times(few, at), "pairs of runs of the bias")
     error = (scatter.max("time") ** 0.5) / differences["moved"]
     return xr.Dataset(
         {
-            "bias": labelled(_at(bias, at), "deviation of a limit over the scatter of SGD", "b"),
-            "bias_error": labelled(_at(spread_of_biases, at) ** 0.5, "standard error of the bias"),
+            "bias": labelled(_at_times(bias, at), "deviation of a limit over the scatter of SGD", "b"),
+            "bias_error": labelled(_at_times(spread_of_biases, at) ** 0.5, "standard error of the bias"),
             "pairs": pairs,
             "spread": labelled(error, "scatter of SGD over the change of the risk"),
             "seeds_lost": differences["seeds_lost"],
@@ -142,12 +142,12 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     )
 
 
-def _at(values: xr.DataArray, places: xr.DataArray) -> xr.DataArray:
+def _at_times(values: xr.DataArray, places: xr.DataArray) -> xr.DataArray:
     """Return the values at one time for each point, without the time."""
     return values.isel(time=places).drop_vars("time")
 
 
-def _excess(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
+def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
     """Return the root of (mean² + variance − scatter)/scatter, scatter the variance of SGD."""
     root: xr.DataArray = ((mean**2 + variance - scatter).clip(0.0) / scatter) ** 0.5
     return root
@@ -166,14 +166,14 @@ def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     )
 
 
-def _decided(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
+def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
     """Return where each candidate describes SGD, and where it does not, with confidence."""
     within = (measures["bias_high"] < 1.0) & (measures["spread"] < most_spread)
     beyond = (measures["bias_low"] > 1.0) | (measures["spread"] >= most_spread)
     return within, beyond
 
 
-def _first(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
+def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
     """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
     import xarray as xr
 

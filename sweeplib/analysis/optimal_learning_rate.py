@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
-from sweeplib.analysis.kit.fits import scattered, widening
+from sweeplib.analysis.kit.fits import scatter_draws, widening_factors
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
@@ -46,7 +46,7 @@ class Optimum(NamedTuple):
     gammas_used: int = 0
 
 
-class Scan(NamedTuple):
+class RateScan(NamedTuple):
     """The steps to the exit of each run of a scan, and the learning rates; steps are NaN where a γ is left out.
 
     `censored` is true where too many runs did not exit (their mean is unknown), `lost` where too many runs were lost.
@@ -69,12 +69,12 @@ class Scan(NamedTuple):
         }
 
 
-def scanned(ds: xr.Dataset, max_censored: float, max_lost: float) -> Scan:
+def rate_scan(ds: xr.Dataset, max_censored: float, max_lost: float) -> RateScan:
     """Return the scan of a dataset, without cells in which more than these fractions of runs are censored or lost."""
     sample = passages(ds, "steps", max_lost)
     censored = sample.censored().sum("seed") > max_censored * sample.used.sum("seed") + 1e-9
     gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
-    return Scan(sample.restricted().where(~censored), gamma, censored, sample.refused)
+    return RateScan(sample.restricted().where(~censored), gamma, censored, sample.refused)
 
 
 def _too_few(steps: xr.DataArray) -> xr.DataArray:
@@ -128,7 +128,7 @@ def optimal_learning_rate(
     import xarray as xr
 
     dim = scan_dim(ds, along)
-    scan = scanned(ds, max_censored, max_lost)
+    scan = rate_scan(ds, max_censored, max_lost)
     weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def cell_optimum(cell: Array, gammas: Array) -> Optimum:
@@ -139,7 +139,7 @@ def optimal_learning_rate(
         output_core_dims=[()] * len(Optimum._fields),
         vectorize=True, output_dtypes=[float] * 6 + [bool, float, int],
     )  # fmt: skip
-    variables = _measured(*parts) | scan.left_out(dim) | _theory(ds, dim)
+    variables = _labelled_optima(*parts) | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
@@ -148,14 +148,14 @@ def optimum(steps: Array, gamma: Array, weights: Array, confidence: float, gener
     draws = minima(steps, gamma, weights, confidence, generator)
     if not draws.gammas_used:
         return Optimum(gammas_used=int(np.isfinite(log_means(steps).logs).sum()))
-    best, (low, high) = draws.gamma[0], central(draws.gamma[1:], confidence)
+    best, (low, high) = draws.gamma[0], central_interval(draws.gamma[1:], confidence)
     at_edge = bool(np.isclose(draws.ends[:, None], [best, low, high], rtol=1e-9).any())
     return Optimum(
         best,
         low,
         high,
         draws.steps[0],
-        *central(draws.steps[1:], confidence),
+        *central_interval(draws.steps[1:], confidence),
         at_edge,
         draws.reduced_chi2,
         draws.gammas_used,
@@ -184,11 +184,11 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
         best = fastest(gamma, drawn, local)
         return best, least_steps(gamma, drawn, local, best)
 
-    shifts = sum(scattered(points, weights, misfit, generator)) + 0.5 * np.diag(points.covariance)
+    shifts = sum(scatter_draws(points, weights, misfit, generator)) + 0.5 * np.diag(points.covariance)
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
     (up, steps_up), (down, steps_down) = least(tiny), least(-tiny)
     slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4
-    widths = widening(points, slopes, misfit, confidence)
+    widths = widening_factors(points, slopes, misfit, confidence)
     _, plain = least(shifts)
     curse = np.nanmedian(np.log(plain / centre[1]))
     best, _ = least(shifts * widths[0])
@@ -202,7 +202,7 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
     )  # fmt: skip
 
 
-def central(draws: Array, confidence: float) -> tuple[float, float]:
+def central_interval(draws: Array, confidence: float) -> tuple[float, float]:
     """Return the ends of the central part of draws, ignoring NaN; NaN if there are no draws."""
     known = draws[np.isfinite(draws)]
     if not known.size:
@@ -211,7 +211,7 @@ def central(draws: Array, confidence: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _measured(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
+def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     symbol, least = r"\hat\gamma_{\mathrm{opt}}", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
     labels = {
         "gamma_opt": ("optimal learning rate", symbol),

@@ -17,7 +17,7 @@ from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostP
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.optimal_learning_rate import NEEDED, central, minima, scanned
+from sweeplib.analysis.optimal_learning_rate import NEEDED, central_interval, minima, rate_scan
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def overparametrisation_gain(
     if "p" not in ds.dims:
         ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
-    scan = scanned(ds, max_censored, max_lost)
+    scan = rate_scan(ds, max_censored, max_lost)
     weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
     def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
@@ -67,15 +67,15 @@ def overparametrisation_gain(
     narrow = {"p": 1, "drop": True}
     gain = least.sel(**narrow) / least
     low, high = xr.apply_ufunc(
-        lambda row: central(row, confidence), gain.isel(resample=slice(1, None)), input_core_dims=[["resample"]],
-        output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
+        lambda row: central_interval(row, confidence), gain.isel(resample=slice(1, None)),
+        input_core_dims=[["resample"]], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
-    measured = _measured(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
+    measured = _labelled_gain(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
     variables = measured | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
-def _measured(
+def _labelled_gain(
     gain: xr.DataArray, low: xr.DataArray, high: xr.DataArray, at_edge: xr.DataArray
 ) -> dict[str, xr.DataArray]:
     name, symbol = "gain of overparametrisation", r"\nu_1/\nu_p"

@@ -33,7 +33,7 @@ MEASURES = {
 """Long name, symbol, and subscript of the exponent's symbol of each measure."""
 
 
-class Outcome(NamedTuple):
+class RegimeMeasures(NamedTuple):
     """Of one point: exponents with bounds (measure, 3), probabilities (regime,), levels and errors (measure, d)."""
 
     exponents: Array
@@ -83,7 +83,7 @@ def regimes(
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
 
-    def cell_outcome(excess: Array, fall: Array, growth: Array) -> Outcome:
+    def cell_outcome(excess: Array, fall: Array, growth: Array) -> RegimeMeasures:
         return outcome(excess, fall, growth, d, weights, confidence, resolution, tolerance)
 
     core = ["seed", "d"]
@@ -92,11 +92,11 @@ def regimes(
         output_core_dims=[["measure", "bound"], ["candidate"], ["measure", "d"], ["measure", "d"]],
         vectorize=True, output_dtypes=[float] * 4,
     )  # fmt: skip
-    variables = _decided(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
+    variables = _decisions(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
     variables["seeds_lost"] = sample["seeds_lost"]
     result = xr.Dataset(variables).assign_coords(candidate=("candidate", list(REGIMES[1:])))
     result["candidate"] = labelled(result["candidate"], "candidate regime")
-    return _with_theory(result, ds).assign_attrs(
+    return _add_theory(result, ds).assign_attrs(
         confidence=confidence, resolution=resolution, tolerance=tolerance, max_lost=max_lost
     )
 
@@ -104,13 +104,13 @@ def regimes(
 def outcome(
     excess: Array, fall: Array, growth: Array, d: Array, weights: Array, confidence: float, resolution: float,
     tolerance: float,
-) -> Outcome:  # fmt: skip
+) -> RegimeMeasures:  # fmt: skip
     """Return the outcome of one point, from its samples (seed, d), NaN where a run is missing."""
     risk = means(excess)
     powers = (risk, risk.minus(means(fall)), log_deviations(growth))
     generator = np.random.default_rng(len(d))
     drawn = np.array([exponents(power, d, tolerance, confidence, weights, generator) for power in powers])
-    return Outcome(
+    return RegimeMeasures(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
         np.array([np.exp(power.logs) for power in powers]),
@@ -135,20 +135,20 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
     return np.mean(regime_draws, axis=1)
 
 
-def _decided(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
+def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     import xarray as xr
 
     likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.fillna(0.0).argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {
-        "regime": flagged(decided, "measured regime"),
-        "likeliest": flagged(likeliest, "regime that most draws say"),
+        "regime": regime_codes(decided, "measured regime"),
+        "likeliest": regime_codes(likeliest, "regime that most draws say"),
         "confidence": labelled(probability.max("candidate"), "probability of the likeliest regime"),
         "probability": labelled(probability, "probability of a regime"),
     }
 
 
-def flagged(codes: xr.DataArray, long_name: str) -> xr.DataArray:
+def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
     """Return codes of regimes with flags that name them (CF conventions)."""
     attrs = {"long_name": long_name, "units": "1", "flag_values": list(range(len(REGIMES)))}
     return codes.astype(np.uint8).assign_attrs(attrs | {"flag_meanings": " ".join(REGIMES)})
@@ -176,13 +176,13 @@ def _levels(levels: xr.DataArray, errors: xr.DataArray, d: xr.DataArray) -> dict
     return result
 
 
-def _with_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
+def _add_theory(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     """Return the result with the prediction of theory, if the exponents of learning rate and width are coordinates."""
     expected = regimes_expected(ds)
     if not expected:
         return result
     coupling = expected.pop("coupling_exponent")
-    expected["regime_theory"] = flagged(expected["regime_theory"], "regime of theory")
+    expected["regime_theory"] = regime_codes(expected["regime_theory"], "regime of theory")
     return result.assign(expected).assign_coords(coupling_exponent=coupling)
 
 

@@ -100,7 +100,7 @@ def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.Da
     import xarray as xr
 
     def of_pair(x: Array, y: Array) -> float:
-        x, y = _known(x), _known(y)
+        x, y = _known_distances(x), _known_distances(y)
         if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             return np.nan
         if len(x) != len(y):
@@ -124,7 +124,7 @@ def _power_of_two(x: Array, y: Array) -> float:
     return float(np.ldexp(1.0, int(exponent)))
 
 
-def _known(distances: Array) -> Array:
+def _known_distances(distances: Array) -> Array:
     """Return the units without those beyond the width, and without overlaps with teachers that do not exist."""
     rows = distances[~np.isnan(distances[:, -1])]
     return rows[:, ~np.isnan(rows).all(axis=0)]

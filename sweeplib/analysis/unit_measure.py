@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.averages import with_teacher_numbers
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
@@ -42,8 +42,8 @@ def unit_measure(
     import xarray as xr
 
     require_units(ds)
-    run = made(ds)
-    norm, overlap = norms(ds), numbered(recorded(ds, OVERLAP))
+    run = has_run(ds)
+    norm, overlap = norms(ds), with_teacher_numbers(recorded_values(ds, OVERLAP))
     norm, overlap = (unless_lost(each, without_value(each, run), run, max_lost) for each in (norm, overlap))
     ok = with_status(ds, "ok")
     edges = [_edges(each.where(ok), bins) for each in (overlap, norm)]

@@ -12,7 +12,7 @@ from sweeplib.answers.proposer import proposer_of
 from sweeplib.answers.shown import said
 from sweeplib.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.budget import CASES
-from sweeplib.design.questions import Question, Row, grown
+from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.storage.dataset.finalise import dataset_in_memory
 from sweeplib.storage.records.jobs import tell
@@ -37,7 +37,7 @@ def run_rounds(
     """
     rounds, computed = rounds_of(sweep, directory), Counter[str]()
     while True:
-        whole = grown(sweep, rounds.rows)
+        whole = with_rows(sweep, rounds.rows)
         summaries = run_sweep(whole, directory, progress=progress, **options)
         computed.update({name: summary.computed for name, summary in summaries.items()})
         if rounds.ended or not sweep.questions:

@@ -9,7 +9,7 @@ from typing import Any
 from sweeplib.config.models import PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
 from sweeplib.design.axis import POINT, Axis, places_in
-from sweeplib.design.questions import Question, Row, grown
+from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import planned_outline
@@ -89,7 +89,7 @@ def _refuse_bounds(name: str, question: Question, sweep: Sweep) -> None:
         axis = _axis(sweep, name_of, key)
         first = {other.name: other.values[0] for other in sweep.grid.axes}
         try:
-            grown(sweep, [[Row({**first, axis.name: float(bound)}, 1, "") for bound in bounds]])
+            with_rows(sweep, [[Row({**first, axis.name: float(bound)}, 1, "") for bound in bounds]])
         except InputError as error:
             error.key = key
             raise

@@ -15,7 +15,7 @@ from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, DEFAULTS, Problem, with_parts
+from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
@@ -46,7 +46,7 @@ def variants(problem: Problem) -> tuple[Problem, ...]:
 
 def readable(name: str, problem: Problem, *kept: str) -> Problem:
     """Return the problem with the default of each field that a dynamics does not read, but for those `kept`."""
-    unread = DEFAULTS.keys() - with_parts(DYNAMICS[name].reads) - set(kept)
+    unread = DEFAULTS.keys() - names_with_parts(DYNAMICS[name].reads) - set(kept)
     return replace(problem, **{field: DEFAULTS[field] for field in unread})
 
 
@@ -241,7 +241,7 @@ def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
 def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
     """`reads` decides what is refused and which cases are one. A field that a problem cannot set for it is left out."""
     require(any(any(pairs(name, field)) for field in OTHERS), "no two of the problems that are tried differ for it")
-    for field in sorted(OTHERS, key=lambda field: field not in with_parts(DYNAMICS[name].reads)):
+    for field in sorted(OTHERS, key=lambda field: field not in names_with_parts(DYNAMICS[name].reads)):
         its_numbers_change_with_a_field_that_it_reads(name, field)
 
 

@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import called, over_arrays
+from sweeplib.numerics.compiled import call_by_address, over_arrays
 from sweeplib.problem import DATA, PARAMETERS, STARTS, Part, Problem, problem_expectations, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.problem.weights import drawn_weights
@@ -186,7 +186,7 @@ def _factor(k: int) -> Array:
 
 def _values(function: Any, fields: Array) -> Array:
     out = np.empty(fields.size)
-    called(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
+    call_by_address(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
     return out.reshape(fields.shape)
 
 

@@ -50,7 +50,7 @@ def is_whole(name: str) -> bool:
 
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
     whole = is_whole(name)
-    prepared = values if set(map(type, values)) == {float} and not whole else [_prepared(one, whole) for one in values]
+    prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(one, whole) for one in values]
     try:
         checked = _adapter(name, _type(name)).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:
@@ -85,7 +85,7 @@ def _adapter(name: str, kind: Any) -> Any:
     return pydantic.TypeAdapter(values)
 
 
-def _prepared(value: Any, whole: bool) -> Any:
+def _for_type(value: Any, whole: bool) -> Any:
     """Return 3 for 3.0 if a whole number is required, and a tuple for a list."""
     if whole and isinstance(value, float) and value.is_integer():
         return int(value)

@@ -274,7 +274,7 @@ class Grid:
         except InputError as error:
             error.key = self.origin(name)
             if error.value != expression.text:
-                error.problem += f": {expression.text}{_at(where)}"
+                error.problem += f": {expression.text}{_at_values(where)}"
             raise
 
     def _fixed_value(self, name: str) -> Any:
@@ -301,7 +301,7 @@ class Grid:
             check(row)
         except InputError as error:
             varying = (name for name in points.columns if name not in self.fixed)
-            error.problem += _at({name: points.column(name).value(row.read.row) for name in varying})
+            error.problem += _at_values({name: points.column(name).value(row.read.row) for name in varying})
             error.key = self.origin(error.key) if error.key else None
             raise
 
@@ -380,5 +380,5 @@ def _dataset_order(name: str) -> tuple[int, str]:
     return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
 
 
-def _at(values: Mapping[str, Any]) -> str:
+def _at_values(values: Mapping[str, Any]) -> str:
     return " at " + ", ".join(f"{name}={value}" for name, value in values.items()) if values else ""

@@ -120,7 +120,7 @@ class RowCounts:
         return [frozenset(axis.values) for axis in self.axes]
 
 
-def grown(sweep: "Sweep", rounds: Iterable[Iterable[Row]]) -> "Sweep":
+def with_rows(sweep: "Sweep", rounds: Iterable[Iterable[Row]]) -> "Sweep":
     """Return a sweep with the rows of rounds: its grid has their values, and seeds where a row asks for some.
 
     Points of the larger grid that nobody asked for have no seeds: their cases are `missing`, as those of fewer seeds.
@@ -131,7 +131,7 @@ def grown(sweep: "Sweep", rounds: Iterable[Iterable[Row]]) -> "Sweep":
     seeds = sweep.replicas
     if not rows or isinstance(seeds, RowCounts):
         return sweep
-    axes = tuple(_extended(axis, [row.at[axis.name] for row in rows]) for axis in sweep.grid.axes)
+    axes = tuple(_axis_with(axis, [row.at[axis.name] for row in rows]) for axis in sweep.grid.axes)
     counts = RowCounts(sweep.grid.axes, len(sweep.seeds), seeds, kept)
     most = max(len(sweep.seeds), *(row.seeds for row in rows))
     return replace(sweep, grid=replace(sweep.grid, axes=axes), seeds=tuple(range(most)), replicas=counts)
@@ -146,6 +146,6 @@ def without_rows(sweep: "Sweep") -> "Sweep":
     return replace(sweep, grid=grid, seeds=tuple(range(counts.most)), replicas=counts.seeds)
 
 
-def _extended(axis: Axis, values: Iterable[Any]) -> Axis:
+def _axis_with(axis: Axis, values: Iterable[Any]) -> Axis:
     new = sorted(set(values).difference(axis.values))
     return replace(axis, values=(*axis.values, *new)) if new else axis

@@ -32,7 +32,7 @@ def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[n
     """Return the values (n,) of the number of replicas of points; InputError unless they are whole numbers from 0."""
 
     def counted(columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
-        values = _evaluated(replicas, columns, count, "seeds")
+        values = _values_of(replicas, columns, count, "seeds")
         at = next((at for at, value in enumerate(values) if value != value // 1 or not 0 <= value <= SEEDS), None)
         if at is not None:
             problem = f"not a number of seeds: {replicas} at {_values_at(replicas, columns, at)}"
@@ -42,7 +42,7 @@ def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[n
     return points.over(sorted(replicas.names), counted).array(np.int64)
 
 
-def _evaluated(
+def _values_of(
     expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
 ) -> list[Any]:
     try:
@@ -177,7 +177,7 @@ class Sweep:
             return points.constant(1.0)
 
         def clocks(columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
-            values = list(map(float, _evaluated(clock, columns, count, "times.scale")))
+            values = list(map(float, _values_of(clock, columns, count, "times.scale")))
             at = next((at for at, value in enumerate(values) if value <= 0), None)
             if at is not None:
                 problem = f"the clock is not positive: {clock} at {_values_at(clock, columns, at)}"

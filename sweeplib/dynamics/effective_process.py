@@ -34,8 +34,8 @@ from numpy.typing import NDArray
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.paths import combinations, means
 from sweeplib.maths.activations import activation
-from sweeplib.numerics.compiled import called, over_arrays
-from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, widened
+from sweeplib.numerics.compiled import call_by_address, over_arrays
+from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
 
 Array = NDArray[np.float64]
 
@@ -120,7 +120,7 @@ class EffectiveProcess:
         self.setting, self.steps, self.step = setting, steps, 0
         (self.p, self.k), width = (len(setting.a), len(setting.a_star)), len(setting.L)
         z, self.V = np.split(low_discrepancy_normals(*stream, 1 + width + steps * self.p, paths), [1])
-        self.weights = widened(self.V[:width]) if _grows(setting, self.V[: self.k, :8]) else None
+        self.weights = with_wider_half(self.V[:width]) if _grows(setting, self.V[: self.k, :8]) else None
         self.h, self.squares = np.empty((steps * self.p, paths)), np.zeros((self.p, paths))
         self.y = setting.labels(combinations(setting.L[: self.k, : self.k], self.V[: self.k]))
         self.y += math.sqrt(setting.numbers.Delta) * z[0]
@@ -143,7 +143,7 @@ class EffectiveProcess:
         lam = combinations(self.U[self.step, :, :known], self.V[:known])
         self.value, self.slope = np.empty_like(lam), np.empty_like(lam)
         for function, out in ((activated.value, self.value), (activated.derivative, self.slope)):
-            called(over_arrays(function), lam.reshape(-1), out.reshape(-1))
+            call_by_address(over_arrays(function), lam.reshape(-1), out.reshape(-1))
         self.E = self.y - combinations(self.a[self.step][None] / self.p, self.value)[0]
         if not np.abs(self.E).max() < OVERFLOW:
             return False

@@ -22,7 +22,7 @@ from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.kernels.overlap_flow import unpack
 from sweeplib.numerics.cache import cached
 from sweeplib.numerics.integrators.dop853 import Equations
-from sweeplib.numerics.integrators.stiff import StiffSolution, System
+from sweeplib.numerics.integrators.stiff import StiffSolution, StiffSystem
 
 Array = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def ensemble(mean: Array, covariance: Array) -> Ensemble:
     return Ensemble(states, weights, displacements, lengths, variances)
 
 
-class MeanSystem(System):
+class MeanSystem(StiffSystem):
     """Mean and covariance of the overlaps of replica i as one system of equations.
 
     Its state is μ (m,), then the upper triangle of Σ row by row. `evaluations` counts the right-hand sides of the ODE.

@@ -29,7 +29,7 @@ from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.maths.overlaps import nearest_covariances, on_sphere
-from sweeplib.numerics.compiled import called
+from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import Problem
 
 
@@ -113,7 +113,7 @@ class OverlapMap(StepDynamics):
         if not self._rates.given:
             return T
         times, factors = (self.step[order] + 0.5) * T, np.empty(len(order))
-        called(self._rates.rates, times, factors)
+        call_by_address(self._rates.rates, times, factors)
         return T * factors
 
     def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:

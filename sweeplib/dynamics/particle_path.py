@@ -74,7 +74,7 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
 
 
 @cache
-def particle_rule() -> dop853.Rule:
+def particle_rule() -> dop853.EquationRule:
     """`fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
     one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
     own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
@@ -82,7 +82,7 @@ def particle_rule() -> dop853.Rule:
     rule = smoothing(square, 3, 1)
     numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
     flow = Flow(False, False, True, False, 0, numbers, one, inputs, rule, own, line, *xi, 1.0)
-    return dop853.Rule(fill_slope, state_risk, flow, room(1, 1, flow))
+    return dop853.EquationRule(fill_slope, state_risk, flow, room(1, 1, flow))
 
 
 LASTING = 1.0 / 3.0

@@ -19,7 +19,7 @@ from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.compiled import called, over_arrays
+from sweeplib.numerics.compiled import call_by_address, over_arrays
 
 Array = NDArray[np.float64]
 
@@ -173,5 +173,5 @@ class StepMoments:
 def _values(function, fields: Array) -> Array:  # type: ignore[no-untyped-def]
     """An activation, or its derivative, of fields (m, n)."""
     out = np.empty(fields.size)
-    called(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
+    call_by_address(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
     return out.reshape(fields.shape)

@@ -25,8 +25,8 @@ import psutil
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.time_limit import ENDED, time_limit
-from sweeplib.process.forks import ONE_THREAD, Fork, forked
-from sweeplib.process.troubles import MOST_OF_A_TRACEBACK, Trouble, bounded
+from sweeplib.process.forks import ONE_THREAD, Fork, fork_of
+from sweeplib.process.troubles import MOST_OF_A_TRACEBACK, Trouble, shortened
 
 STARTED = """\
 import sys
@@ -120,7 +120,7 @@ class Child:
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
             files = theirs.fileno(), self._errors.fileno()
-            self.process = forked(f"{__name__}:main_in_fork", *files) or _started(*files)
+            self.process = fork_of(f"{__name__}:main_in_fork", *files) or _started(*files)
         with suppress(OSError):  # the error is raised when the first task is sent
             self._connection.send(sys.path)
             self._connection.send(self._plugins)
@@ -245,7 +245,7 @@ class _Fork:
     def _death(self, limits: Limits) -> tuple[type[EndedError], Trouble]:
         self.process.join()
         self.report.seek(0)
-        where = bounded(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
+        where = shortened(self.report.read().decode("utf-8", "replace"), MOST_OF_A_TRACEBACK)
         if where.startswith(ENDED):
             return TimeUpError, Trouble(f"not finished after {limits.seconds:.3g} s", where)
         return DiedError, Trouble(f"its process died ({_exit_description(self.process.exitcode)})", where)

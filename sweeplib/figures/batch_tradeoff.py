@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.kit.headlines import between
+from sweeplib.analysis.kit.headlines import interval_text
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import arranged, measured_dynamics
@@ -70,7 +70,7 @@ def _slope(one: xr.Dataset) -> str:
         return ""
     exponent, low, high = (first[name].item() for name in ("exponent", "exponent_low", "exponent_high"))
     digits = 2 if high - low > NARROW else 3
-    return f"slope {exponent:.{digits}f} {between(f'{low:.{digits}f}', f'{high:.{digits}f}')}".replace("-", MINUS)
+    return f"slope {exponent:.{digits}f} {interval_text(f'{low:.{digits}f}', f'{high:.{digits}f}')}".replace("-", MINUS)
 
 
 FIGURES.register("batch_tradeoff", chart_figure("batch_tradeoff", batch_tradeoff, CAPTION, ("batch_tradeoff",)))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.kit.headlines import between
+from sweeplib.analysis.kit.headlines import interval_text
 from sweeplib.analysis.kit.problem_fields import step_time
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.errors import InputError
@@ -123,7 +123,7 @@ def _exponents(axes: Axes, part: xr.Dataset) -> None:
     bottom, top = axes.get_ylim()
     axes.set_ylim(bottom, top * (top / bottom) ** (ROW * len(fits)))
     for place, (name, (exponent, low, high, _)) in enumerate(known.items()):
-        text = f"{exponent:.2f} {between(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
+        text = f"{exponent:.2f} {interval_text(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
         if several := len(known) > 1:
             mark = dynamics_look(name, list(fits), {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
             axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark | {"gid": None})

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.averages import numbered
+from sweeplib.analysis.averages import with_teacher_numbers
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.survival import survival_curve
 from sweeplib.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
@@ -84,9 +84,9 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
     if name in EXITS:
         found = passages(ds, name.removeprefix("exit_"))
         return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
-    values, run = recorded(ds, name), made(ds)
+    values, run = recorded_values(ds, name), has_run(ds)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
-    kept = numbered(kept)
+    kept = with_teacher_numbers(kept)
     return xr.Dataset({"value": kept, "end": kept, "used": kept.notnull()})
 
 

@@ -14,7 +14,7 @@ from sweeplib.front.repeated import made_from, remember, repeated
 from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
 from sweeplib.process.caches import caches_in
 from sweeplib.process.environment import refuse_few_processes, refuse_shell
-from sweeplib.process.forks import WAIT, served
+from sweeplib.process.forks import WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
@@ -74,7 +74,7 @@ def run_stages(
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
         return 0
-    with served(IMPORTS):
+    with fork_server(IMPORTS):
         return _run_stages(config, overrides, results, profile)
 
 

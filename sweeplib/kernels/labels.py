@@ -6,7 +6,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from sweeplib.numerics.compiled import called, pointer
+from sweeplib.numerics.compiled import call_by_address, pointer
 from sweeplib.problem import target as target_of
 
 Array = NDArray[np.float64]
@@ -24,5 +24,5 @@ def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
     """The labels f* (n,) of the fields λ* (k, n) and one second layer a* (k,)."""
     out = np.empty(lam_star.shape[1])
     layers = np.repeat(a_star[:, None], len(out), axis=1)
-    called(labels_address(target, teacher), np.ascontiguousarray(lam_star), layers, out)
+    call_by_address(labels_address(target, teacher), np.ascontiguousarray(lam_star), layers, out)
     return out

@@ -21,7 +21,7 @@ from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drift
 from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer
-from sweeplib.numerics.integrators.dop853 import Rule
+from sweeplib.numerics.integrators.dop853 import EquationRule
 
 Array = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ unpacked = _unbound
 
 
 @cache
-def rule() -> Rule:
+def rule() -> EquationRule:
     """`fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
     one, square = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
@@ -87,7 +87,7 @@ def rule() -> Rule:
     inside, xi = inside_address(), rates(None)[:2]
     systems = Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one)
     filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
-    return Rule(filled, level, systems, work_space(1, 1))
+    return EquationRule(filled, level, systems, work_space(1, 1))
 
 
 @cache

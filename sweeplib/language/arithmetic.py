@@ -97,30 +97,30 @@ def function(part: ast.expr) -> Function:
         case ast.Name(id=name):
             return operator.itemgetter(name)
         case ast.BinOp(left=left, op=op, right=right):
-            return _applied(BINARY[type(op)], left, right)
+            return _application(BINARY[type(op)], left, right)
         case ast.UnaryOp(op=op, operand=operand):
-            return _applied(UNARY[type(op)], operand)
+            return _application(UNARY[type(op)], operand)
         case ast.Compare(left=left, ops=ops, comparators=others):
-            return _compared([COMPARE[type(op)] for op in ops], [left, *others])
+            return _comparison([COMPARE[type(op)] for op in ops], [left, *others])
         case ast.BoolOp(op=op, values=parts):
-            return _decided(list(map(function, parts)), by=isinstance(op, ast.Or))
+            return _logical_operation(list(map(function, parts)), by=isinstance(op, ast.Or))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             condition, then, otherwise = map(function, (test, body, orelse))
             return lambda names: then(names) if condition(names) else otherwise(names)
         case ast.Call(func=ast.Name(id=name), args=arguments):
-            return _applied(FUNCTIONS[name], *arguments)
+            return _application(FUNCTIONS[name], *arguments)
     raise TypeError(f"no part of an expression: {type(part).__name__}")
 
 
-def _applied(operation: Callable[..., Number], *operands: ast.expr) -> Function:
+def _application(operation: Callable[..., Number], *operands: ast.expr) -> Function:
     functions = list(map(function, operands))
     if len(functions) == 2:  # the common case, faster without a list of the operands' values
         first, second = functions
-        return lambda names: _bounded(operation(first(names), second(names)))
-    return lambda names: _bounded(operation(*[each(names) for each in functions]))
+        return lambda names: _refuse_large(operation(first(names), second(names)))
+    return lambda names: _refuse_large(operation(*[each(names) for each in functions]))
 
 
-def _compared(comparisons: list[Callable[[Number, Number], bool]], operands: list[ast.expr]) -> Function:
+def _comparison(comparisons: list[Callable[[Number, Number], bool]], operands: list[ast.expr]) -> Function:
     functions = list(map(function, operands))
 
     def compared(names: Mapping[str, Number]) -> bool:
@@ -131,7 +131,7 @@ def _compared(comparisons: list[Callable[[Number, Number], bool]], operands: lis
     return compared
 
 
-def _decided(functions: list[Function], by: bool) -> Function:
+def _logical_operation(functions: list[Function], by: bool) -> Function:
     """Return a function for `or` (`by` true) or `and` (false): the first value with this truth value, or the last."""
 
     def decided(names: Mapping[str, Number]) -> Number:
@@ -145,7 +145,7 @@ def _decided(functions: list[Function], by: bool) -> Function:
     return decided
 
 
-def _bounded(number: Number) -> Number:
+def _refuse_large(number: Number) -> Number:
     if isinstance(number, int) and number.bit_length() > MAX_BITS:
         raise OverflowError("too large")
     return number

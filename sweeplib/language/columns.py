@@ -54,7 +54,7 @@ class Columns:
             case ast.Name(id=name):
                 return self._columns[name]
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return -_exact(self._value(operand))
+                return -_refuse_inexact(self._value(operand))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ROUNDED:
                 one, other = self._value(left), self._value(right)
                 if not any(isinstance(side, np.ndarray) for side in (one, other)):
@@ -66,9 +66,9 @@ class Columns:
                     raise OneByOneError
                 return _ROUNDED[type(op)](one, other)
             case ast.BinOp(left=left, op=op, right=right):
-                return _mapped(BINARY[type(op)], self._value(left), self._value(right))
+                return _one_by_one(BINARY[type(op)], self._value(left), self._value(right))
             case ast.Call(func=ast.Name(id=name), args=arguments):
-                return _mapped(FUNCTIONS[name], *map(self._value, arguments))
+                return _one_by_one(FUNCTIONS[name], *map(self._value, arguments))
         raise OneByOneError
 
 
@@ -88,18 +88,18 @@ def _is_float(value: Any) -> bool:
 
 def _floats(value: Any) -> Any:
     """Return a number or a column as doubles; OneByOneError for whole numbers that are not doubles."""
-    value = _exact(value)
+    value = _refuse_inexact(value)
     return value.astype(float, copy=False) if isinstance(value, np.ndarray) else float(value)
 
 
-def _exact(value: Any) -> Any:
+def _refuse_inexact(value: Any) -> Any:
     """Return a number or a column unchanged; OneByOneError for whole numbers that are not doubles."""
     if not _is_float(value) and np.max(np.abs(value), initial=0) > EXACT:
         raise OneByOneError
     return value
 
 
-def _mapped(function: Callable[..., Any], *operands: Any) -> Any:
+def _one_by_one(function: Callable[..., Any], *operands: Any) -> Any:
     """Return the values of a function of numbers, each computed by Python."""
     if not any(isinstance(value, np.ndarray) for value in operands):
         return function(*operands)

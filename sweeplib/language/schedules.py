@@ -63,11 +63,11 @@ class Schedule:
 @cache
 def schedule(text: str) -> Schedule:
     """The schedule of a text; InputError, with the position, for anything else."""
-    return _of_text(ast.unparse(_Spelling().visit(_Reader(text).folded())))
+    return _schedule_of(ast.unparse(_Spelling().visit(_Reader(text).folded())))
 
 
 @cache
-def _of_text(text: str) -> Schedule:
+def _schedule_of(text: str) -> Schedule:
     return Schedule(text)
 
 

@@ -28,7 +28,7 @@ from sweeplib.maths.expectations.grids import REACH, WIDEST, target_steps
 from sweeplib.maths.expectations.nodes import MOST_AXES
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.smoothing import without_knots
-from sweeplib.numerics.compiled import OneSignature, called, over_arrays
+from sweeplib.numerics.compiled import OneSignature, call_by_address, over_arrays
 
 Array = NDArray[np.float64]
 Labels = Callable[[Array, Array], Array]
@@ -135,7 +135,7 @@ class Fields:
         if rest is not None:
             x, table = _table(finer)
             values = np.empty(len(b) * len(x))
-            called(rest, (b[:, None] + s[:, None] * x).ravel(), values)
+            call_by_address(rest, (b[:, None] + s[:, None] * x).ravel(), values)
             series += values.reshape(len(b), len(x)) @ table
         return cls(s, knots, bent, series)
 

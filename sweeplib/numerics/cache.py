@@ -21,7 +21,7 @@ def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     except (RuntimeError, OSError) as error:
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
-        _tell("neither sweeplib's folder nor the cache of your home can be written")
+        _say_once("neither sweeplib's folder nor the cache of your home can be written")
         return decorator(cache=False)(function)
     return _safely_cached(made) if isinstance(made, Dispatcher) else made
 
@@ -46,7 +46,7 @@ def _safely_cached(dispatcher: Any) -> Any:
                 with FileLock(f"{file._index_path}.lock"):  # not before: one made before a fork cannot be used in it
                     return compile_one(signature)
             except OSError as error:
-                _tell(f"{file._cache_path}: {error.strerror}")
+                _say_once(f"{file._cache_path}: {error.strerror}")
                 dispatcher._cache = NullCache()
                 return compile_one(signature)
 
@@ -54,7 +54,7 @@ def _safely_cached(dispatcher: Any) -> Any:
     return dispatcher
 
 
-def _tell(reason: str) -> None:
+def _say_once(reason: str) -> None:
     """Write a line, once, and not in each worker."""
     if not _told:
         _told.append(f"sweeplib: compiled code is kept in memory, for this process alone: {reason}")

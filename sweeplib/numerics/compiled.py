@@ -65,7 +65,7 @@ class _Compilations(event.Listener):
         """Do nothing."""
 
 
-def compilation_told(what: str) -> AbstractContextManager[None]:
+def compilation_message(what: str) -> AbstractContextManager[None]:
     """A context that prints one line on stderr, which names `what`, if compilation takes longer than a second."""
     told: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(what))
     return told
@@ -94,7 +94,7 @@ class OneSignature:
 @functools.cache
 def _specialised(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> Any:
     decorator = functools.partial(numba.njit, no_cfunc_wrapper=True, **_OPTIONS)
-    return _for_any_constants(cached(decorator, _named(template, bindings)))
+    return _for_any_constants(cached(decorator, _bound_and_named(template, bindings)))
 
 
 @contextmanager
@@ -146,10 +146,10 @@ def pointer(template: Callable[..., Any], signature: Any, **bindings: Any) -> An
 def _pointer(template: Callable[..., Any], signature: Any, bindings: tuple[tuple[str, Any], ...]) -> Any:
     options = {name: value for name, value in _OPTIONS.items() if name != "nogil"}
     with _collection_paused():
-        return cached(functools.partial(numba.cfunc, signature, **options), _named(template, bindings))
+        return cached(functools.partial(numba.cfunc, signature, **options), _bound_and_named(template, bindings))
 
 
-def called(function: Any, *arguments: Any) -> None:
+def call_by_address(function: Any, *arguments: Any) -> None:
     """Call a function with an address from compiled code; a direct call from Python would run it uncompiled."""
     specialised(_call)(function, *arguments)
 
@@ -158,13 +158,13 @@ def _call(function, *arguments):  # type: ignore[no-untyped-def]
     function(*arguments)
 
 
-def _named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
+def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The bound template, under a name that is unique to its sources and bindings."""
     given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
-    return _told_apart(bound(template, **given))
+    return _unique_name(bound(template, **given))
 
 
-def _told_apart(function: Any) -> types.FunctionType:
+def _unique_name(function: Any) -> types.FunctionType:
     """A copy of the function with a unique name. It shares the globals, so it can call functions defined later.
 
     numba identifies machine code by the name of its function and by a number that starts again in each process. If two
@@ -185,7 +185,7 @@ def compiled(thing: Any, **options: Any) -> Any:
     """
     if not isinstance(thing, types.FunctionType):
         return thing
-    return _for_any_constants(numba.njit(**_OPTIONS, **options)(_told_apart(thing)))
+    return _for_any_constants(numba.njit(**_OPTIONS, **options)(_unique_name(thing)))
 
 
 def inlined(thing: Any, **options: Any) -> Any:
@@ -201,7 +201,7 @@ def without_references(function: Callable[..., Any]) -> Any:
 @functools.cache
 def in_loops(function: Callable[[float], float]) -> Any:
     """A compiled function of a number. The compiler vectorises loops that call it, if it has no branches."""
-    return numba.njit(forceinline=True, **_OPTIONS, **FOR_KERNELS)(_told_apart(vectorised(function)))
+    return numba.njit(forceinline=True, **_OPTIONS, **FOR_KERNELS)(_unique_name(vectorised(function)))
 
 
 @functools.cache
@@ -229,20 +229,20 @@ def _digest(function: types.FunctionType) -> str:
     That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
     turn, the functions that it reaches; and the files that say how it is compiled.
     """
-    parts = _described(function, {}), *map(_file_digest, (__file__, inner_functions.__file__))
+    parts = _source_description(function, {}), *map(_file_digest, (__file__, inner_functions.__file__))
     return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
+def _source_description(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
     spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
     key = function.__code__, tuple(map(id, spaces))
     if key not in known:
         known[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
-        for name, thing in sorted(_reached(function).items()):
+        for name, thing in sorted(_compiled_constants(function).items()):
             reached = thing.py_func if isinstance(thing, Dispatcher) else thing
             if isinstance(reached, types.FunctionType):
-                parts.append(f"{name} {_described(reached, known)}")
+                parts.append(f"{name} {_source_description(reached, known)}")
             elif isinstance(reached, np.ndarray):
                 parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
             elif isinstance(reached, type) and issubclass(reached, tuple):
@@ -255,7 +255,7 @@ def _described(function: types.FunctionType, known: dict[tuple[types.CodeType, t
     return known[key]
 
 
-def _reached(function: types.FunctionType) -> dict[str, Any]:
+def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:
     """All that a function takes from elsewhere and the compiler takes for constant, under names of their places."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     things: dict[str, Any] = {f"closure {name}": cell.cell_contents for name, cell in cells}

@@ -46,7 +46,7 @@ def exponential(x):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _missing(v):  # type: ignore[no-untyped-def]
+def _one_minus_exponential(v):  # type: ignore[no-untyped-def]
     """1 − e^−v for v ≥ 0."""
     power, rest = _power_and_rest(-40.0 if v > 40.0 else -v)
     return (1.0 - power) - power * rest
@@ -55,7 +55,7 @@ def _missing(v):  # type: ignore[no-untyped-def]
 @_compiled
 def hyperbolic_tangent(x):  # type: ignore[no-untyped-def]
     """The hyperbolic tangent, (1 − e^−2|x|)/(1 + e^−2|x|) with the sign of x."""
-    missing = _missing(2.0 * abs(x))
+    missing = _one_minus_exponential(2.0 * abs(x))
     return math.copysign(missing / (2.0 - missing), x)
 
 
@@ -77,7 +77,7 @@ def error_function(x):  # type: ignore[no-untyped-def]
     s4 = (2.5520141874463346e-07 + 5.0814084927371e-08 * w) + w2 * (1.44769755967262e-08 + 1.26694572295328e-08 * w)
     s5 = (6.881198052855179e-10 - 4.4836572265455594e-12 * w) + w2 * (7.124885996837901e-10 + 1.658854296860966e-10 * w)
     s = s0 + w4 * (s1 + w4 * (s2 + w4 * (s3 + w4 * (s4 + w4 * s5))))
-    return math.copysign(_missing(y * s), x)
+    return math.copysign(_one_minus_exponential(y * s), x)
 
 
 _OURS: dict[str, Any] = {"exp": exponential, "erf": error_function, "tanh": hyperbolic_tangent}

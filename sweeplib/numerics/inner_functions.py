@@ -13,7 +13,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 
 
-class _Part(JITCodeLibrary):
+class _UnoptimisedLibrary(JITCodeLibrary):
     """Intermediate code that is linked into that of callers, and neither optimised nor translated before."""
 
     def _optimize_final_module(self) -> None:
@@ -26,8 +26,8 @@ class _Part(JITCodeLibrary):
         self._finalized = True
 
 
-class _Linked(Compiler):
-    """numba's compiler, for a `_Part`."""
+class _InnerCompiler(Compiler):
+    """numba's compiler, for a `_UnoptimisedLibrary`."""
 
     def compile_extra(self, func: Callable[..., Any]) -> Any:
         """Return the compiled function. Kernels find it by its entry point, which raises a KeyError if Python calls it.
@@ -35,7 +35,7 @@ class _Linked(Compiler):
         numba needs a built-in function that takes any arguments: that of a text which refers to what is not given.
         """
         state = self.state
-        state.library = _Part(state.targetctx.codegen(), func.__qualname__)
+        state.library = _UnoptimisedLibrary(state.targetctx.codegen(), func.__qualname__)
         state.flags.no_compile = True
         done = super().compile_extra(func)
         entry = f"{{{func.__name__} is compiled for kernels alone and cannot be called from Python}}".format
@@ -53,7 +53,7 @@ _REPLACED = (
     "_verify_declare_only_symbols",
 )
 LINKS = all(hasattr(JITCodeLibrary, method) for method in _REPLACED)
-"""Whether this version of numba has the private methods that `_Part` needs; if not, compilation takes longer."""
+"""Whether this version of numba has the private methods that these need; without them compilation takes longer."""
 
-FOR_KERNELS: dict[str, Any] = {**WITHOUT_WRAPPERS, **({"pipeline_class": _Linked} if LINKS else {})}
+FOR_KERNELS: dict[str, Any] = {**WITHOUT_WRAPPERS, **({"pipeline_class": _InnerCompiler} if LINKS else {})}
 """Options of numba for functions that only compiled code calls."""

@@ -53,7 +53,7 @@ def low_discrepancy_normals(key: int, seed: int, batch: int, dimensions: int, co
     return np.asarray(ndtri(uniform, out=uniform))
 
 
-def widened(z: Array) -> Array:
+def with_wider_half(z: Array) -> Array:
     """Multiply half of the samples of N(0, 1) numbers (m, n) by `WIDER`; return the weights (n,) of all samples.
 
     A weight is the density of N(0, 1) over that of the mixture. It is less than 2: the errors of means grow by a factor

@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from sweeplib.numerics.compiled import OneSignature
 
 Words = NDArray[np.int64]
-SEALED = numba.types.Array(numba.types.int64, 1, "C")
-"""The type of what `sealed` returns."""
+PACKED = numba.types.Array(numba.types.int64, 1, "C")
+"""The type of what `packed` returns."""
 
 
-def sealed(value: Any, kind: numba.types.Type) -> Words:
+def packed(value: Any, kind: numba.types.Type) -> Words:
     """An array with the fields of a tuple of arrays, numbers, addresses and such tuples, of this numba type.
 
     Arrays are not copied: what is written to them is seen, and they must live as long as the result is used. TypeError
@@ -35,47 +35,49 @@ def sealed(value: Any, kind: numba.types.Type) -> Words:
     if (own := numba.typeof(value)) != kind:
         raise TypeError(f"expected a value of the type {kind}; got {own}")
     out = np.zeros(-(-_data_size(kind) // 8), np.int64)
-    _sealing(kind)(value, out)
+    _packer(kind)(value, out)
     return out
 
 
 @cache
-def opening(kind: numba.types.Type) -> Any:
-    """A function for compiled code that returns the value of this numba type from an array of `sealed`."""
+def unpacker(kind: numba.types.Type) -> Any:
+    """A function for compiled code that returns the value of this numba type from an array of `packed`."""
 
     def opened(context, where):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            value = context.unpack_value(builder, kind, _place(context, builder, kind, signature.args[0], arguments[0]))
-            return impl_ret_borrowed(context, builder, kind, _unowned(context, builder, kind, value))
+            value = context.unpack_value(
+                builder, kind, _data_address(context, builder, kind, signature.args[0], arguments[0])
+            )
+            return impl_ret_borrowed(context, builder, kind, _without_references(context, builder, kind, value))
 
         return kind(where), generate
 
-    return _described(intrinsic(opened), kind)
+    return _with_digest(intrinsic(opened), kind)
 
 
 @cache
-def _sealing(kind: numba.types.Type) -> OneSignature:
-    return OneSignature(_seal, store=_storing(kind))
+def _packer(kind: numba.types.Type) -> OneSignature:
+    return OneSignature(_pack, store=_store_intrinsic(kind))
 
 
-def _storing(kind: numba.types.Type) -> Any:
+def _store_intrinsic(kind: numba.types.Type) -> Any:
     def store(context, value, where):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            place = _place(context, builder, kind, signature.args[1], arguments[1])
+            place = _data_address(context, builder, kind, signature.args[1], arguments[1])
             context.pack_value(builder, kind, arguments[0], place)
             return context.get_dummy_value()
 
         return numba.types.none(kind, where), generate
 
-    return _described(intrinsic(store), kind)
+    return _with_digest(intrinsic(store), kind)
 
 
 def store(value, where):  # type: ignore[no-untyped-def]
     """Unbound."""
-    raise NotImplementedError("bound by `sealed`")
+    raise NotImplementedError("bound by `packed`")
 
 
-def _seal(value, out):  # type: ignore[no-untyped-def]
+def _pack(value, out):  # type: ignore[no-untyped-def]
     store(value, out)
 
 
@@ -86,13 +88,13 @@ def _data_size(kind: numba.types.Type) -> int:
     return size
 
 
-def _place(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
+def _data_address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
     """The data of an array, as the address of a value."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(data, context.get_data_type(kind).as_pointer())
 
 
-def _unowned(context, builder, kind, value):  # type: ignore[no-untyped-def]
+def _without_references(context, builder, kind, value):  # type: ignore[no-untyped-def]
     """The value with arrays that nobody counts references to, so that counting them costs nothing."""
     if isinstance(kind, numba.types.Array):
         array = context.make_array(kind)(context, builder, value)
@@ -100,12 +102,12 @@ def _unowned(context, builder, kind, value):  # type: ignore[no-untyped-def]
         return array._getvalue()
     if isinstance(kind, numba.types.BaseTuple):
         for place, part in enumerate(kind.types):
-            inner = _unowned(context, builder, part, builder.extract_value(value, place))
+            inner = _without_references(context, builder, part, builder.extract_value(value, place))
             value = builder.insert_value(value, inner, place)
     return value
 
 
-def _described(function: Any, kind: numba.types.Type) -> Any:
+def _with_digest(function: Any, kind: numba.types.Type) -> Any:
     """The function with a digest of the type and of the files of its classes, on which cached machine code depends."""
     words = [str(kind), *sorted(Path(inspect.getfile(one)).read_text() for one in _classes(kind))]
     function.digest = hashlib.blake2b("\n".join(words).encode(), digest_size=8).hexdigest()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.problem import CORE, READERS, Part, declaring, read_by, with_parts
+from sweeplib.problem import CORE, READERS, Part, declare_parameters_of, names_with_parts, read_by
 from sweeplib.registry import Registry
 from sweeplib.views import OverlapView, View
 
@@ -50,7 +50,7 @@ class Observable(Part):
     @property
     def acts_on(self) -> frozenset[str]:
         """The names of all parameters that it depends on."""
-        return with_parts(self.reads.union(self.own))
+        return names_with_parts(self.reads.union(self.own))
 
     @property
     def views(self) -> tuple[type[View], ...]:
@@ -79,5 +79,5 @@ class Observable(Part):
         return next(kind for kind in view.__mro__ if kind in self.views)
 
 
-OBSERVABLES: Registry[Observable] = Registry("observable", declaring("observables"))
+OBSERVABLES: Registry[Observable] = Registry("observable", declare_parameters_of("observables"))
 READERS["observables"] = read_by(OBSERVABLES)

@@ -16,7 +16,7 @@ from sweeplib.problem import Parameters, parameter
 from sweeplib.views import OverlapView
 
 
-class Fit(Parameters):
+class RidgeParameters(Parameters):
     """m and λ."""
 
     second_layer_samples: Annotated[int, Field(ge=1, le=10**8)] | None = parameter(
@@ -46,7 +46,7 @@ OBSERVABLES.register(
         "population risk with the second layer fitted to fresh samples",
         r"\mathcal{R}_{\mathrm{refit}}",
         reads=READS | {"Delta"},
-        parameters=Fit,
+        parameters=RidgeParameters,
         needs_teacher=True,
         least=0.0,
     ),

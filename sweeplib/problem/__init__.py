@@ -9,10 +9,10 @@ from sweeplib.problem.parameters import (
     Parameter,
     Parameters,
     Part,
-    declaring,
+    declare_parameters_of,
+    names_with_parts,
     parameter,
     parameters_of,
-    with_parts,
 )
 from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refuse_unread
 from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
@@ -38,8 +38,9 @@ __all__ = [
     "Start",
     "Target",
     "checked_name",
-    "declaring",
+    "declare_parameters_of",
     "meaningful",
+    "names_with_parts",
     "parameter",
     "parameters_of",
     "parts_of",
@@ -48,5 +49,4 @@ __all__ = [
     "refuse_unread",
     "registered_target",
     "target",
-    "with_parts",
 ]

@@ -40,12 +40,12 @@ class ProblemRow(Problem):
         return self.__dict__["read"](name) if name in PARAMETERS else super().__getattr__(name)
 
 
-def _read(name: str) -> Any:
+def _column_property(name: str) -> Any:
     return property(lambda row: row.__dict__["read"](name))
 
 
 for _name in (*CORE, *FOLLOWING, "given"):
-    setattr(ProblemRow, _name, _read(_name))
+    setattr(ProblemRow, _name, _column_property(_name))
 RESERVED.add("read")
 
 
@@ -81,7 +81,7 @@ class Problems(Table):
 
     def _given(self) -> Column:
         """Return the names of the fields that differ from their defaults."""
-        columns = {name: _differing(name, self._resolved(name)) for name in self.fields}
+        columns = {name: _differs_from_default(name, self._resolved(name)) for name in self.fields}
         return Table(columns, self._rows).over(
             self.fields,
             lambda chosen, count: [frozenset(name for name in chosen if chosen[name][at]) for at in range(count)],
@@ -138,7 +138,7 @@ class Problems(Table):
             return f', "{name}": {json.dumps(value)}' if differs(name, value) else ""
         write, key = repr if isinstance(column.values, np.ndarray) else json.dumps, f', "{name}": '
         parts = np.array([key + write(value) for value in column.listed()], object)[column.codes]
-        return parts if name not in DEFAULTS else np.where(_differing(name, column).array(bool), parts, "")
+        return parts if name not in DEFAULTS else np.where(_differs_from_default(name, column).array(bool), parts, "")
 
 
 def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) -> dict[str, Column]:
@@ -149,7 +149,7 @@ def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) 
     return {name: Column(column.values, column.codes[place]) for name, column in columns.items()}
 
 
-def _differing(name: str, column: Column) -> Column:
+def _differs_from_default(name: str, column: Column) -> Column:
     """Return whether the values of a field differ from its default."""
     if name not in DEFAULTS:
         return Column((True,), np.broadcast_to(np.int32(0), len(column.codes)))

@@ -96,7 +96,7 @@ def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) ->
     DEFAULTS.update({key: one.default for key, one in made.items() if owner != PROBLEM or not one.is_needed})
 
 
-def declaring(owner: str) -> Callable[[str, Any], None]:
+def declare_parameters_of(owner: str) -> Callable[[str, Any], None]:
     """Return a check for a registry of parts: it adds the parameters of a part that is registered."""
     return lambda name, part: declare(owner, part.parameters.model_fields, name)
 
@@ -106,7 +106,7 @@ def parameters_of(owner: str) -> list[str]:
     return [name for name, known in PARAMETERS.items() if known.owner == owner]
 
 
-def with_parts(reads: frozenset[str]) -> frozenset[str]:
+def names_with_parts(reads: frozenset[str]) -> frozenset[str]:
     """Return some names of parameters, with those of all parts of the kinds among them, such as "start"."""
     return reads.union(name for name, known in PARAMETERS.items() if known.owner in reads)
 

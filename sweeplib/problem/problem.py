@@ -42,7 +42,7 @@ class Problem(Core):
         try:
             super().__init__(of_parts=pairs({name: _checked(name, value) for name, value in others.items()}), **own)
         except pydantic.ValidationError as error:
-            raise _explained(error) from None
+            raise _problem_error(error) from None
         self.__dict__.update(self.of_parts)
         for key in NAMED_FIELDS:
             name = getattr(self, key)
@@ -184,7 +184,7 @@ def checked_name(field: str, name: str, key: str) -> str:
         raise
 
 
-def _registered(registry: Registry[Any]) -> Callable[[str], str]:
+def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:
     def name_of(name: str) -> str:
         registry[name]
         return name
@@ -196,8 +196,8 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "activation": canonical_name,
     "teacher_activation": canonical_name,
     "target": canonical_target,
-    "data": _registered(DATA),
-    "start": _registered(STARTS),
+    "data": _registered_name(DATA),
+    "start": _registered_name(STARTS),
     "schedule": canonical_schedule,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
@@ -241,7 +241,7 @@ def _checked(name: str, value: Any) -> Any:
     try:
         return None if value is None is DEFAULTS[name] else PARAMETERS[name].adapter.validate_python(value)
     except pydantic.ValidationError as error:
-        raise _explained(error, name) from None
+        raise _problem_error(error, name) from None
 
 
 def pairs(given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
@@ -249,6 +249,6 @@ def pairs(given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted((name, value) for name, value in given.items() if value != DEFAULTS.get(name))) if given else ()
 
 
-def _explained(error: pydantic.ValidationError, name: str | None = None) -> InputError:
+def _problem_error(error: pydantic.ValidationError, name: str | None = None) -> InputError:
     missing = "a problem needs this field"
     return refusal(error, wrong="not a valid problem", missing=missing, named=lambda place: name or str(place[0]))

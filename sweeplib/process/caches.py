@@ -19,19 +19,19 @@ def caches_in(results: Path) -> None:
         own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home, and a user that this system does not know
         own = None
-        _use(instead, HOME=instead)
+        _set_cache_folder(instead, HOME=instead)
     if own is None or not _can_be_written(own):
-        _use(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib")
+        _set_cache_folder(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib")
         problem = f"{own} cannot be written" if own else "this user has no home"
         sys.stderr.write(f"caches are kept in {results / NAME}: {problem}\n")
     try:
         tempfile.gettempdir()
     except FileNotFoundError:
-        _use(instead / "tmp", TMPDIR=instead / "tmp")
+        _set_cache_folder(instead / "tmp", TMPDIR=instead / "tmp")
         sys.stderr.write(f"temporary files are kept in {results / NAME / 'tmp'}: no other folder can be written\n")
 
 
-def _use(folder: Path, **variables: Path) -> None:
+def _set_cache_folder(folder: Path, **variables: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     os.environ.update({name: str(path) for name, path in variables.items()})
 

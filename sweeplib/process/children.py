@@ -108,25 +108,25 @@ def end(processes: list[psutil.Process], grace: float = 0.0) -> None:
         for process in processes:
             with suppress(psutil.Error):
                 process.terminate()
-        processes = _left(processes, grace)
+        processes = _still_running(processes, grace)
     for process in processes:
         with suppress(psutil.Error):
             process.kill()
-    _left(processes, 1.0)
+    _still_running(processes, 1.0)
 
 
-def _left(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
+def _still_running(processes: list[psutil.Process], seconds: float) -> list[psutil.Process]:
     """Return the processes that still run after at most `seconds`; one that only waits for its parent does not."""
     until = time.monotonic() + seconds
     while True:
         _, processes = psutil.wait_procs(processes, 0)
-        processes = [process for process in processes if _runs(process)]
+        processes = [process for process in processes if _is_running(process)]
         if not processes or time.monotonic() >= until:
             return processes
         time.sleep(0.01)
 
 
-def _runs(process: psutil.Process) -> bool:
+def _is_running(process: psutil.Process) -> bool:
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

@@ -1,9 +1,9 @@
 """A process that has imported the library, and forks: the stages of one `sweeplib sweep` need not import it again.
 
-`served` starts it and puts its address into the environment, where the jobs of the workflow find it (`process.job`),
-and what needs a process for cases (`forked`). It imports modules of the library and nothing of the user's, so that each
-fork reads the config and the plugins as they are. It has one thread, and answers only processes of the sweep that
-started it. Where it is missing or has died, processes import for themselves.
+`fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
+(`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
+user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
+of the sweep that started it. Where it is missing or has died, processes import for themselves.
 """
 
 import atexit
@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, NoReturn
 import psutil
 
 from sweeplib.process.children import descendants, end, with_descendants
-from sweeplib.process.job import ADDRESS, MOST_BYTES, asked, number
+from sweeplib.process.job import ADDRESS, MOST_BYTES, number, request_connection
 
 SECONDS_TO_ASK = 1.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -43,7 +43,7 @@ _exit = os._exit  # stages replace the other, to notice a plugin that calls it
 
 
 @contextmanager
-def served(imports: Sequence[str]) -> Iterator[None]:
+def fork_server(imports: Sequence[str]) -> Iterator[None]:
     """Return a context with a process that imports modules, the first ones first; it ends with the context.
 
     An item of `imports` may be a function to call, "module:function", or WAIT. There is no process where a socket or a
@@ -55,18 +55,18 @@ def served(imports: Sequence[str]) -> Iterator[None]:
             with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
                 listening.bind(address)
                 listening.listen(64)
-                stack.callback(_end, _started(listening, imports))
+                stack.callback(_end, _start_server(listening, imports))
             os.environ[ADDRESS] = address
             stack.callback(os.environ.pop, ADDRESS, None)
         yield
 
 
-def forked(task: str, *descriptors: int) -> "Fork | None":
+def fork_of(task: str, *descriptors: int) -> "Fork | None":
     """Call `task`, "module:function", with the numbers of copies of open files, in a fork; return the fork.
 
     None if there is nobody to ask. The fork has a session of its own, and no streams.
     """
-    connection = asked(task, None, descriptors)
+    connection = request_connection(task, None, descriptors)
     if connection is not None:
         with connection, suppress(OSError):  # it has ended already
             pid = number(connection)
@@ -94,7 +94,7 @@ class Fork:
         os.close(self._descriptor)
 
 
-def _started(listening: socket.socket, imports: Sequence[str]) -> "subprocess.Popen[bytes]":
+def _start_server(listening: socket.socket, imports: Sequence[str]) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         [sys.executable, "-P", "-m", __name__, str(listening.fileno()), *imports],
         stdin=subprocess.PIPE,
@@ -287,7 +287,7 @@ def _ended_by(task: Task) -> NoReturn:
 
 
 def serve(descriptor: str, *imports: str) -> NoReturn:
-    """Run the process that `served` starts; `descriptor` is the number of its listening socket."""
+    """Run the process that `fork_server` starts; `descriptor` is the number of its listening socket."""
     with socket.socket(fileno=int(descriptor)) as listening:
         task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))

@@ -49,7 +49,7 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
         while not once.acquire(blocking=False):
             time.sleep(PATIENCE)
         say()
-        ended(number)
+        end_by_signal(number)
 
     handlers = {sig: signal.signal(sig, interrupted) for sig in SIGNALS if signal.getsignal(sig) != signal.SIG_IGN}
     stop = watch(finish, patience)
@@ -108,7 +108,7 @@ def silence() -> None:
         setattr(module, hook, lambda *_: None)
 
 
-def ended(number: int) -> NoReturn:
+def end_by_signal(number: int) -> NoReturn:
     """End this process by a signal's number, and its children, without further cleaning up."""
     _put_in_order()
     if threading.current_thread() is threading.main_thread():

@@ -26,14 +26,14 @@ def ran(task: str, *arguments: str, output: int = 1) -> int | None:
 
     None if there is nobody to ask. The fork ends with this process. Its standard output is the open file `output`.
     """
-    connection = asked(task, arguments, (0, output, 2))
+    connection = request_connection(task, arguments, (0, output, 2))
     if connection is None:
         return None
     with connection:
         return number(connection, 1)
 
 
-def asked(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int]) -> socket.socket | None:
+def request_connection(task: str, arguments: Sequence[str] | None, descriptors: Sequence[int]) -> socket.socket | None:
     """Return the connection by which a request was accepted, None if it was not."""
     if ADDRESS not in os.environ:
         return None

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from sweeplib.process.children import descendants, end
 from sweeplib.process.command import GOES_ON, INTERRUPTED
-from sweeplib.process.interrupts import ended, silence, watch
+from sweeplib.process.interrupts import end_by_signal, silence, watch
 
 CHATTER = (
     "Assuming unrestricted",
@@ -68,11 +68,11 @@ def install(logger: logging.Logger) -> None:
             if not isinstance(handler, logging.FileHandler):
                 handler.addFilter(Messages())
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupted)
+        signal.signal(signal.SIGINT, _on_signal)
         watch(_end)
 
 
-def _interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+def _on_signal(_number: int, _frame: FrameType | None) -> NoReturn:
     silence()
     raise KeyboardInterrupt
 
@@ -86,7 +86,7 @@ def _end(number: int) -> NoReturn:
         while not once.acquire(blocking=False):
             time.sleep(1.0)
         sys.stderr.write(f"{INTERRUPTED}\n")
-        ended(number)
+        end_by_signal(number)
 
     atexit.register(finish)
     end(descendants(), grace=1.0)

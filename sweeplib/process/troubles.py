@@ -35,12 +35,12 @@ class Trouble:
         """Return the description of an exception."""
         message = "".join(traceback.format_exception_only(error)).strip()
         return cls(
-            bounded(message, MOST_OF_A_MESSAGE),
-            bounded("".join(traceback.format_exception(error)), MOST_OF_A_TRACEBACK),
+            shortened(message, MOST_OF_A_MESSAGE),
+            shortened("".join(traceback.format_exception(error)), MOST_OF_A_TRACEBACK),
         )
 
 
-def bounded(text: str, most: int) -> str:
+def shortened(text: str, most: int) -> str:
     """Return a text that UTF-8 can encode; if longer than `most` characters, its middle is replaced by a note."""
     if len(text) > most:
         left_out = len(text) - most
@@ -53,17 +53,17 @@ def in_one_line(error: BaseException, directory: Path | None = None) -> str:
 
     The tracebacks of unexpected errors are appended to its `journal/errors.log`.
     """
-    return " ".join((_known(error, directory) or _unforeseen(error, directory)).split())
+    return " ".join((_foreseen_message(error, directory) or _bug_message(error, directory)).split())
 
 
 def reason(error: BaseException, directory: Path | None = None) -> str:
     """Return the same line as `in_one_line` for a foreseen error, otherwise the exception; nothing is written."""
-    return " ".join((_known(error, directory) or _exception(error)).split())
+    return " ".join((_foreseen_message(error, directory) or _exception(error)).split())
 
 
-def _known(error: BaseException, directory: Path | None) -> str | None:
+def _foreseen_message(error: BaseException, directory: Path | None) -> str | None:
     """Return the message of the first foreseen error among the error and its causes."""
-    return next(filter(None, (_foreseen(cause, directory) for cause in _causes(error))), None)
+    return next(filter(None, (_message_of(cause, directory) for cause in _causes(error))), None)
 
 
 def _exception(error: BaseException) -> str:
@@ -84,12 +84,12 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or (None if cause is error or cause.__suppress_context__ else cause.__context__)
 
 
-def _foreseen(error: BaseException, directory: Path | None) -> str | None:
+def _message_of(error: BaseException, directory: Path | None) -> str | None:
     where = f"{directory}: " if directory is not None else ""
     if isinstance(error, SweeplibError):
         return str(error)
     if isinstance(error, OSError):
-        return _of_the_system(error, directory)
+        return _system_message(error, directory)
     if isinstance(error, MemoryError):
         return f"{where}not enough memory: {error or 'none left'}; {GOES_ON}, best with fewer workers"
     if isinstance(error, json.JSONDecodeError) or type(error).__module__.partition(".")[0] == "zarr":
@@ -97,7 +97,7 @@ def _foreseen(error: BaseException, directory: Path | None) -> str | None:
     return None
 
 
-def _of_the_system(error: OSError, directory: Path | None) -> str:
+def _system_message(error: OSError, directory: Path | None) -> str:
     """Return the message of an operating-system error; write errors have no file name, so it names the directory."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
     where = f"{path}: " if path is not None else ""
@@ -113,14 +113,14 @@ def _of_the_system(error: OSError, directory: Path | None) -> str:
     return f"{where}{what}; once this is fixed, {GOES_ON}"
 
 
-def _unforeseen(error: BaseException, directory: Path | None) -> str:
+def _bug_message(error: BaseException, directory: Path | None) -> str:
     what = _exception(error)
-    log = _logged(error, directory)
+    log = _log_traceback(error, directory)
     more = f"the traceback is in {log}" if log else f"{TRACEBACK}=1 shows the traceback"
     return f"an error in sweeplib or a plugin: {what}; {more}"
 
 
-def _logged(error: BaseException, directory: Path | None) -> Path | None:
+def _log_traceback(error: BaseException, directory: Path | None) -> Path | None:
     """Append the traceback to the log of errors and return its path; None if that is not possible."""
     if directory is None or not directory.is_dir():
         return None

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import xarray as xr
 
-from sweeplib.analysis.kit.headlines import with_interval
+from sweeplib.analysis.kit.headlines import number_with_interval
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.figures.kit.labels import axis_label, dynamics_order, number
 from sweeplib.report.tables import heading
@@ -59,7 +59,7 @@ def optima_table(optima: xr.Dataset) -> Table:
 def _measured(one: xr.Dataset) -> str:
     if np.isnan(one["gamma_opt"]):
         return "–"
-    return with_interval(one, "gamma_opt") + (" †" if one["at_edge"] else "")
+    return number_with_interval(one, "gamma_opt") + (" †" if one["at_edge"] else "")
 
 
 def _number(value: xr.DataArray) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.constants import with_constants
-from sweeplib.analysis.kit.headlines import between, rounded
+from sweeplib.analysis.kit.headlines import interval_text, rounded_interval
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.analysis.write import analysis_failure
@@ -187,8 +187,8 @@ def ratio_of(first: Value, other: Value) -> Value | None:
 def _written(value: Value | None) -> str:
     if value is None:
         return ABSENT
-    best, low, high = rounded(value.best, value.low, value.high)
-    return (best if low == high != "nan" else f"{best} {between(low, high)}") + " †" * value.at_edge
+    best, low, high = rounded_interval(value.best, value.low, value.high)
+    return (best if low == high != "nan" else f"{best} {interval_text(low, high)}") + " †" * value.at_edge
 
 
 def _ratio(first: Value | None, other: Value | None) -> str:

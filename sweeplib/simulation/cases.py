@@ -268,7 +268,7 @@ def needs_teacher(observable: Observable, view: type[View]) -> bool:
     return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
 
 
-def _plain(function: Callable[..., Any]) -> Callable[..., Any]:
+def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function of a partial or cached one."""
     function = getattr(function, "__wrapped__", function)
     return function.func if isinstance(function, partial) else function
@@ -326,7 +326,7 @@ def _numerics_version(
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
         *(pair.risk, pair.drifts, pair.of_many(1)[0], *((pair.finer.drifts,) if pair.finer else ())),
-        *(_plain(wanted.labels), _plain(wanted.expectations), law.weights),
+        *(_unwrapped(wanted.labels), _unwrapped(wanted.expectations), law.weights),
         *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]

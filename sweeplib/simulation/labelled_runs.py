@@ -11,7 +11,7 @@ import xarray as xr
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import Dynamics
 from sweeplib.errors import InputError
-from sweeplib.numerics.compiled import compilation_told
+from sweeplib.numerics.compiled import compilation_message
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem, meaningful, parts_of
@@ -76,7 +76,7 @@ def simulate(
         raise InputError("no replicas", key="seeds", value=seeds, expected="one seed or more")
     case = Case(problem, dynamics, 0, recording, **shared)
     runs = _runs(case, problem.text, DYNAMICS[dynamics])
-    with compilation_told(f"{dynamics} for {problem.activation}"):
+    with compilation_message(f"{dynamics} for {problem.activation}"):
         records = run_checked(Cases.with_seeds(runs.case, replicas), timeout, initial)
     ds = _frame(runs, replicas).copy(data=records.data | {"status": records.status})
     ds.attrs = dict(runs.attributes)

@@ -64,6 +64,6 @@ def meanings(names: Iterable[str]) -> str:
     return "; ".join(f"{name}: {label(name)['long_name']}" for name in sorted(names))
 
 
-def named(fixed: str) -> list[str]:
+def explained_constants(fixed: str) -> list[str]:
     """Return the names of the constants that the attribute `fixed` explains."""
     return re.findall(r"(?:^|; )(\w+): ", fixed)

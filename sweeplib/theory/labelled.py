@@ -29,8 +29,8 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
             arguments.apply_defaults()
             with np.errstate(all="ignore"):
                 if not any(_is_labelled(value) for value in arguments.args):
-                    return _of_floats(formula)(*arguments.args)[()]
-                result = sys.modules["xarray"].apply_ufunc(_of_floats(formula), *arguments.args)
+                    return _float_formula(formula)(*arguments.args)[()]
+                result = sys.modules["xarray"].apply_ufunc(_float_formula(formula), *arguments.args)
             attributes = {"long_name": long_name, "symbol": symbol, "units": units}
             return result.rename(formula.__name__).assign_attrs(attributes)
 
@@ -39,7 +39,7 @@ def labelled(symbol: str, long_name: str, units: str = "1") -> Callable[[Callabl
     return decorate
 
 
-def _of_floats(formula: Callable[..., Any]) -> Callable[..., Any]:
+def _float_formula(formula: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *values: np.asarray(formula(*(np.asarray(value, dtype=float) for value in values)))
 
 

@@ -79,14 +79,14 @@ def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
     norms = np.concatenate([[0.0], np.geomspace(LEAST, MOST, NORMS)])
     columns = residuals(activation, contrast, d, norms)
     moderate = np.abs(columns).max(axis=0) < LARGEST
-    norms = _refined(norms[moderate], _nearest(columns[:, moderate]) > 0.0)
+    norms = _finer_norms(norms[moderate], _nearest(columns[:, moderate]) > 0.0)
     columns = residuals(activation, contrast, d, norms)
     weights = _nearest(columns)
     kept = weights > 0.0
     return Measure(norms[kept], weights[kept], 0.5 * float(np.sum((columns @ weights) ** 2)))
 
 
-def _refined(norms: Array, kept: NDArray[np.bool_]) -> Array:
+def _finer_norms(norms: Array, kept: NDArray[np.bool_]) -> Array:
     """The norms, and more of them in the intervals beside those that are kept."""
     beside = np.flatnonzero(kept[1:] | kept[:-1])
     more = [np.linspace(norms[i], norms[i + 1], FINER, endpoint=False) for i in beside]
@@ -126,7 +126,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
     """E σ(s ω) for each s, ω a coordinate of a random direction in d dimensions, or N(0, 1) for d = ∞."""
     from sweeplib.maths.activations import activation as activation_of
     from sweeplib.maths.particles.rules import coordinates
-    from sweeplib.numerics.compiled import called, over_arrays
+    from sweeplib.numerics.compiled import call_by_address, over_arrays
 
     form = activation_of(activation)
     if form.hinges is not None:
@@ -137,7 +137,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
     mean = np.zeros_like(scales)
     values = np.empty(scales.size)
     for node, weight in zip(nodes, weights, strict=True):
-        called(over_arrays(form.value), np.ascontiguousarray(node * scales).ravel(), values)
+        call_by_address(over_arrays(form.value), np.ascontiguousarray(node * scales).ravel(), values)
         mean += weight * values.reshape(scales.shape)
     return mean
 

@@ -190,7 +190,7 @@ def delete_stale(sweep: "Sweep", directory: Path) -> list[Stale]:
 
 def table(results: Sequence[Stale]) -> "Table":
     """Return what is stale as a table with the total size."""
-    from sweeplib.process.terminal import table as made
+    from sweeplib.process.terminal import table as text_table
 
     rows = [
         [
@@ -202,7 +202,7 @@ def table(results: Sequence[Stale]) -> "Table":
         for each in results
     ]
     caption = f"in all {size(sum(each.bytes for each in results))}"
-    return made(("stale", "cases", "size", "last written"), rows, caption=caption)
+    return text_table(("stale", "cases", "size", "last written"), rows, caption=caption)
 
 
 def size(nbytes: float) -> str:

@@ -19,7 +19,7 @@ from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
 from sweeplib.dynamics.dynamics import OFFSETS
 from sweeplib.front.starter import write_new
-from sweeplib.problem import DEFAULTS, PARAMETERS, parameters_of, with_parts
+from sweeplib.problem import DEFAULTS, PARAMETERS, names_with_parts, parameters_of
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 from tests.plugged import nothing_left
@@ -89,7 +89,7 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
 
 
 def acts_on(dynamics: str, field: str) -> bool:
-    return field in with_parts(DYNAMICS[dynamics].reads)
+    return field in names_with_parts(DYNAMICS[dynamics].reads)
 
 
 OBSERVED = sorted(parameters_of("observables"))

@@ -19,7 +19,7 @@ from sweeplib.contracts.problems import TARGET_CHECKS
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import called, over_arrays
+from sweeplib.numerics.compiled import call_by_address, over_arrays
 from sweeplib.problem import TARGETS, problem_expectations, target
 from tests.plugged import nothing_left
 from tests.tiers import slow_but
@@ -70,7 +70,7 @@ def overlaps(k):
 
 def values(function, fields):
     out = np.empty(fields.size)
-    called(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
+    call_by_address(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
     return out.reshape(fields.shape)
 
 

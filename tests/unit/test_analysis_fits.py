@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import linregress, t
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.bootstrap import Points, seed_weights
+from sweeplib.analysis.kit.bootstrap import PointErrors, seed_weights
 from sweeplib.analysis.kit.fits import line_fit, misfit
 from tests.unit.test_analysis_coverage import POINTS, deviations
 
@@ -24,7 +24,7 @@ def points(errors, scatter, seed=0):
     rng = np.random.default_rng(seed)
     values = 2.0 * X + 1.0 + errors * rng.standard_normal(9) + scatter * rng.standard_normal(9)
     parts = errors * rng.standard_normal((SEEDS, 9)) / np.sqrt(SEEDS)
-    return Points(values, np.zeros(9), parts, np.ones((SEEDS, 9), bool))
+    return PointErrors(values, np.zeros(9), parts, np.ones((SEEDS, 9), bool))
 
 
 def test_with_large_scatter_it_is_plain_regression(weights):
@@ -78,7 +78,7 @@ def test_errors_that_all_points_share_are_no_scatter():
 
 
 def test_points_on_a_line_without_errors_have_no_misfit():
-    exact = Points(2.0 * X + 1.0, np.zeros(9), np.zeros((10, 9)), np.ones((10, 9), bool))
+    exact = PointErrors(2.0 * X + 1.0, np.zeros(9), np.zeros((10, 9)), np.ones((10, 9), bool))
     fit = line_fit(exact, DESIGN, seed_weights(10, 100, 0), np.random.default_rng(0), 0.95)
     np.testing.assert_allclose(fit.best, [2.0, 1.0], atol=1e-12)
     assert not fit.misfit.seen

@@ -13,7 +13,7 @@ import sweeplib
 from sweeplib.answers import State, rounds
 from sweeplib.cli import app
 from sweeplib.config import from_mapping
-from sweeplib.design.questions import Question, Row, grown, without_rows
+from sweeplib.design.questions import Question, Row, with_rows, without_rows
 from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.storage.records.rounds import Rounds, rounds_of
@@ -93,7 +93,7 @@ def test_listed_seeds_cannot_grow() -> None:
 def test_a_grown_sweep_has_the_seeds_of_its_rows_and_no_other_new_points() -> None:
     sweep = from_mapping(swept_over_noise(config(q=EXITS)))
     rows = [[Row({"gamma": 0.05, "Delta": 0.0}, 20, "a")], [Row({"gamma": 0.06, "Delta": 1.0}, 5, "b")]]
-    whole = grown(sweep, rows)
+    whole = with_rows(sweep, rows)
     counts: dict[Any, int] = {}
     for _, case in whole.cases("sgd_chain"):
         place = case.problem.gamma, case.problem.Delta
@@ -101,7 +101,7 @@ def test_a_grown_sweep_has_the_seeds_of_its_rows_and_no_other_new_points() -> No
     assert counts == {(0.05, 0): 20, (0.05, 1): 8, (0.08, 0): 8, (0.08, 1): 8, (0.06, 1): 5}
     assert whole.size == 49
     assert without_rows(whole) == sweep
-    assert grown(whole, []) == sweep
+    assert with_rows(whole, []) == sweep
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ from sweeplib.dynamics.dmft import BATCHES
 from sweeplib.dynamics.effective_process import EffectiveProcess, Setting, tails
 from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.numbers import COUNT, Numbers
-from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, widened
+from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
 from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import finalise
 from tests.giant_steps import TARGETS, descent, staircase
@@ -281,7 +281,7 @@ def test_wider_samples_have_the_means_of_normal_ones():
     found = []
     for batch in range(8):
         z = low_discrepancy_normals(7, 3, batch, 2, 2**14)
-        weights = widened(z)
+        weights = with_wider_half(z)
         assert weights.max() < 2.0
         found.append([weights.mean(), (weights * z[0] ** 2 * z[1] ** 2).mean(), (weights * z[0] ** 12).mean()])
     np.testing.assert_allclose(np.mean(found, axis=0), [1.0, 1.0, 10395.0], rtol=2e-3)

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.process.forks import forked, served
+from sweeplib.process.forks import fork_of, fork_server
 from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def servers() -> set[psutil.Process]:
 def forks(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     others = servers()
-    with served(["sweeplib.errors"]):
+    with fork_server(["sweeplib.errors"]):
         assert ran("builtins:len", "until the import is done, requests come first") == 0
         [process] = servers() - others
         yield process
@@ -111,7 +111,7 @@ def test_a_fork_ends_with_the_one_that_asked(tmp_path, forks):
 
 def test_forks_end_with_the_sweep(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    with served([]):
+    with fork_server([]):
         process = asked("waiting", str(tmp_path / "pid"))
         assert eventually((tmp_path / "pid").exists)
     assert eventually(lambda: not psutil.pid_exists(int((tmp_path / "pid").read_text())))
@@ -139,7 +139,7 @@ def test_a_fork_compiles_what_was_imported_before(tmp_path, monkeypatch):
     """On a machine without compiled code: a lock that was made before a fork cannot be taken in it."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    with served(["sweeplib.numerics.random"]):
+    with fork_server(["sweeplib.numerics.random"]):
         assert ran("builtins:len", "until the import is done, requests come first") == 0
         assert ran(f"{__name__}:draws") == 0
     assert list(tmp_path.rglob("*.nbi"))
@@ -149,7 +149,7 @@ def test_a_dead_process_is_not_asked(forks):
     forks.kill()
     assert eventually(lambda: forks.status() == psutil.STATUS_ZOMBIE)
     assert ran(f"{__name__}:shown") is None
-    assert forked(f"{__name__}:writes", 1) is None
+    assert fork_of(f"{__name__}:writes", 1) is None
 
 
 def test_a_job_tells_its_end_without_the_process_that_forked_it(tmp_path, forks):
@@ -162,7 +162,7 @@ def test_a_job_tells_its_end_without_the_process_that_forked_it(tmp_path, forks)
 
 def test_a_fork_apart(forks):
     reading, writing = os.pipe()
-    fork = forked(f"{__name__}:writes", writing)
+    fork = fork_of(f"{__name__}:writes", writing)
     os.close(writing)
     with os.fdopen(reading) as said:
         assert said.read() == "True"

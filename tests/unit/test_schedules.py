@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Problem, simulate
 from sweeplib.language import Expression, schedule
-from sweeplib.numerics.compiled import called, over_arrays
+from sweeplib.numerics.compiled import call_by_address, over_arrays
 from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
@@ -75,7 +75,7 @@ def rates_at(times, text):
 def test_it_means_what_it_says(text):
     """For NumPy, which checks it before a run, and for kernels."""
     found = np.empty(4)
-    called(over_arrays(schedule(text).function), TIMES, found)
+    call_by_address(over_arrays(schedule(text).function), TIMES, found)
     np.testing.assert_allclose(found, MEANINGS[text], rtol=1e-14)
     for evaluated in ([schedule(text).function(time) for time in TIMES], rates_at(TIMES, text)):
         np.testing.assert_allclose(evaluated, MEANINGS[text], rtol=1e-14)

@@ -10,7 +10,7 @@ from sweeplib.dynamics.particle_path import particle_rule
 from sweeplib.kernels.overlap_flow import rule
 from sweeplib.numerics.compiled import pointer, specialised
 from sweeplib.numerics.integrators.dop853 import Equations
-from sweeplib.numerics.packed_arguments import SEALED, opening, sealed
+from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
 
 
 class Inner(NamedTuple):
@@ -60,8 +60,8 @@ def call(template, value):
     """Return three numbers by a function with an address, which opens the value."""
     line = numba.types.Array(numba.types.float64, 1, "C")
     kind, out = numba.typeof(value), np.empty(3)
-    function = pointer(template, numba.void(SEALED, line), opened=opening(kind))
-    specialised(called)(function, sealed(value, kind), out)
+    function = pointer(template, numba.void(PACKED, line), opened=unpacker(kind))
+    specialised(called)(function, packed(value, kind), out)
     return out.tolist()
 
 
@@ -80,8 +80,8 @@ def test_callers_are_compiled_once_for_all_tuples():
 
 def test_code_for_another_class_with_the_same_fields_is_another():
     kinds = [numba.typeof(one(1.0, np.ones(3))) for one in (Other, Same)]
-    assert len({opening(kind).digest for kind in kinds}) == 2
-    assert opening(numba.typeof(Other(3.0, np.zeros(1)))) is opening(kinds[0])
+    assert len({unpacker(kind).digest for kind in kinds}) == 2
+    assert unpacker(numba.typeof(Other(3.0, np.zeros(1)))) is unpacker(kinds[0])
 
 
 @pytest.mark.parametrize("known", [rule, particle_rule])

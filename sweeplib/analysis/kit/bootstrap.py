@@ -23,7 +23,7 @@ The variance of three seeds alone is so uncertain that weights 1/variance would 
 """
 
 
-class Points(NamedTuple):
+class PointErrors(NamedTuple):
     """Logarithms of positive quantities at points, each from the seeds that were observed there.
 
     logs (points,): NaN where not measured. bias (points,): their mean error. parts (seeds, points): the parts of the
@@ -45,14 +45,14 @@ class Points(NamedTuple):
         """Return the logarithms without their bias."""
         return self.logs - self.bias
 
-    def at(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Points:
+    def at(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> PointErrors:
         """Return some of the points."""
-        return Points(self.logs[kept], self.bias[kept], self.parts[:, kept], self.seen[:, kept])
+        return PointErrors(self.logs[kept], self.bias[kept], self.parts[:, kept], self.seen[:, kept])
 
-    def minus(self, other: Points) -> Points:
+    def minus(self, other: PointErrors) -> PointErrors:
         """Return the logarithms of the quotients of two quantities of the same seeds."""
         parts, seen = self.parts - other.parts, self.seen & other.seen
-        return Points(self.logs - other.logs, self.bias - other.bias, parts, seen)
+        return PointErrors(self.logs - other.logs, self.bias - other.bias, parts, seen)
 
     def freedom(self, directions: Array) -> Array:
         """Return the degrees of freedom (k,) of the variances of linear combinations `directions` (k, points).
@@ -76,7 +76,7 @@ def seed_weights(seeds: int, resamples: int, random_seed: int) -> Array:
     return np.random.default_rng(random_seed).standard_normal((resamples, seeds))
 
 
-def log_means(values: Array) -> Points:
+def log_means(values: Array) -> PointErrors:
     """Return the logarithms of the means of values (seed, point), NaN for a seed that was not observed.
 
     A point is not measured with fewer than FEWEST_SEEDS seeds, or if its mean is not positive.
@@ -86,7 +86,7 @@ def log_means(values: Array) -> Points:
     return _points(np.log(known), np.where(seen, values / known - 1.0, 0.0), seen, np.zeros(len(known)))
 
 
-def log_deviations(values: Array) -> Points:
+def log_deviations(values: Array) -> PointErrors:
     """Return the logarithms of the standard deviations over the seeds of values (seed, point), as `log_means`.
 
     Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
@@ -111,7 +111,7 @@ def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:
     return seen, mean, variance
 
 
-def _points(logs: Array, relative: Array, seen: NDArray[np.bool_], least: Array) -> Points:
+def _points(logs: Array, relative: Array, seen: NDArray[np.bool_], least: Array) -> PointErrors:
     """Return the points of logarithms whose changes by the values of single seeds are `relative` (seed, point).
 
     The variance s² of a seed is corrected by s²/n, its bias for passage times (exactly for exponential ones to first
@@ -128,4 +128,4 @@ def _points(logs: Array, relative: Array, seen: NDArray[np.bool_], least: Array)
     scale = np.sqrt(
         np.divide(steady, variances, np.zeros_like(variances), where=variances > 0.0) / (counts * (counts - 1.0))
     )
-    return Points(logs, -np.where(variances > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, seen)
+    return PointErrors(logs, -np.where(variances > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, seen)

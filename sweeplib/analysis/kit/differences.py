@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled, with_article
-from sweeplib.analysis.kit.lost_runs import diverged, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, recorded_values, unless_lost, without_value
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
@@ -121,16 +121,16 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
         pair: xr.DataArray = condition.isel(dynamics=others) & condition.sel(dynamics=reference, drop=True)
         return pair
 
-    ok, paired = with_status(ds, "ok"), paired_where(made(ds))
+    ok, paired = with_status(ds, "ok"), paired_where(has_run(ds))
     complete = xr.zeros_like(paired)
     variables = {}
     for name in over_time(ds):
-        values = recorded(ds, name).isel(time=ds["time"].values <= until)
+        values = recorded_values(ds, name).isel(time=ds["time"].values <= until)
         difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
         scale = float(abs(values).where(ok).max())  # without runs that diverge, whose values may be arbitrarily large
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
         variables[name] = difference.assign_attrs(ds[name].attrs)
         complete = complete | (paired & ~without_value(difference, paired).any("time"))
-    gone = diverged(ds)
+    gone = has_diverged(ds)
     endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
     return Differences(variables, paired, complete.transpose(*paired.dims), endless, max_lost, reference)

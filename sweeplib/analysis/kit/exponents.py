@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.kit.bootstrap import Points, log_means, moments
+from sweeplib.analysis.kit.bootstrap import PointErrors, log_means, moments
 from sweeplib.analysis.kit.fits import line_fit
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.errors import InputError
@@ -13,7 +13,7 @@ LEAST_SIGNAL = 2.0
 """Means below this number of standard errors count as not measured and are left out."""
 
 
-def means(sample: Array) -> Points:
+def means(sample: Array) -> PointErrors:
     """Return logarithms of the means of a sample (seed, d), NaN below `LEAST_SIGNAL` standard errors above zero."""
     seen, mean, variance = moments(sample)
     error = np.sqrt(variance / np.maximum(seen.sum(axis=0), 1))
@@ -21,7 +21,7 @@ def means(sample: Array) -> Points:
 
 
 def exponents(
-    powers: Points, d: Array, tolerance: float, confidence: float, weights: Array, generator: np.random.Generator
+    powers: PointErrors, d: Array, tolerance: float, confidence: float, weights: Array, generator: np.random.Generator
 ) -> Array:
     """Return draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN for fewer than two dimensions.
 

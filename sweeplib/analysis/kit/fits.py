@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.kit.bootstrap import Points
+from sweeplib.analysis.kit.bootstrap import PointErrors
 
 Array = NDArray[np.float64]
 
@@ -61,7 +61,7 @@ class LineFit(NamedTuple):
 
 
 def line_fit(
-    points: Points, design: Array, weights: Array, generator: np.random.Generator, confidence: float,
+    points: PointErrors, design: Array, weights: Array, generator: np.random.Generator, confidence: float,
     departure: float = 0.0,
 ) -> LineFit:  # fmt: skip
     """Return the least-squares fit of the points (n,) by the columns of `design` (n, k), weighted by 1/variance.
@@ -75,22 +75,24 @@ def line_fit(
     excess = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
     solution = linear_solution(design, inverse_variances(errors2 + excess.scatter**2))
     best = solution @ points.values
-    drawn, noise = scattered(points, weights, excess, generator, departure)
-    widths = widening(points, solution, excess, confidence, departure)
+    drawn, noise = scatter_draws(points, weights, excess, generator, departure)
+    widths = widening_factors(points, solution, excess, confidence, departure)
     if not excess.seen:
         return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, excess)
     return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, excess)
 
 
-def scattered(
-    points: Points, weights: Array, excess: Misfit, generator: np.random.Generator, departure: float = 0.0
+def scatter_draws(
+    points: PointErrors, weights: Array, excess: Misfit, generator: np.random.Generator, departure: float = 0.0
 ) -> tuple[Array, Array]:
     """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter."""
     noise = np.hypot(departure, excess.scatter) * generator.standard_normal((len(weights), len(points.logs)))
     return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.seen else 1.0), noise
 
 
-def widening(points: Points, directions: Array, excess: Misfit, confidence: float, departure: float = 0.0) -> Array:
+def widening_factors(
+    points: PointErrors, directions: Array, excess: Misfit, confidence: float, departure: float = 0.0
+) -> Array:
     """Return the factors (k,) that widen draws of linear combinations `directions` (k, n) of the points.
 
     Their quantiles at `confidence` then are those of Student's t: with the degrees of freedom of the seeds; where a
@@ -103,7 +105,7 @@ def widening(points: Points, directions: Array, excess: Misfit, confidence: floa
         squares = own**2 / freedom + more**2 / excess.freedom
         total = np.divide((own + more) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0)
         freedom = np.minimum(total, excess.freedom)
-    return _student(freedom, confidence)
+    return _student_over_normal(freedom, confidence)
 
 
 def misfit(
@@ -121,7 +123,9 @@ def misfit(
     if chi2 <= _ROUNDING * np.sum(weights * values**2):
         return Misfit(0.0, 0.0, _freedom(design, weights, errors2) + expected)
     if chi2 > expected_chi2:
-        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), chi2 / slope)
+        scatter2 = _root(
+            lambda tried: _excess_chi2(values, design, covariance, weights_of, expected, tried), chi2 / slope
+        )
     ratio = (chi2 + expected) / (expected_chi2 + expected) if expected_chi2 + expected > 0.0 else np.inf
     freedom = _freedom(design, weights_of(scatter2), errors2 + scatter2) + expected
     return Misfit(ratio, float(np.sqrt(scatter2)), freedom)
@@ -134,7 +138,7 @@ def _squares(values: Array, design: Array, covariance: Array, weights: Array) ->
     return float(np.sum(weights * residuals**2)), float(np.sum(form * covariance)), float(np.trace(form))
 
 
-def _excess(
+def _excess_chi2(
     values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float,
     scatter2: float,
 ) -> float:  # fmt: skip
@@ -176,7 +180,7 @@ def _freedom(design: Array, weights: Array, errors2: Array) -> float:
     return float(np.trace(part) ** 2 / np.sum(part * part.T))
 
 
-def _student(freedom: Array, confidence: float) -> Array:
+def _student_over_normal(freedom: Array, confidence: float) -> Array:
     """Return the quantiles of Student's t with `freedom` degrees of freedom over that of the normal distribution."""
     from scipy.special import ndtri, stdtrit
 

@@ -37,7 +37,10 @@ def headlines(
     needed = f"; it needs {needs}" if needs else ""
     if all(np.isnan(point[name].item()) for point in points):
         return [f"{what}: known at none of {len(points)} points{needed}"]
-    lines = [f"{what} {_value(point, name)}{_place(result, point, said or _as_in_config)}" for point in inside[:most]]
+    lines = [
+        f"{what} {_value(point, name)}{_position_in_words(result, point, said or _as_in_config)}"
+        for point in inside[:most]
+    ]
     if len(inside) > most:
         lines.append(f"{what}: {len(inside) - most} more points in the report")
     if len(inside) < len(known):
@@ -64,27 +67,27 @@ def undecided_ends(ds: xr.Dataset) -> list[str]:
 
 def _value(point: xr.Dataset, name: str) -> str:
     """Return a number with its interval, if that is wider than the digits shown."""
-    best, low, high = _rounded(point, name)
+    best, low, high = _rounded_variable(point, name)
     return f"{best} [{low}, {high}]" if low != high else best
 
 
-def with_interval(point: xr.Dataset, name: str) -> str:
+def number_with_interval(point: xr.Dataset, name: str) -> str:
     """Return a number with its interval, `0.0948 [0.0904, 0.0992]`, or without one, `0.095 (no interval)`."""
-    best, low, high = _rounded(point, name)
-    return f"{best} {between(low, high)}"
+    best, low, high = _rounded_variable(point, name)
+    return f"{best} {interval_text(low, high)}"
 
 
-def between(low: str, high: str) -> str:
+def interval_text(low: str, high: str) -> str:
     """Return the text of an interval between the texts of two numbers, which are "nan" if there is none."""
     return "(no interval)" if "nan" in (low, high) else f"[{low}, {high}]"
 
 
-def _rounded(point: xr.Dataset, name: str) -> Iterator[str]:
+def _rounded_variable(point: xr.Dataset, name: str) -> Iterator[str]:
     """Yield the variable `name` of one point, and the ends of its interval, rounded."""
-    return rounded(*(point[f"{name}{end}"].item() for end in ("", "_low", "_high")))
+    return rounded_interval(*(point[f"{name}{end}"].item() for end in ("", "_low", "_high")))
 
 
-def rounded(best: float, low: float, high: float) -> Iterator[str]:
+def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
     """Yield the three numbers, rounded to two digits of the interval's width and at most five digits of their own.
 
     Without an interval, whose ends are NaN, to two digits of the number.
@@ -112,7 +115,7 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 
-def _place(result: xr.Dataset, point: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
+def _position_in_words(result: xr.Dataset, point: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
     """Return where a point is: its values along the dimensions with several, then its dynamics."""
     dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
     values = ", ".join(said(point[dim], result[dim]) for dim in dims if dim != "dynamics")

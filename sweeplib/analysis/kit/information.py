@@ -91,7 +91,9 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
 @cache
 def _exponent(student: str, teacher: str, spherical: bool, law: str) -> float:
     norms = ON_THE_SPHERE if spherical else ANY_NORM
-    exponents = {_of_pair(str(student), str(teacher), norms, teacher_norms) for teacher_norms in _teacher_norms(law)}
+    exponents = {
+        _pair_exponent(str(student), str(teacher), norms, teacher_norms) for teacher_norms in _teacher_norms(law)
+    }
     return exponents.pop() if len(exponents) == 1 else np.nan
 
 
@@ -99,7 +101,7 @@ def _teacher_norms(law: str) -> tuple[tuple[float, ...], ...]:
     return (ON_THE_SPHERE, ANY_NORM) if law == "gaussian" else (ON_THE_SPHERE,)
 
 
-def _of_pair(student: str, teacher: str, norms: tuple[float, ...], of_teacher: tuple[float, ...]) -> float:
+def _pair_exponent(student: str, teacher: str, norms: tuple[float, ...], of_teacher: tuple[float, ...]) -> float:
     try:
         pair = activation(student), activation(teacher)
         return float(pair_information_exponent(*pair, student_variances=norms, teacher_variances=of_teacher))

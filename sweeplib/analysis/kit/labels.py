@@ -43,10 +43,10 @@ def at_labels(data: Array, labels: Mapping[str, Any]) -> Array:
 
     Unlike those of `sel`, arrays of truth values are labels, not masks.
     """
-    return data.isel({dim: _places(data.indexes[dim], wanted) for dim, wanted in labels.items()})
+    return data.isel({dim: _positions(data.indexes[dim], wanted) for dim, wanted in labels.items()})
 
 
-def _places(index: Any, wanted: Any) -> Any:
+def _positions(index: Any, wanted: Any) -> Any:
     places = index.get_indexer(np.atleast_1d(wanted))
     if (places < 0).any():
         raise KeyError(f"{index.name}: {np.atleast_1d(wanted)[places < 0]}")

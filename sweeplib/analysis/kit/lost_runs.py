@@ -21,17 +21,17 @@ Then lost runs whose mean differs by half change the mean by less than 1 %; one 
 """
 
 
-def made(ds: xr.Dataset) -> xr.DataArray:
+def has_run(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a run was requested and computed, with any result."""
     return ~with_status(ds, "missing")
 
 
-def recorded(ds: xr.Dataset, name: str) -> xr.DataArray:
+def recorded_values(ds: xr.Dataset, name: str) -> xr.DataArray:
     """Return the recorded values of runs up to where they came, including runs that later diverged or were stopped."""
     return ds[name].where(with_status(ds, "ok", "diverged", *STOPPED))
 
 
-def diverged(ds: xr.Dataset) -> xr.DataArray:
+def has_diverged(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a run diverged, after which its values would be larger than any number."""
     return with_status(ds, "diverged")
 
@@ -55,7 +55,7 @@ def unless_lost(
 ) -> xr.DataArray:
     """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost.
 
-    For means: also where one of the `endless` runs is lost, those that `diverged`. Without it a mean that went to
+    For means: also where one of the `endless` runs is lost, those that `has_diverged`. Without it a mean that went to
     infinity would come back.
     """
     refused = too_many(lost, run, max_lost)

@@ -73,10 +73,10 @@ def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> Non
     try:
         option_type(function, key).validate_python(plain, strict=True)
     except pydantic.ValidationError as error:
-        raise refusal(error, wrong=f"not a valid {kind}", named=lambda place: key + _places(place)) from None
+        raise refusal(error, wrong=f"not a valid {kind}", named=lambda place: key + _list_position(place)) from None
 
 
-def _places(location: Location) -> str:
+def _list_position(location: Location) -> str:
     """Return the position of a value in a list: "[2]" for ("list", 2); other parts are pydantic's names of types."""
     return "".join(f"[{part}]" for part in location if isinstance(part, int))
 

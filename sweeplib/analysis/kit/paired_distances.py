@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import diverged, made, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, without_value
 from sweeplib.analysis.kit.seed_means import mean_and_error
 
 if TYPE_CHECKING:
@@ -22,16 +22,16 @@ def from_reference(
 
     NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from a divergence on.
     """
-    run, gone, others = made(ds), diverged(ds), (ds["dynamics"] != reference).values
+    run, gone, others = has_run(ds), has_diverged(ds), (ds["dynamics"] != reference).values
     paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
     endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
     distances = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
-    return _kept(distances, paired, max_lost, endless).reindex(dynamics=ds["dynamics"].values)
+    return _unless_lost(distances, paired, max_lost, endless).reindex(dynamics=ds["dynamics"].values)
 
 
 def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
     """Return the distance of the `state` of each dynamics from that at its first time, per seed."""
-    return _kept(distance(state, state.isel(time=0, drop=True)), made(ds), max_lost, diverged(ds))
+    return _unless_lost(distance(state, state.isel(time=0, drop=True)), has_run(ds), max_lost, has_diverged(ds))
 
 
 def with_error(name: str, distance: xr.DataArray, long_name: str, symbol: str) -> dict[str, xr.DataArray]:
@@ -43,6 +43,6 @@ def with_error(name: str, distance: xr.DataArray, long_name: str, symbol: str) -
     }
 
 
-def _kept(distance: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray) -> xr.DataArray:
+def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray) -> xr.DataArray:
     distance = distance.where(run)
     return unless_lost(distance, without_value(distance, run), run, max_lost, endless)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, too_many
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import restricted_values
 from sweeplib.analysis.kit.variables import require
@@ -86,7 +86,7 @@ def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Pass
     exit_name, end_name = f"exit_{quantity}", f"end_{quantity}"
     require(ds, exit_name, end_name)
     exit_, diverged = ds[exit_name], with_status(ds, "diverged")
-    refused = too_many(with_status(ds, "failed", "killed"), made(ds), max_lost)
+    refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
     used = ((with_status(ds, "ok", *STOPPED) | diverged) & ~refused).broadcast_like(exit_)
     end = ds[end_name].where(~diverged, np.inf).broadcast_like(exit_)
     order = exit_.dims

@@ -28,13 +28,13 @@ UNIT_TEACHERS = ("orthogonal", "sphere")
 
 def floor_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where `asymptotic_risk` is the final risk of SGD and its ODE."""
-    return _setting(ds) & (field(ds, "p") == 1) & (field(ds, "m0", np.nan) != 0.0)
+    return _is_phase_retrieval(ds) & (field(ds, "p") == 1) & (field(ds, "m0", np.nan) != 0.0)
 
 
 def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where the closed forms of optimal learning rate, learnable range and gain describe the escape."""
     start = field(ds, "start", "sphere") == "sphere"
-    return _setting(ds) & start & field(ds, "m0", np.nan).isnull()
+    return _is_phase_retrieval(ds) & start & field(ds, "m0", np.nan).isnull()
 
 
 def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
@@ -43,7 +43,7 @@ def exit_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     return escape_theory_holds(ds) & ((p == 1) | (student_alignment_rate(field(ds, "gamma"), p) > 0.0))
 
 
-def _setting(ds: xr.Dataset) -> xr.DataArray:
+def _is_phase_retrieval(ds: xr.Dataset) -> xr.DataArray:
     teacher = field(ds, "teacher_activation", "")
     return (
         one_pass_committee(ds)

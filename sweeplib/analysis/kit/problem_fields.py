@@ -56,9 +56,9 @@ def constants(ds: xr.Dataset) -> dict[str, Any]:
 
     Their values are the same at all points.
     """
-    from sweeplib.simulation.labels import named
+    from sweeplib.simulation.labels import explained_constants
 
-    names = dict.fromkeys([*PARAMETERS, *named(ds.attrs.get("fixed", ""))])
+    names = dict.fromkeys([*PARAMETERS, *explained_constants(ds.attrs.get("fixed", ""))])
     return {name: ds.attrs[name] for name in names if name in ds.attrs}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
 from sweeplib.analysis.kit.needs import need_dynamics, need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
 
@@ -27,8 +27,8 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     """
     import xarray as xr
 
-    run = made(ds)
-    risk, norm = recorded(ds, "risk"), recorded(ds, "student_norm")
+    run = has_run(ds)
+    risk, norm = recorded_values(ds, "risk"), recorded_values(ds, "student_norm")
     final = risk.isel(time=-1)
     growth = xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
     sgd_run = sgd_values(run, run)

@@ -13,8 +13,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.kit.bootstrap import Points, log_means
-from sweeplib.analysis.kit.fits import Misfit, inverse_variances, linear_solution, misfit, scattered, widening
+from sweeplib.analysis.kit.bootstrap import PointErrors, log_means
+from sweeplib.analysis.kit.fits import (
+    Misfit,
+    inverse_variances,
+    linear_solution,
+    misfit,
+    scatter_draws,
+    widening_factors,
+)
 
 Array = NDArray[np.float64]
 TRIAL_EXPONENT = -0.5
@@ -50,7 +57,7 @@ class SumOfPowers(NamedTuple):
 class _Points(NamedTuple):
     """log D at the points with its errors, the weights of seeds in resamples, and log x_t (terms, points) around 0."""
 
-    means: Points
+    means: PointErrors
     weights: Array
     variables: Array
 
@@ -60,7 +67,7 @@ class _Points(NamedTuple):
         return self.means.values
 
 
-class _Best(NamedTuple):
+class _BestFit(NamedTuple):
     """The parameters (2 terms,) of the fit, its weights, whether they are 1/variance or equal, and its misfit."""
 
     parameters: Array
@@ -83,27 +90,27 @@ def sum_of_powers(
     logarithms = logarithms[:, kept]
     unknown = np.full(len(logarithms), np.nan)
     nothing = SumOfPowers(unknown, unknown, unknown, unknown, points=float(kept.sum()))
-    if not _determined(logarithms):
+    if not _is_determined(logarithms):
         return nothing
     middle = logarithms.mean(axis=1)
     points = _Points(means.at(kept), weights, logarithms - middle[:, None])
-    best = _best(points)
-    resolved = _resolved(points, best, confidence)
+    best = _best_fit(points)
+    resolved = _resolved_terms(points, best, confidence)
     low, high = _interval(points, best, confidence, generator) if resolved.any() else (unknown, unknown)
     if resolved.any() and not resolved.all():
         points = points._replace(variables=points.variables[resolved])
-        best = _best(points)
+        best = _best_fit(points)
     ratio, scatter = (best.misfit.ratio, best.misfit.scatter) if best.misfit.freedom > 0.0 else (np.nan, np.nan)
     without_exponents = nothing._replace(reduced_chi2=ratio, scatter=scatter)
     if not resolved.any():
         return without_exponents
     amplitudes, exponents = np.split(best.parameters, 2)
-    low, high = (_placed(ends[resolved], resolved) for ends in (low, high))
-    prefactor = _placed(np.exp(amplitudes - exponents * middle[resolved]), resolved)
-    return without_exponents._replace(exponent=_placed(exponents, resolved), low=low, high=high, prefactor=prefactor)
+    low, high = (_with_gaps(ends[resolved], resolved) for ends in (low, high))
+    prefactor = _with_gaps(np.exp(amplitudes - exponents * middle[resolved]), resolved)
+    return without_exponents._replace(exponent=_with_gaps(exponents, resolved), low=low, high=high, prefactor=prefactor)
 
 
-def _placed(values: Array, resolved: NDArray[np.bool_]) -> Array:
+def _with_gaps(values: Array, resolved: NDArray[np.bool_]) -> Array:
     whole = np.full(len(resolved), np.nan)
     whole[resolved] = values
     return whole
@@ -120,7 +127,7 @@ def _model(parameters: Array, variables: Array) -> tuple[Array, Array]:
     return largest + np.log(total), np.vstack([parts, parts * variables]).T
 
 
-def _determined(logarithms: Array) -> bool:
+def _is_determined(logarithms: Array) -> bool:
     """Whether points determine all parameters, for terms that are equal in the middle and fall as TRIAL_EXPONENT."""
     terms, points = logarithms.shape
     if points < 2 * terms:
@@ -162,7 +169,7 @@ def _starts(values: Array, variables: Array) -> list[Array]:
     return [np.concatenate([height + np.log(part), exponents]) for part in np.vstack([equal, parts])]
 
 
-def _best(points: _Points) -> _Best:
+def _best_fit(points: _Points) -> _BestFit:
     """Return the fit whose weights contain the scatter that makes its residuals as large as expected."""
     covariance = points.means.covariance
     errors2 = np.diag(covariance)
@@ -179,10 +186,10 @@ def _best(points: _Points) -> _Best:
         if abs(excess.scatter - before) <= 1e-3 * excess.scatter:
             break
         starts = [parameters, *_starts(points.logs, points.variables)]
-    return _Best(parameters, weights, bool((errors2 + before**2 > 0.0).all()), excess)
+    return _BestFit(parameters, weights, bool((errors2 + before**2 > 0.0).all()), excess)
 
 
-def _resolved(points: _Points, best: _Best, confidence: float) -> NDArray[np.bool_]:
+def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArray[np.bool_]:
     """Return which terms (terms,) the points need; a single term is needed."""
     from scipy.special import fdtri
 
@@ -202,12 +209,12 @@ def _resolved(points: _Points, best: _Best, confidence: float) -> NDArray[np.boo
     return np.asarray(more > 2.0 * fdtri(2.0, freedom, confidence) * unit)
 
 
-def _interval(points: _Points, best: _Best, confidence: float, generator: np.random.Generator) -> Array:
+def _interval(points: _Points, best: _BestFit, confidence: float, generator: np.random.Generator) -> Array:
     """Return the ends (2, terms) of the central intervals of the exponents, by fits to resamples."""
     fitted, design = _model(best.parameters, points.variables)
     directions = linear_solution(design, best.weights)[len(points.variables) :]
-    widths = widening(points.means, directions, best.misfit, confidence)
-    drawn = sum(scattered(points.means, points.weights, best.misfit, generator)) * widths.max()
+    widths = widening_factors(points.means, directions, best.misfit, confidence)
+    drawn = sum(scatter_draws(points.means, points.weights, best.misfit, generator)) * widths.max()
     start = [best.parameters]
     parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in drawn])
     exponents = parameters[:, len(points.variables) :]

@@ -13,7 +13,7 @@ HALF = 0.5 * (1.0 + 1e-12)
 """A product of fractions that is ½ may be rounded to more."""
 
 
-class Samples(NamedTuple):
+class PassageSamples(NamedTuple):
     """First passages of many cells, of which each has n runs in the order in which they were seen last (cells, n).
 
     seen : the exits where `exits`, otherwise the ends (inf: never exits); those that are not `used` come last.
@@ -26,7 +26,7 @@ class Samples(NamedTuple):
     at_risk: Array
 
     @classmethod
-    def of(cls, exit_: Array, end: Array, used: NDArray[np.bool_]) -> "Samples":
+    def of(cls, exit_: Array, end: Array, used: NDArray[np.bool_]) -> "PassageSamples":
         """Return the samples of first passages (..., n), NaN where there was none, and of the ends of the others."""
         exit_, end, used = (values.reshape(-1, values.shape[-1]) for values in np.broadcast_arrays(exit_, end, used))
         exits = used & np.isfinite(exit_)
@@ -45,18 +45,18 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
     contains ½ (Brookmeyer and Crowley 1982, doi 10.2307/2530286); the curve and its band are those of
     `survival_curve`.
     """
-    statistics = _in_parts(lambda *cells: np.stack(_medians(Samples.of(*cells), confidence)), exit_, end, used)
+    statistics = _in_parts(lambda *cells: np.stack(_medians(PassageSamples.of(*cells), confidence)), exit_, end, used)
     return statistics[0], statistics[1], statistics[2]
 
 
-def _medians(sample: Samples, confidence: float) -> Sequence[Array]:
+def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     seen, _, used, _ = sample
     below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
     first = [np.take_along_axis(seen, each.argmax(1)[:, None], 1)[:, 0] for each in below]
     return [np.where(each.any(1), times, np.nan) for each, times in zip(below, first, strict=True)]
 
 
-def _last_of_equal(sample: Samples) -> NDArray[np.bool_]:
+def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
     """Return which runs (cells, n) are the last of those that were seen until the same time."""
     seen, _, used, _ = sample
     last = np.append(seen[:, 1:] > seen[:, :-1], np.ones((len(seen), 1), bool), axis=1)
@@ -64,7 +64,7 @@ def _last_of_equal(sample: Samples) -> NDArray[np.bool_]:
     return last
 
 
-def _curves(sample: Samples, confidence: float) -> tuple[Array, Array, Array]:
+def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Array]:
     """Return the Kaplan-Meier curves after each run (cells, n), and their log-log bands; NaN at 1 and 0."""
     from scipy.special import ndtri
 
@@ -90,7 +90,7 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
     """Return the Kaplan-Meier curve: times, fraction not exited after each, its log-log band (low, high)."""
     latest = max(exits.max(), np.max(ends, where=np.isfinite(ends), initial=0.0))
     exit_, end = np.append(exits, np.full(len(ends), np.nan)), np.append(exits, np.minimum(ends, latest))
-    sample = Samples.of(exit_, end, np.ones(len(exit_), bool))
+    sample = PassageSamples.of(exit_, end, np.ones(len(exit_), bool))
     last = _last_of_equal(sample)
     curve, low, high = (each[last] for each in _curves(sample, confidence))
     return sample.seen[last], curve, low, high
@@ -103,11 +103,11 @@ def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple
     uncensored runs whose fraction has the same Greenwood variance (Rothman 1978, J. Chronic Dis. 31, 557); it is n if
     all runs without an exit were observed up to the same time.
     """
-    statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(Samples.of(*cells))), exit_, end, used)
+    statistics = _in_parts(lambda *cells: np.stack(_fractions_exited(PassageSamples.of(*cells))), exit_, end, used)
     return statistics[0], statistics[1]
 
 
-def _fractions_exited(sample: Samples) -> tuple[Array, Array]:
+def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
     seen, exits, used, at_risk = sample
     some, any_exit = used.any(1), exits.any(1)
     steps = 1.0 - exits / at_risk

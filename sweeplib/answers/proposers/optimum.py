@@ -22,7 +22,7 @@ from scipy.special import chdtrc, stdtrit
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.bootstrap import log_means
 from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.optimal_learning_rate import scanned
+from sweeplib.analysis.optimal_learning_rate import rate_scan
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.scan import Scan, ScanColumn, allocation, mixed, optima, powers, slopes, solution
@@ -102,7 +102,7 @@ class OptimalRate:
         from sweeplib.analysis.kit.constants import with_constants
 
         limits = ANALYSES[self.question.of].check(options)
-        runs = scanned(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])
+        runs = rate_scan(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])
         asked, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
         answers = []
         for place in points(variable, self.question.at):

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.kit.bootstrap import Points
-from sweeplib.analysis.optimal_learning_rate import Scan as Runs
+from sweeplib.analysis.kit.bootstrap import PointErrors
+from sweeplib.analysis.optimal_learning_rate import RateScan as Runs
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,7 +37,7 @@ class Scan(NamedTuple):
     """Rows of a scan in the order of their learning rates, with the logarithms of their means, and their seeds."""
 
     gamma: Array
-    points: Points
+    points: PointErrors
     seeds: Array
 
     def at(self, kept: NDArray[np.bool_]) -> Scan:

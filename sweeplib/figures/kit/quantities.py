@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.lost_runs import made
+from sweeplib.analysis.kit.lost_runs import has_run
 from sweeplib.analysis.kit.problem_fields import has_direction
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.errors import InputError
@@ -173,7 +173,7 @@ def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datase
     It is false for directions that a teacher does not have. Values of `variable` on a logarithmic axis are above their
     errors (`above_error`).
     """
-    found, run = found.assign({variable: above_error(found[variable], ds)}), made(ds)
+    found, run = found.assign({variable: above_error(found[variable], ds)}), has_run(ds)
     measured = found[variable]
     reduced = run.any([dim for dim in run.dims if dim not in measured.dims])
     if "dynamics" in measured.dims:

@@ -39,7 +39,7 @@ from sweeplib.maths.expectations.plane import components
 from sweeplib.maths.expectations.products import MOST_NODES, ROWS, rest_sums, take_lane
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
-from sweeplib.numerics.compiled import called, inlined, over_arrays, specialised, without_references
+from sweeplib.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -284,7 +284,7 @@ def of_labels(
 
     def values(lam_star: Array) -> Array:
         out = np.empty(lam_star.shape[1])
-        called(address, k, np.ascontiguousarray(lam_star).reshape(-1), out)
+        call_by_address(address, k, np.ascontiguousarray(lam_star).reshape(-1), out)
         return out
 
     @cache

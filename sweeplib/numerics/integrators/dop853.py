@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from sweeplib.numerics.compiled import compiled, inlined, pointer, without_references
 from sweeplib.numerics.inner_functions import WITHOUT_WRAPPERS
-from sweeplib.numerics.packed_arguments import SEALED, opening, sealed
+from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
 
 Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ class Calls(NamedTuple):
     given: NDArray[np.int64]
 
 
-class Rule:
+class EquationRule:
     """The slope and the level of equations whose systems and work arrays are of one type.
 
     `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled for the types of examples.
@@ -57,8 +57,8 @@ class Rule:
 
     def __init__(self, slope: Callable[..., None], level: Callable[..., float], systems: Any, work: Any) -> None:
         self.kind = numba.typeof((systems, work))
-        state, opened = numba.types.Array(numba.types.float64, 1, "C"), opening(self.kind)
-        given = numba.types.int64, state, SEALED
+        state, opened = numba.types.Array(numba.types.float64, 1, "C"), unpacker(self.kind)
+        given = numba.types.int64, state, PACKED
         self.slope = pointer(_slope, numba.void(*given, state), filled=inlined(slope), opened=opened)
         self.level = pointer(_level, numba.float64(*given), filled=inlined(level), opened=opened)
 
@@ -66,13 +66,13 @@ class Rule:
 class Equations:
     """Systems of equations and their work arrays, of the types of the rule; `calls` are what kernels take of them."""
 
-    def __init__(self, rule: Rule, systems: Any, work: Any) -> None:
+    def __init__(self, rule: EquationRule, systems: Any, work: Any) -> None:
         self.systems, self.work = systems, work
-        self.calls = Calls(rule.slope, rule.level, sealed((systems, work), rule.kind))
+        self.calls = Calls(rule.slope, rule.level, packed((systems, work), rule.kind))
 
 
 def _unbound(*_):  # type: ignore[no-untyped-def]
-    raise NotImplementedError("bound by `Rule`")
+    raise NotImplementedError("bound by `EquationRule`")
 
 
 filled = opened = _unbound
@@ -88,7 +88,7 @@ def _level(i, state, given):  # type: ignore[no-untyped-def]
     return filled(i, state, systems, work)
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Work arrays of a step: slopes (16, size), states (size,), the terms of an interpolant (7, size)."""
 
     slopes: Array
@@ -243,10 +243,10 @@ def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-u
 
 
 @kernel
-def begin(i, equations, solutions, room):  # type: ignore[no-untyped-def]
+def begin(i, equations, solutions, workspace):  # type: ignore[no-untyped-def]
     """Take the slope at the start, choose the first step (Hairer et al., II.4), note targets that are reached there."""
     state, slope, rtol, atol = solutions.state[i], solutions.slope[i], solutions.rtol[i], solutions.atol[i]
-    new, scratch, targets = room.new, room.scratch, solutions.targets
+    new, scratch, targets = workspace.new, workspace.scratch, solutions.targets
     fill_slope(i, equations, state, slope)
     size_of_state = math.sqrt(scaled_square(state, state, rtol, atol))
     size_of_slope = math.sqrt(scaled_square(slope, state, rtol, atol))
@@ -268,31 +268,31 @@ def begin(i, equations, solutions, room):  # type: ignore[no-untyped-def]
 
 
 @loops
-def fill_stages(i, equations, start, length, tableau, room):  # type: ignore[no-untyped-def]
+def fill_stages(i, equations, start, length, tableau, workspace):  # type: ignore[no-untyped-def]
     """Fill the slopes 1 to 11 of a step from `start`, whose slope is slopes[0]; `scratch` is left at the last stage."""
-    slopes, scratch = room.slopes, room.scratch
+    slopes, scratch = workspace.slopes, workspace.scratch
     for stage in range(1, 12):
         combination(scratch, start, length, tableau.stages[stage], slopes, stage)
         fill_slope(i, equations, scratch, slopes[stage])
 
 
 @kernel
-def stepped(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-def]
+def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
     """Take a step whose error is within the tolerance; false when none that changes the time is."""
-    state, slope, slopes, new = solutions.state[i], solutions.slope[i], room.slopes, room.new
+    state, slope, slopes, new = solutions.state[i], solutions.slope[i], workspace.slopes, workspace.new
     time, length, rejected = solutions.time[i], solutions.step[i], False
     shortest = 10.0 * abs(np.nextafter(time, np.inf) - time)
     length = max(length, shortest)
     copy(slope, slopes[0])
     while length >= shortest:
-        fill_stages(i, equations, state, length, tableau, room)
+        fill_stages(i, equations, state, length, tableau, workspace)
         combination(new, state, length, tableau.stages[12], slopes, 12)
         fill_slope(i, equations, new, slopes[12])
         solutions.evaluations[i] += 12
         error = error_norm(i, length, new, tableau, solutions, slopes)
         if error < 1.0:
             factor = min(_LARGEST_FACTOR, _SAFETY * error**-0.125) if error > 0.0 else _LARGEST_FACTOR
-            stable = most_stable_step(room)
+            stable = most_stable_step(workspace)
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
             following = length * (min(1.0, factor) if rejected else factor)
@@ -310,12 +310,12 @@ def stepped(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-
 
 
 @kernel
-def most_stable_step(room):  # type: ignore[no-untyped-def]
+def most_stable_step(workspace):  # type: ignore[no-untyped-def]
     """The longest step well within the region of stability, |λ| being told by the two slopes at the end of a step.
 
     The step is stiff if it was longer. Where rounding is all that the two states differ in, nothing is told.
     """
-    slopes, new, last_stage = room.slopes, room.new, room.scratch
+    slopes, new, last_stage = workspace.slopes, workspace.new, workspace.scratch
     rise, run, size = 0.0, 0.0, 0.0
     for v in range(new.shape[0]):
         rise += (slopes[12, v] - slopes[11, v]) ** 2
@@ -346,9 +346,9 @@ def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_partial(i, equations, length, tableau, solutions, room, out):  # type: ignore[no-untyped-def]
+def fill_partial(i, equations, length, tableau, solutions, workspace, out):  # type: ignore[no-untyped-def]
     """Fill out with the end of a step of this length from the beginning of the last step."""
-    copy(solutions.start_slope[i], room.slopes[0])
-    fill_stages(i, equations, solutions.start[i], length, tableau, room)
-    combination(out, solutions.start[i], length, tableau.stages[12], room.slopes, 12)
+    copy(solutions.start_slope[i], workspace.slopes[0])
+    fill_stages(i, equations, solutions.start[i], length, tableau, workspace)
+    combination(out, solutions.start[i], length, tableau.stages[12], workspace.slopes, 12)
     solutions.evaluations[i] += 11

@@ -8,7 +8,7 @@ on the interpolant of order 7, which only has to tell in which part of the step 
 import numpy as np
 
 from sweeplib.numerics.integrators.dop853 import (
-    Room,
+    Workspace,
     begin,
     combination,
     copy,
@@ -38,10 +38,10 @@ def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def fill_terms(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-def]
+def fill_terms(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
     """Fill the terms (7, size) of the interpolant of the last step, at the cost of three slopes."""
     start, state, length = solutions.start[i], solutions.state[i], solutions.length[i]
-    slopes, terms, scratch = room.slopes, room.terms, room.scratch
+    slopes, terms, scratch = workspace.slopes, workspace.terms, workspace.scratch
     for stage in range(3):
         combination(scratch, start, length, tableau.more_stages[stage], slopes, 13 + stage)
         fill_slope(i, equations, scratch, slopes[13 + stage])
@@ -75,31 +75,31 @@ def may_have_passed(i, equations, solutions, scratch):  # type: ignore[no-untype
 
 
 @kernel
-def level_within(i, equations, solutions, room, x):  # type: ignore[no-untyped-def]
+def level_within(i, equations, solutions, workspace, x):  # type: ignore[no-untyped-def]
     """The level at the fraction x of the last step, on its interpolant."""
-    interpolant(room.scratch, solutions.start[i], room.terms, x)
-    return level(i, equations, room.scratch)
+    interpolant(workspace.scratch, solutions.start[i], workspace.terms, x)
+    return level(i, equations, workspace.scratch)
 
 
 @kernel
-def note_passages(i, equations, tableau, solutions, room):  # type: ignore[no-untyped-def]
+def note_passages(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
     """Note the first time in the last step at which the level is at each target that waits."""
     for t in range(solutions.targets.shape[1]):
         before, after, target = 0.0, 0.0, solutions.targets[i, t]
         while solutions.passages[i, t] == np.inf and after < 1.0:
             before, after = after, after + 1.0 / _LOOKS_A_STEP
-            if level_within(i, equations, solutions, room, after) <= target:
-                x = crossing(i, equations, solutions, room, before, after, target)
-                x = refined(i, equations, tableau, solutions, room, x, target)
+            if level_within(i, equations, solutions, workspace, after) <= target:
+                x = crossing(i, equations, solutions, workspace, before, after, target)
+                x = refined(i, equations, tableau, solutions, workspace, x, target)
                 solutions.passages[i, t] = solutions.before[i] + x * solutions.length[i]
 
 
 @kernel
-def crossing(i, equations, solutions, room, before, after, target):  # type: ignore[no-untyped-def]
+def crossing(i, equations, solutions, workspace, before, after, target):  # type: ignore[no-untyped-def]
     """Where in (before, after], fractions of the last step, its interpolant comes to the target, by bisection."""
     while before < 0.5 * (before + after) < after:
         middle = 0.5 * (before + after)
-        if level_within(i, equations, solutions, room, middle) <= target:
+        if level_within(i, equations, solutions, workspace, middle) <= target:
             after = middle
         else:
             before = middle
@@ -107,17 +107,17 @@ def crossing(i, equations, solutions, room, before, after, target):  # type: ign
 
 
 @kernel
-def refined(i, equations, tableau, solutions, room, x, target):  # type: ignore[no-untyped-def]
+def refined(i, equations, tableau, solutions, workspace, x, target):  # type: ignore[no-untyped-def]
     """The crossing x of the interpolant moved to that of the method itself, by Newton's iteration.
 
     The value is that of a step to x, the slope that of the interpolant; where that is flat, x stays.
     """
     for _ in range(_REFINEMENTS):
-        fill_partial(i, equations, x * solutions.length[i], tableau, solutions, room, room.new)
-        excess = level(i, equations, room.new) - target
+        fill_partial(i, equations, x * solutions.length[i], tableau, solutions, workspace, workspace.new)
+        excess = level(i, equations, workspace.new) - target
         near, far = max(x - 1e-3, 0.0), min(x + 1e-3, 1.0)
-        rise = level_within(i, equations, solutions, room, far)
-        rise -= level_within(i, equations, solutions, room, near)
+        rise = level_within(i, equations, solutions, workspace, far)
+        rise -= level_within(i, equations, solutions, workspace, near)
         if rise == 0.0:
             break
         move = -excess * (far - near) / rise
@@ -145,20 +145,20 @@ def advance(equations, order, until, most_steps, stops, tableau, solutions, stat
     where they came. The `equations` are called by address, so that this is compiled once for all.
     """
     size = solutions.state.shape[1]
-    room = Room(np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size)))
+    workspace = Workspace(np.empty((16, size)), np.empty(size), np.empty(size), np.empty((7, size)))
     for i in order:
         if solutions.step[i] == 0.0:
-            begin(i, equations, solutions, room)
+            begin(i, equations, solutions, workspace)
         steps, end = most_steps, last_passage(solutions, i) if stops else np.inf
         while solutions.time[i] < min(until[i], end) and steps > 0 and solutions.left[i] > 0 and not solutions.stiff[i]:
-            if not stepped(i, equations, tableau, solutions, room):
+            if not stepped(i, equations, tableau, solutions, workspace):
                 solutions.failed[i] = True
                 break
             steps -= 1
             solutions.left[i] -= 1
-            if may_have_passed(i, equations, solutions, room.scratch):
-                fill_terms(i, equations, tableau, solutions, room)
-                note_passages(i, equations, tableau, solutions, room)
+            if may_have_passed(i, equations, solutions, workspace.scratch):
+                fill_terms(i, equations, tableau, solutions, workspace)
+                note_passages(i, equations, tableau, solutions, workspace)
                 end = last_passage(solutions, i) if stops else np.inf
         came = min(solutions.time[i], until[i], end)
         times[i] = came
@@ -167,4 +167,4 @@ def advance(equations, order, until, most_steps, stops, tableau, solutions, stat
         elif came == solutions.before[i]:
             copy(solutions.start[i], states[i])
         else:
-            fill_partial(i, equations, came - solutions.before[i], tableau, solutions, room, states[i])
+            fill_partial(i, equations, came - solutions.before[i], tableau, solutions, workspace, states[i])

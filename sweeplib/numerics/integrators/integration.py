@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators import dop853, explicit
 from sweeplib.numerics.integrators.dop853 import Equations
-from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, System
+from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, StiffSystem
 
 Array = NDArray[np.float64]
 
@@ -62,7 +62,7 @@ class Integration:
         self._solutions = dop853.solutions(states, ends, longest, rtol, atol, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
-        self._called: dict[int, System] = {}
+        self._called: dict[int, StiffSystem] = {}
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
 
@@ -150,9 +150,9 @@ class Integration:
         tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], solutions.passages[i])
         return StiffSolution(self._system(i), time, state, solutions.end[i], *tolerance, *targets, solutions.longest[i])
 
-    def _system(self, i: int) -> System:
+    def _system(self, i: int) -> StiffSystem:
         if i not in self._called:
-            self._called[i] = System(self._equations, i)
+            self._called[i] = StiffSystem(self._equations, i)
         return self._called[i]
 
     def _follow(self, i: int, until: float) -> None:

@@ -37,7 +37,7 @@ def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-
         moved[v] = state[v]
 
 
-class _Compiled(NamedTuple):
+class _CompiledEquations(NamedTuple):
     """The compiled functions that Python calls."""
 
     slope: OneSignature
@@ -46,16 +46,18 @@ class _Compiled(NamedTuple):
 
 
 @cache
-def _compiled() -> _Compiled:
+def _compiled_equations() -> _CompiledEquations:
     """The functions for all equations."""
-    return _Compiled(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
+    return _CompiledEquations(
+        OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func)
+    )
 
 
-class System:
+class StiffSystem:
     """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides."""
 
     def __init__(self, equations: Equations, i: int) -> None:
-        self._equations, self._i, self._compiled = equations, i, _compiled()
+        self._equations, self._i, self._compiled = equations, i, _compiled_equations()
         self._last = np.empty(0), np.empty(0)
         self.evaluations = 0
 
@@ -91,7 +93,7 @@ class StiffSolution:
 
     def __init__(
         self,
-        system: System,
+        system: StiffSystem,
         time: float,
         state: Array,
         end: float,
@@ -195,7 +197,7 @@ class LinearFlow:
     t [[J, slope], [0, 0]].
     """
 
-    def __init__(self, system: System, time: float, state: Array) -> None:
+    def __init__(self, system: StiffSystem, time: float, state: Array) -> None:
         self.time, self.end, self._state, self._system = time, time, state, system
         self._slope, self._jacobian = system.slope(time, state), system.jacobian(time, state)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.errors import InputError
-from sweeplib.problem.parameters import Part, declaring
+from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -63,4 +63,4 @@ class DataLaw(Part):
 TEACHER_FIELDS = frozenset({"target", "teacher_activation", "a_star", "teacher_start"})
 """The parameters of a problem that describe a teacher."""
 
-DATA: Registry[DataLaw] = Registry("data law", declaring("data"))
+DATA: Registry[DataLaw] = Registry("data law", declare_parameters_of("data"))

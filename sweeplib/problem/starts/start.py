@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.errors import InputError
-from sweeplib.problem.parameters import Part, declaring
+from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -62,4 +62,4 @@ def turned_to(W: Array, w_star: Array, m0: float) -> Array:
     return np.sqrt(W.shape[1]) * (m0 * axis + across)
 
 
-STARTS: Registry[Start] = Registry("start", declaring("start"))
+STARTS: Registry[Start] = Registry("start", declare_parameters_of("start"))

@@ -33,7 +33,7 @@ def target(name: str) -> Target:
     if name in TARGETS:
         return TARGETS[name]
     registered = registered_target(name)
-    return _of_text(name) if registered is None else _with_numbers(TARGETS[registered], name)
+    return _target_of(name) if registered is None else _target_with_numbers(TARGETS[registered], name)
 
 
 def registered_target(name: str) -> str | None:
@@ -49,7 +49,7 @@ def with_numbers(name: str, problem: "Problem") -> str:
 
 
 @cache
-def _with_numbers(known: Target, text: str) -> Target:
+def _target_with_numbers(known: Target, text: str) -> Target:
     """The target with the values of its parameters that stand in a text such as `bent(c=0.5)`."""
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
@@ -66,7 +66,7 @@ def canonical_target(name: str) -> str:
 
 
 @cache
-def _of_text(text: str) -> Target:
+def _target_of(text: str) -> Target:
     if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
         raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
     tree = formula(text)
@@ -74,7 +74,7 @@ def _of_text(text: str) -> Target:
         raise InputError("a constant is no target", value=text, expected="a formula of the fields lam1, lam2, ...")
     if not math.isfinite(_moderate_value(tree)):
         raise InputError("not a target: too large", value=text, expected="a formula whose values are finite numbers")
-    return _of_formula(tree)
+    return _formula_target(tree)
 
 
 def _moderate_value(tree: Formula) -> float:
@@ -90,7 +90,7 @@ def _moderate_value(tree: Formula) -> float:
 
 
 @cache
-def _of_formula(tree: Formula) -> Target:
+def _formula_target(tree: Formula) -> Target:
     return Target(
         str(tree),
         tree.latex(),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.problem.parameters import Part, declaring
+from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -48,4 +48,4 @@ class Target(Part):
 TARGET_FIELDS = frozenset({"a_star", "teacher_activation"})
 """The parameters of a problem itself that only targets read."""
 
-TARGETS: Registry[Target] = Registry("target", declaring("target"))
+TARGETS: Registry[Target] = Registry("target", declare_parameters_of("target"))

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.design.questions import Row, grown, without_rows
+from sweeplib.design.questions import Row, with_rows, without_rows
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.files import read_json, write_json
 
@@ -60,4 +60,4 @@ def rounds_of(sweep: "Sweep", directory: Path) -> Rounds:
 
 def with_rounds(sweep: "Sweep", directory: Path) -> "Sweep":
     """Return a sweep with the rows of the rounds in its folder."""
-    return grown(sweep, rounds_of(sweep, directory).rows) if sweep.questions else sweep
+    return with_rows(sweep, rounds_of(sweep, directory).rows) if sweep.questions else sweep
