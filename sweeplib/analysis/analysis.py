@@ -73,9 +73,9 @@ class Analysis:
         partly = self.treatment("timeout") is Treated.censored  # others have no number of runs that stopped
         if "stop" not in ds.attrs and partly and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
             ds = ds.assign_attrs(stop="exit")
-        given = with_constants(ds)
-        self.outlined(outline_of(given), options)
-        result = without_constants(self.function(given, **options), ds).copy()
+        dataset = with_constants(ds)
+        self.outlined(outline_of(dataset), options)
+        result = without_constants(self.function(dataset, **options), ds).copy()
         for variable in result.variables.values():
             variable.attrs = stored_attributes(variable.attrs)
         return result.assign_attrs(title=self.doc, analysis=self.name)

@@ -47,15 +47,15 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     run, variables = has_run(ds), {}
     for name in averaged_observables(ds):
         values = with_teacher_numbers(recorded_values(ds, name))
-        kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
-        attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
+        values_kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
+        attrs, (mean, error) = ds[name].attrs, mean_and_error(values_kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
         variables[name] = labelled(mean, attrs["long_name"], symbol, units)
         variables[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
         if "runs" not in variables:
-            count = kept.count("seed")
-            some = count.max([dim for dim in INNER if dim in count.dims])
-            variables["runs"] = labelled(some, "runs with a value")
+            count = values_kept.count("seed")
+            runs = count.max([dim for dim in INNER if dim in count.dims])
+            variables["runs"] = labelled(runs, "runs with a value")
     attrs = {"max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}
     return xr.Dataset(variables).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
 

@@ -121,8 +121,8 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
     sets = [coupling, {key: logs[key] for key in varying}]
-    parts = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
-    fitted = xr.concat(parts, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
+    fits = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
+    fitted = xr.concat(fits, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
     quantity = largest.attrs["long_name"]
     labels = {
         "exponent": (f"exponent of the {quantity}", "x"),
@@ -176,8 +176,8 @@ def _expected_exponents() -> xr.DataArray:
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
     outline, names = deviations_outline(ds, reference, until)
     over = scaling_dims(ds)
-    left = tuple(dim for dim in outline.dims_of("status") if dim not in over)
-    fits = {f"{name}_exponent": (*left, "variable") for name in names}
+    remaining = tuple(dim for dim in outline.dims_of("status") if dim not in over)
+    fits = {f"{name}_exponent": (*remaining, "variable") for name in names}
     return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
 
 

@@ -106,8 +106,8 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
     scaling = scaling_dims(outline)
     fields = {name: ("gamma", "p", "d") if name == "coupling" else (name,) for name in terms}
     along = {
-        name: frozenset(dim for part in parts for dim in outline.dims_of(part) if dim in scaling)
-        for name, parts in fields.items()
+        name: frozenset(dim for field_name in names for dim in outline.dims_of(field_name) if dim in scaling)
+        for name, names in fields.items()
     }
     over = [dim for dim in scaling if any(dim in dims for dims in along.values())]
     values = [int(np.prod([outline.sizes[dim] for dim in dims])) if dims else 1 for dims in along.values()]
@@ -153,8 +153,8 @@ def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str],
     outline, names = deviations_outline(ds, reference, until)
     over = _fitted_dims(ds, terms)
     points = outline.dims_of("status")
-    left = tuple(dim for dim in points if dim not in over)
-    fits = {f"{name}_exponent": (*left, "variable") for name in names}
+    remaining = tuple(dim for dim in points if dim not in over)
+    fits = {f"{name}_exponent": (*remaining, "variable") for name in names}
     fits |= {f"{name}_{part}": points for name in names for part in ("sup_deviation", "sum")}
     return outline.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
 

@@ -53,16 +53,16 @@ def directions_learned(
     counted = sample.used.sum("seed")
     fractions = {
         name.replace("exited", "learned"): labelled(
-            part.where(counted > 0),
-            part.attrs["long_name"].replace("exited", "learned the direction"),
+            values.where(counted > 0),
+            values.attrs["long_name"].replace("exited", "learned the direction"),
             r"f_{\mathrm{learned}}",
         )
-        for name, part in exited_fractions(sample, confidence).items()
+        for name, values in exited_fractions(sample, confidence).items()
     }
     symbol = r"\mathrm{med}\,\nu_r"
     medians = {
-        f"learned_steps_median{end}": labelled(part, f"median step at which the direction is learned{said}", symbol)
-        for (end, said), part in zip(
+        f"learned_steps_median{end}": labelled(values, f"median step at which the direction is learned{title}", symbol)
+        for (end, title), values in zip(
             {"": "", "_low": ", lower bound", "_high": ", upper bound"}.items(),
             exit_medians(sample, confidence),
             strict=True,

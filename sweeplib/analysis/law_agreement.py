@@ -166,7 +166,7 @@ def _rounded_samples(samples: Samples, ok: Samples) -> Samples:
 
 def _unless_lost(samples: Samples, lost: Samples, run: Samples, max_lost: float) -> Samples:
     """Return both samples, NaN where too many runs of either are lost."""
-    refused = [too_many(gone, there, max_lost) for gone, there in zip(lost, run, strict=True)]
+    refused = [too_many(lost_runs, runs, max_lost) for lost_runs, runs in zip(lost, run, strict=True)]
     return samples[0].where(~refused[0] & ~refused[1]), samples[1].where(~refused[0] & ~refused[1])
 
 

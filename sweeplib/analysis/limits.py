@@ -179,11 +179,11 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
 
     names = [str(name) for name in within["candidate"].values]
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
-    left = xr.ones_like(limit, dtype=bool)
-    for place, name in enumerate(names, start=1):
-        limit = limit.where(~(left & within.sel(candidate=name, drop=True)), np.uint8(place))
-        left = left & beyond.sel(candidate=name, drop=True)
-    limit = limit.where(~left, np.uint8(len(names) + 1))
+    undescribed = xr.ones_like(limit, dtype=bool)
+    for position, name in enumerate(names, start=1):
+        limit = limit.where(~(undescribed & within.sel(candidate=name, drop=True)), np.uint8(position))
+        undescribed = undescribed & beyond.sel(candidate=name, drop=True)
+    limit = limit.where(~undescribed, np.uint8(len(names) + 1))
     flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
     return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
 

@@ -76,8 +76,8 @@ def unit_distance(
     title = f"root mean squared distance of each unit from itself in {label}"
     variables |= with_error("unit_synchronous", coupled, title, r"\langle|x_i-y_i|^2\rangle^{1/2}")
     variables |= with_error("unit_moved", moved, "Wasserstein distance of the units from their start", "W_2")
-    said = {} if units is None else {"units": units}
-    return xr.Dataset(variables).assign_attrs(reference=reference, max_lost=max_lost, **said)
+    attrs = {} if units is None else {"units": units}
+    return xr.Dataset(variables).assign_attrs(reference=reference, max_lost=max_lost, **attrs)
 
 
 def wasserstein(one: Array, other: Array) -> float:

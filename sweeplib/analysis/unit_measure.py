@@ -44,11 +44,11 @@ def unit_measure(
     require_units(ds)
     run = has_run(ds)
     norm, overlap = norms(ds), with_teacher_numbers(recorded_values(ds, OVERLAP))
-    norm, overlap = (unless_lost(each, without_value(each, run), run, max_lost) for each in (norm, overlap))
+    norm, overlap = (unless_lost(array, without_value(array, run), run, max_lost) for array in (norm, overlap))
     ok = with_status(ds, "ok")
-    edges = [_edges(each.where(ok), bins) for each in (overlap, norm)]
+    edges = [_edges(array.where(ok), bins) for array in (overlap, norm)]
     units = {"pooled": ("seed", "student")}
-    pooled = [each.stack(units, create_index=False).drop_vars("seed") for each in (overlap, norm)]
+    pooled = [array.stack(units, create_index=False).drop_vars("seed") for array in (overlap, norm)]
     counted = xr.apply_ufunc(
         lambda m, length: _density(m, length, *edges),
         *pooled,
@@ -57,7 +57,7 @@ def unit_measure(
         vectorize=True,
     )
     drawn = _drawn(pooled[1], sample)
-    some_overlaps, some_norms = (each.isel(pooled=drawn.clip(0)).where(drawn >= 0) for each in pooled)
+    some_overlaps, some_norms = (array.isel(pooled=drawn.clip(0)).where(drawn >= 0) for array in pooled)
     area = r"(m,\|w\|/\sqrt{d})"
     variables = {
         "unit_density": labelled(counted, "density of the units over overlap and norm", rf"\rho{area}"),
@@ -65,7 +65,7 @@ def unit_measure(
         "unit_norm": labelled(some_norms, "norm of a unit", r"\|w\|/\sqrt{d}"),
     }
     result = xr.Dataset(variables).assign_coords(unit=np.arange(drawn.sizes["unit"]))
-    centres = [0.5 * (each[1:] + each[:-1]) for each in edges]
+    centres = [0.5 * (array[1:] + array[:-1]) for array in edges]
     result = result.assign_coords(overlap_bin=centres[0], norm_bin=centres[1])
     result["unit"] = labelled(result["unit"], "unit")
     result["overlap_bin"] = labelled(result["overlap_bin"], "centre of the bin of the overlap", "m")
@@ -94,14 +94,14 @@ def _drawn(norm: xr.DataArray, sample: int) -> xr.DataArray:
     """Return places along `pooled` of at most `sample` units, in random order, at each point; −1 where no more are."""
     import xarray as xr
 
-    there = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
-    size = max(1, min(sample, int(there.sum("pooled").max())))
+    has_units = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
+    size = max(1, min(sample, int(has_units.sum("pooled").max())))
 
     def choose(known: NDArray[np.bool_]) -> NDArray[np.intp]:
         places = np.random.default_rng(0).permutation(np.flatnonzero(known))[:size]
         return np.pad(places, (0, size - len(places)), constant_values=-1)
 
-    return xr.apply_ufunc(choose, there, input_core_dims=[["pooled"]], output_core_dims=[["unit"]], vectorize=True)
+    return xr.apply_ufunc(choose, has_units, input_core_dims=[["pooled"]], output_core_dims=[["unit"]], vectorize=True)
 
 
 def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:

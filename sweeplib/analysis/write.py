@@ -55,8 +55,8 @@ def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
     from sweeplib.storage.dataset.folder import open_dataset
 
     analysis = ANALYSES[name]
-    read = open_with_overlaps if analysis.overlaps else open_dataset
-    return analysis(read(Path(directory) / "dataset.zarr"), **sweep.analyses[name])
+    open_ = open_with_overlaps if analysis.overlaps else open_dataset
+    return analysis(open_(Path(directory) / "dataset.zarr"), **sweep.analyses[name])
 
 
 def analysis_failure(directory: str | Path, name: str) -> str | None:

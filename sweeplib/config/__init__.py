@@ -87,18 +87,18 @@ def _read(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, D
 def _document(path: Path) -> "tuple[Document, dict[str, Any]]":
     from sweeplib.strict_yaml import document
 
-    read = document(_text(path), path)
-    return read, _mapping(read.data, path)
+    document_read = document(_text(path), path)
+    return document_read, _mapping(document_read.data, path)
 
 
 def _text(path: Path) -> str:
-    read = _content(path)
-    if len(read) > FILE_BYTES:
+    content_read = _content(path)
+    if len(content_read) > FILE_BYTES:
         raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
     try:
-        return read.decode("utf-8-sig")
+        return content_read.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = read.count(b"\n", 0, error.start) + 1
+        line = content_read.count(b"\n", 0, error.start) + 1
         problem, expected = "cannot be read: not text in UTF-8", "a sweep's YAML file"
         raise InputError(problem, file=f"{path}:{line}", expected=expected) from None
 

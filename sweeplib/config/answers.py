@@ -27,7 +27,7 @@ def with_questions(sweep: Sweep, config: SweepConfig) -> Sweep:
         raise InputError("seeds that cannot grow", key="seeds", value=config.seeds, expected=expected)
     from sweeplib.answers import proposer_of  # loads all that runs sweeps
 
-    questions = {name: _question(name, asked, sweep) for name, asked in config.answers.items()}
+    questions = {name: _question(name, section, sweep) for name, section in config.answers.items()}
     added: dict[str, Mapping[str, Any]] = {question.of: {} for question in questions.values()}
     analyses = added | dict(sweep.analyses)
     for name, question in questions.items():
@@ -37,45 +37,45 @@ def with_questions(sweep: Sweep, config: SweepConfig) -> Sweep:
     return replace(sweep, questions=questions, analyses=analyses)
 
 
-def _question(name: str, asked: AnswerSection, sweep: Sweep) -> Question:
+def _question(name: str, section: AnswerSection, sweep: Sweep) -> Question:
     key = f"answers.{name}"
-    variable = _variable(key, asked)
-    percent = re.fullmatch(PERCENT, asked.to) if isinstance(asked.to, str) else None
-    to = float(percent[1]) / 100.0 if percent else float(asked.to)
+    variable = _variable(key, section)
+    percent = re.fullmatch(PERCENT, section.to) if isinstance(section.to, str) else None
+    to = float(percent[1]) / 100.0 if percent else float(section.to)
     if not 0.0 < to < math.inf:
-        raise InputError("not a precision", key=f"{key}.to", value=asked.to, expected="more than 0")
-    bounds = {} if asked.refine == "seeds" else {axis: (low, high) for axis, (low, high) in asked.refine.items()}
+        raise InputError("not a precision", key=f"{key}.to", value=section.to, expected="more than 0")
+    bounds = {} if section.refine == "seeds" else {axis: (low, high) for axis, (low, high) in section.refine.items()}
     for axis, (low, high) in bounds.items():
         if not low < high:
             raise InputError("not bounds", key=f"{key}.refine.{axis}", value=[low, high], expected="a lower, a higher")
-    at = {axis: _values_at(f"{key}.at", axis, wanted, sweep, bounds) for axis, wanted in asked.at.items()}
-    return Question(asked.of, variable, to, percent is not None, bounds, at, asked.budget)
+    at = {axis: _values_at(f"{key}.at", axis, wanted, sweep, bounds) for axis, wanted in section.at.items()}
+    return Question(section.of, variable, to, percent is not None, bounds, at, section.budget)
 
 
-def _variable(key: str, asked: AnswerSection) -> str:
+def _variable(key: str, section: AnswerSection) -> str:
     from sweeplib.analysis import ANALYSES
 
     try:
-        analysis = ANALYSES[asked.of]
+        analysis = ANALYSES[section.of]
     except InputError as error:
         raise error.within(prefix=f"{key}.of") from None
-    known = {*analysis.quantities.values(), *([analysis.headline] if analysis.headline else ())}
-    variable = asked.variable or analysis.headline
-    if variable is None or variable not in known:
-        given = {} if variable is None else {"value": variable}
-        problem = "this analysis has several" if variable is None else f"not a quantity of {asked.of}"
-        raise InputError(problem, key=f"{key}.variable", choices=known, **given)
+    variables = {*analysis.quantities.values(), *([analysis.headline] if analysis.headline else ())}
+    variable = section.variable or analysis.headline
+    if variable is None or variable not in variables:
+        named_value = {} if variable is None else {"value": variable}
+        problem = "this analysis has several" if variable is None else f"not a quantity of {section.of}"
+        raise InputError(problem, key=f"{key}.variable", choices=variables, **named_value)
     return variable
 
 
 def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
-    own = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
-    known = own | {"dynamics": tuple(sweep.runs), "threshold": sweep.recording.thresholds}
-    if axis not in known:
-        raise InputError("not an axis of the answers", key=key, value=axis, choices=known)
+    swept = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
+    values_of_axes = swept | {"dynamics": tuple(sweep.runs), "threshold": sweep.recording.thresholds}
+    if axis not in values_of_axes:
+        raise InputError("not an axis of the answers", key=key, value=axis, choices=values_of_axes)
     chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))
     try:
-        places_in(known[axis], axis, chosen)
+        places_in(values_of_axes[axis], axis, chosen)
     except InputError as error:
         error.key = f"{key}.{axis}"
         raise

@@ -19,7 +19,7 @@ Read = Callable[[Path], tuple[Document, dict[str, Any]]]
 
 
 def base_configs(
-    path: Path, folder: Path, given: Mapping[str, Any], read: Read
+    path: Path, folder: Path, keys: Mapping[str, Any], read_config: Read
 ) -> list[tuple[Path, Document, dict[str, Any]]]:
     """Return the configs from which a file starts, the nearest first: their files, documents, and keys and values.
 
@@ -27,8 +27,8 @@ def base_configs(
     what is no path, and for a file that starts from itself.
     """
     files: list[tuple[Path, Document, dict[str, Any]]] = []
-    while FROM in given:
-        name = given[FROM]
+    while FROM in keys:
+        name = keys[FROM]
         if not isinstance(name, str) or not name:
             raise InputError("not a path", file=path, key=FROM, value=name, expected="the path of a sweep's YAML file")
         base = folder / Path(name).expanduser()
@@ -36,12 +36,12 @@ def base_configs(
             expected = f"at most {MOST_FILES} files, of which none starts from itself"
             raise InputError("too many files to start from", file=path, key=FROM, value=name, expected=expected)
         try:
-            document, given = read(base)
+            document, keys = read_config(base)
         except InputError as error:
             if error.file is not None:
                 raise
             raise error.within(file=path, prefix=FROM) from None
-        files.append((base, document, with_files(given, partial(located, folder=base.parent))))
+        files.append((base, document, with_files(keys, partial(located, folder=base.parent))))
         path, folder = base, base.parent
     return files
 
@@ -60,8 +60,8 @@ def merged_config(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, 
             data[place] = {name: value for name, value in data[place].items() if name not in names}
     for key, value in own.items():
         if key in PLACES and isinstance(value, dict) and isinstance(data.get(key, {}), dict):
-            kept = {name: each for name, each in value.items() if each is not None}
-            data[key] = {**data.get(key, {}), **kept}
+            names_with_values = {name: options for name, options in value.items() if options is not None}
+            data[key] = {**data.get(key, {}), **names_with_values}
         elif key in NAMED and isinstance(value, dict):
             data[key] = _with_names(data.get(key), value)
         elif key != FROM:
@@ -80,11 +80,11 @@ def _names(section: Any) -> list[str]:
 
 def _with_names(section: Any, own: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names of a section of the other config, with options, changed by those of this one."""
-    known: dict[str, Any] = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
+    merged: dict[str, Any] = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
     for name, options in own.items():
-        before = known.get(name)
+        before = merged.get(name)
         if isinstance(before, dict) and isinstance(options, dict):
-            known[name] = {**before, **options}
-        elif options is not None or name not in known:
-            known[name] = options
-    return known
+            merged[name] = {**before, **options}
+        elif options is not None or name not in merged:
+            merged[name] = options
+    return merged

@@ -114,19 +114,21 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
 
 
 def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
-    given = len(config.grid) + len(config.derive) + len(config.problem)
-    refuse_more("names", given, NAMES, key="grid", instead="fewer axes and symbols")
+    number_of_names = len(config.grid) + len(config.derive) + len(config.problem)
+    refuse_more("names", number_of_names, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     axes += [*_zips(config.grid.get("zip", [])), *rows]
-    known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
-    made = {name: FormulaWithNames.of(config.problem[name], known) for name in FORMULA_FIELDS if name in config.problem}
-    formulas = {name: formula for name, formula in made.items() if formula is not None}
+    names = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
+    named_formulas = {
+        name: FormulaWithNames.of(config.problem[name], names) for name in FORMULA_FIELDS if name in config.problem
+    }
+    formulas = {name: formula for name, formula in named_formulas.items() if formula is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
     derived |= {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
-    used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
+    used |= {name for name in names if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived, used)
@@ -190,8 +192,8 @@ def _seeds(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
         return tuple(range(spec))
     expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
     if not isinstance(spec, list | dict):
-        wanted = "a whole number, a list, a spacing, or an expression"
-        raise InputError("not seeds", key="seeds", value=spec, expected=wanted)
+        forms = "a whole number, a list, a spacing, or an expression"
+        raise InputError("not seeds", key="seeds", value=spec, expected=forms)
     seeds = values(spec, "seeds", most)
     refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
     for place, seed in enumerate(seeds):
@@ -332,9 +334,14 @@ def _check_points(sweep: Sweep, name: str) -> None:
             raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
-    for taken in (*recorded, *sorted(dims), *ATTRIBUTES):
-        if taken in sweep.grid.names:
-            raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
+    for name_of_result in (*recorded, *sorted(dims), *ATTRIBUTES):
+        if name_of_result in sweep.grid.names:
+            raise InputError(
+                "the name of a result",
+                key=sweep.grid.origin(name_of_result),
+                value=name_of_result,
+                expected="another name",
+            )
 
 
 def _refuse_bytes(case: Case) -> None:

@@ -118,8 +118,8 @@ def _example_options(options: Any) -> dict[str, Any]:
         examples = {name: field.examples for name, field in fields.items()}
         defaults = {name: field.default for name, field in fields.items() if not field.is_required()}
     else:
-        given = {name: parameter.default for name, parameter in inspect.signature(options).parameters.items()}
-        defaults = {name: default for name, default in given.items() if default is not inspect.Parameter.empty}
+        parameters = {name: parameter.default for name, parameter in inspect.signature(options).parameters.items()}
+        defaults = {name: default for name, default in parameters.items() if default is not inspect.Parameter.empty}
         examples = {name: option_type(options, name).json_schema().get("examples") for name in defaults}
     values_by_name = {name: values[0] for name, values in examples.items() if values} or defaults
     plain = {name: list(value) if isinstance(value, tuple) else value for name, value in values_by_name.items()}
@@ -134,20 +134,20 @@ def _key_entry(row: Any) -> Entry:
 def _entry_of(rows: Any, name: str, problem: str) -> Any:
     if name not in rows:
         raise InputError(
-            problem, value=name, choices=[*rows, *(f"{kind}.{each}" for kind in KINDS for each in registry_of(kind))]
+            problem, value=name, choices=[*rows, *(f"{kind}.{entry}" for kind in KINDS for entry in registry_of(kind))]
         )
     return rows[name]
 
 
 def _installed_plugin_entries(names: list[str]) -> list[Entry]:
     """Return the installed plugins, with their modules and distributions; nothing of them is imported."""
-    known = installed_plugins()
+    plugins = installed_plugins()
     for name in names:
-        if name not in known:
-            raise InputError("no such installed plugin", value=name, choices=known)
+        if name not in plugins:
+            raise InputError("no such installed plugin", value=name, choices=plugins)
     modules_by_name = {
-        name: [f"{p.module} of {p.dist.name} {p.dist.version}" if p.dist else p.module for p in known[name]]
-        for name in names or known
+        name: [f"{p.module} of {p.dist.name} {p.dist.version}" if p.dist else p.module for p in plugins[name]]
+        for name in names or plugins
     }
     return [Entry(name, " and ".join(modules), ()) for name, modules in modules_by_name.items()]
 
@@ -167,10 +167,12 @@ def _meaning(registry: Registry[Any], name: str) -> str:
     A class that shares its module with others of its kind has a docstring of its own.
     """
     thing, module = registry[name], registry.origin(name)
-    own = next((text for each in ("doc", "caption", "long_name") if (text := getattr(thing, each, None))), None)
+    own_text = next(
+        (text for attribute in ("doc", "caption", "long_name") if (text := getattr(thing, attribute, None))), None
+    )
     alone = sum(registry.origin(other) == module for other in registry) == 1
     documented = thing if inspect.isclass(thing) and not alone else sys.modules[module]
-    text = inspect.cleandoc(own or documented.__doc__ or "").partition("\n\n")[0]
+    text = inspect.cleandoc(own_text or documented.__doc__ or "").partition("\n\n")[0]
     return re.split(r"\. (?=[A-Z])", " ".join(text.split()))[0].rstrip(".")
 
 
@@ -182,8 +184,8 @@ def _options(kind: str, thing: Any) -> list[Option]:
     if kind in PARTS:
         return _settings(thing.parameters)
     if kind in FUNCTIONS:
-        known = function_options(thing.function, FUNCTIONS[kind])
-        return [Option(option.name, option.default.strip("`"), option.meaning) for option in known]
+        options = function_options(thing.function, FUNCTIONS[kind])
+        return [Option(option.name, option.default.strip("`"), option.meaning) for option in options]
     return []
 
 

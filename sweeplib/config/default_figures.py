@@ -46,12 +46,12 @@ def _fits(sweep: "Sweep", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
 
     figure, options = requested(*entry)
     try:
-        made = {
+        outlines = {
             need: ANALYSES[need].outlined(ds[ANALYSES[need].overlaps], sweep.analyses.get(need, {}))
             for need in figure.needed(options)
         }
-        figure.check_fit(ds[False], made, options)
+        figure.check_fit(ds[False], outlines, options)
     except InputError:
         return False
-    scan = made.get("optimal_learning_rate")
+    scan = outlines.get("optimal_learning_rate")
     return scan is None or ds[False].sizes[scan.attrs["along"]] >= FEWEST

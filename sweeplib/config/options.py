@@ -46,14 +46,14 @@ def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) ->
     """Return the options of each named analysis, and of those that the figures need."""
     from sweeplib.analysis import ANALYSES
 
-    wanted = {need: {} for name in figures for need in needed_analyses(name, figures[name])} | dict(analyses)
-    for name, options in wanted.items():
+    needed = {need: {} for name in figures for need in needed_analyses(name, figures[name])} | dict(analyses)
+    for name, options in needed.items():
         analysis = _entry_of(ANALYSES, name, "analyses")
         try:
             analysis.check(options)
         except InputError as error:
             raise error.within(prefix=f"analyses.{name}") from None
-    return {name: dict(options) for name, options in wanted.items()}
+    return {name: dict(options) for name, options in needed.items()}
 
 
 def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -76,17 +76,19 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
     from sweeplib.storage.dataset.outline import planned_outline
 
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
-    made: dict[str, Outline | None] = {}
+    outlines: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
-        drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
+        drawing = [
+            entry for entry, entry_options in sweep.figures.items() if name in needed_analyses(entry, entry_options)
+        ]
         drawn_by = drawing[0] if drawing and name not in listed else None
         with _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
-            made[name] = analysis.outlined(ds[analysis.overlaps], options)
+            outlines[name] = analysis.outlined(ds[analysis.overlaps], options)
     for name, options in sweep.figures.items():
         figure, rest = requested(name, options)
         with _errors_at(figure, f"figures.{name}"):
-            figure.check_fit(ds[False], made, rest)
+            figure.check_fit(ds[False], outlines, rest)
 
 
 @contextmanager
@@ -109,8 +111,8 @@ def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
     if "kind" not in settings:
         raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)
     kind = _entry_of(CLUSTERS, settings["kind"], "cluster", key="kind")
-    made: ClusterSettings = _model_of(kind, settings, "cluster")
-    return made
+    model: ClusterSettings = _model_of(kind, settings, "cluster")
+    return model
 
 
 def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
@@ -121,10 +123,10 @@ def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | No
         raise
 
 
-def _model_of(model: type[pydantic.BaseModel], given: Mapping[str, Any], key: str) -> Any:
+def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: str) -> Any:
     """Return the `model` of the options given under `key`."""
     try:
-        return model.model_validate(given)
+        return model.model_validate(options)
     except pydantic.ValidationError as error:
         refused = refusal(
             error,

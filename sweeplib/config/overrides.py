@@ -25,13 +25,13 @@ class Override:
     def __post_init__(self) -> None:
         key, equals, _ = self.text.partition("=")
         refuse_more("characters in an override", len(self.text), FILE_BYTES, key=key[:100], instead=SHORTER)
-        if not equals or not all(part.strip() for part in key.split(".")):
+        if not equals or not all(name.strip() for name in key.split(".")):
             raise InputError("not an override", value=self.text, expected="KEY=VALUE, as `grid.d=300,1000`")
 
     @property
     def location(self) -> tuple[str, ...]:
         """Return the keys from the top of the config to the value."""
-        return tuple(part.strip() for part in self.text.partition("=")[0].split("."))
+        return tuple(name.strip() for name in self.text.partition("=")[0].split("."))
 
     @property
     def shown(self) -> str:
@@ -41,9 +41,9 @@ class Override:
     @property
     def value(self) -> Any:
         """Return the value, read as YAML; values separated by commas, or one value where a list belongs, are a list."""
-        parts = _split_at_commas(self.text.partition("=")[2])
-        refuse_more("values", len(parts), NODES, key=".".join(self.location), instead=SHORTER)
-        values = [parsed(part, file=self.shown) for part in parts]
+        texts = _split_at_commas(self.text.partition("=")[2])
+        refuse_more("values", len(texts), NODES, key=".".join(self.location), instead=SHORTER)
+        values = [parsed(text, file=self.shown) for text in texts]
         one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
         return values if len(values) > 1 or one_in_list else values[0]
 
@@ -94,14 +94,14 @@ def _apply(data: dict[str, Any], override: Override) -> None:
     if not above and last in PARAMETERS:
         place = "grid" if "," in override.text or last in (data.get("grid") or ()) else "problem"
         raise InputError("a field of a problem has a section", value=override.text, expected=f"{place}.{override.text}")
-    for part in above:
-        inner = section.get(part)
+    for section_name in above:
+        inner = section.get(section_name)
         if isinstance(inner, list) and all(isinstance(name, str) for name in inner):
             inner = {name: {} for name in inner}
-        section[part] = {} if inner is None else inner
-        section = section[part]
+        section[section_name] = {} if inner is None else inner
+        section = section[section_name]
         if not isinstance(section, dict):
-            raise InputError(f"{part} has no keys below it", file=override.shown, value=section)
+            raise InputError(f"{section_name} has no keys below it", file=override.shown, value=section)
     value = override.value
     linked = value if override.location == ("grid", "zip") and isinstance(value, list) else []
     fields = {last} if len(above) == 1 and above[0] in PLACES else set()

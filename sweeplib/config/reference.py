@@ -73,7 +73,8 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a config file."""
     schema = SweepConfig.model_json_schema()
     schema["properties"]["problem"]["properties"] = {
-        name: {"description": known.meaning} | known.adapter.json_schema() for name, known in _parameters().items()
+        name: {"description": parameter.meaning} | parameter.adapter.json_schema()
+        for name, parameter in _parameters().items()
     }
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
@@ -83,7 +84,7 @@ def json_schema() -> dict[str, Any]:
 def key_table() -> str:
     """Return the tables of all keys, in Markdown."""
     spacings = [f"- `{name}: {usage}`" for name, (_, usage) in SPACINGS.items()]
-    parts = [
+    tables = [
         HEADING,
         _table("Keys", _rows(SweepConfig)),
         _table("Below `times`, where it has a scale", _rows(Times, "times.")),
@@ -93,7 +94,7 @@ def key_table() -> str:
         _limits(),
         _table("Fields of a problem, below `problem`, `grid` or `derive`", _problem_rows()),
     ]
-    return "\n".join(part.rstrip() + "\n" for part in (*parts, *_option_tables(), *_function_tables()))
+    return "\n".join(table.rstrip() + "\n" for table in (*tables, *_option_tables(), *_function_tables()))
 
 
 def _limits() -> str:
@@ -155,10 +156,10 @@ def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[KeyRow]:
 
 
 def _problem_rows(prefix: str = "") -> Iterator[KeyRow]:
-    for name, known in _parameters().items():
-        default = "needed" if known.is_needed else _code(_plain(known.default))
-        kind, content = _type_text(known.adapter.json_schema()), {"problem": {name: known.example}}
-        yield KeyRow(prefix + name, kind, default, _code(known.example), known.meaning, content)
+    for name, parameter in _parameters().items():
+        default = "needed" if parameter.is_needed else _code(_plain(parameter.default))
+        kind, content = _type_text(parameter.adapter.json_schema()), {"problem": {name: parameter.example}}
+        yield KeyRow(prefix + name, kind, default, _code(parameter.example), parameter.meaning, content)
 
 
 def _parameters() -> dict[str, Parameter]:
@@ -243,9 +244,9 @@ def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], a
     """
     names: dict[FunctionOption, list[str]] = {}
     for name, function in functions.items():
-        for each in function_options(function, arguments):
-            _said(each.meaning, function, each.name)
-            names.setdefault(each, []).append(name)
+        for option_row in function_options(function, arguments):
+            _said(option_row.meaning, function, option_row.name)
+            names.setdefault(option_row, []).append(name)
     lines = [f"## Options of {section}, below `{section}.NAME`", ""]
     lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]
     for (option, kind, default, meaning), having in sorted(names.items()):
@@ -306,7 +307,7 @@ def _type_text(schema: Any, named: Any = None) -> str:
     if "enum" in schema:
         return " or ".join(f"`{value}`" for value in schema["enum"])
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(_type_text(part, named) for part in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(_type_text(alternative, named) for alternative in schema["anyOf"]))
     if "linspace" in schema.get("properties", {}):
         return "spacing"
     kind = schema["type"]

@@ -85,7 +85,7 @@ def _without_rounding(array: Any) -> Any:
         number = float(str(array))
         short = float(f"{number:.12g}")
         return short if abs(short - number) <= 4 * _ROUNDING * abs(number) else number
-    numbers = [_without_rounding(part) for part in array]
+    numbers = [_without_rounding(element) for element in array]
     return (_respaced(numbers, array) if array.ndim == 1 and len(array) > 2 else None) or numbers
 
 

@@ -89,9 +89,9 @@ def value(function: Function, names: Mapping[str, Number]) -> Number:
     raise NoNumberError(f"it gives {number}")
 
 
-def function(part: ast.expr) -> Function:
+def function(node: ast.expr) -> Function:
     """Return a function from named numbers to the value of a tree, whose parts are allowed in an expression."""
-    match part:
+    match node:
         case ast.Constant(value=int() | float() as number):
             return lambda _: number
         case ast.Name(id=name):
@@ -109,7 +109,7 @@ def function(part: ast.expr) -> Function:
             return lambda names: then(names) if condition(names) else otherwise(names)
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return _application(FUNCTIONS[name], *arguments)
-    raise TypeError(f"no part of an expression: {type(part).__name__}")
+    raise TypeError(f"no part of an expression: {type(node).__name__}")
 
 
 def _application(operation: Callable[..., Number], *operands: ast.expr) -> Function:
@@ -117,14 +117,14 @@ def _application(operation: Callable[..., Number], *operands: ast.expr) -> Funct
     if len(functions) == 2:  # the common case, faster without a list of the operands' values
         first, second = functions
         return lambda names: _refuse_large(operation(first(names), second(names)))
-    return lambda names: _refuse_large(operation(*[each(names) for each in functions]))
+    return lambda names: _refuse_large(operation(*[evaluate(names) for evaluate in functions]))
 
 
 def _comparison(comparisons: list[Callable[[Number, Number], bool]], operands: list[ast.expr]) -> Function:
     functions = list(map(function, operands))
 
     def compared(names: Mapping[str, Number]) -> bool:
-        values = [each(names) for each in functions]
+        values = [evaluate(names) for evaluate in functions]
         pairs = zip(comparisons, values, values[1:], strict=False)
         return all(compare(one, other) for compare, one, other in pairs)
 
@@ -136,8 +136,8 @@ def _logical_operation(functions: list[Function], by: bool) -> Function:
 
     def decided(names: Mapping[str, Number]) -> Number:
         number: Number = not by
-        for each in functions:
-            number = each(names)
+        for evaluate in functions:
+            number = evaluate(names)
             if bool(number) is by:
                 break
         return number

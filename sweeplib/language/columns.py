@@ -46,9 +46,9 @@ class Columns:
             raise OneByOneError
         return values
 
-    def _value(self, part: ast.expr) -> Any:
+    def _value(self, node: ast.expr) -> Any:
         """Return a number, or a column (n,) of int64 or float64."""
-        match part:
+        match node:
             case ast.Constant(value=value):
                 return value
             case ast.Name(id=name):

@@ -31,7 +31,7 @@ class Expression:
         object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "_function", function(tree))
         object.__setattr__(self, "names", _names(tree))
-        object.__setattr__(self, "operations", sum(isinstance(part, ast.expr) for part in ast.walk(tree)))
+        object.__setattr__(self, "operations", sum(isinstance(node, ast.expr) for node in ast.walk(tree)))
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
         """Return the value for these values of `names`; InputError unless it is a finite real number."""
@@ -52,8 +52,8 @@ class Expression:
         for name in names:
             for number in dict.fromkeys(columns[name]):
                 self._operand(name, {name: number})
-        known = {row: self._value(dict(zip(names, row, strict=True))) for row in dict.fromkeys(rows)}
-        return [known[row] for row in rows]
+        values_of_rows = {row: self._value(dict(zip(names, row, strict=True))) for row in dict.fromkeys(rows)}
+        return [values_of_rows[row] for row in rows]
 
     def _value(self, names: Mapping[str, Number]) -> Number:
         try:

@@ -25,8 +25,8 @@ class FormulaWithNames:
     def of(cls, text: Any, known: Iterable[str]) -> "FormulaWithNames | None":
         """Return the formula of a text that has some of the `known` names; None for anything else."""
         tree = _tree(text)
-        read = {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)} if tree else set()
-        names = frozenset(name for name in read.intersection(known) if not VARIABLES.fullmatch(name))
+        names_read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
+        names = frozenset(name for name in names_read.intersection(known) if not VARIABLES.fullmatch(name))
         return cls(text, names) if names else None
 
     def evaluate(self, names: Mapping[str, Any]) -> str:

@@ -23,9 +23,9 @@ def is_symbol(name: str) -> bool:
     return name.isidentifier() and not reserved and unicodedata.is_normalized("NFKC", name)
 
 
-def operands_of(part: ast.expr) -> list[ast.expr] | None:
+def operands_of(node: ast.expr) -> list[ast.expr] | None:
     """Return the operands of a part of an expression; None for what is no such part."""
-    match part:
+    match node:
         case ast.Constant(value=value) if type(value) in (int, float):
             return []
         case ast.Name():
@@ -73,53 +73,53 @@ class Reader:
         folded: ast.expr = _Folding(self).visit(self.tree)
         return folded
 
-    def refused(self, part: ast.expr, problem: str, expected: str | None = None) -> InputError:
+    def refused(self, node: ast.expr, problem: str, expected: str | None = None) -> InputError:
         """Return the error for a part of the text, with its position."""
-        source = ast.get_source_segment(self.text, part) or ast.unparse(part)
-        where = f"`{source}` at character {part.col_offset + 1}"
+        source = ast.get_source_segment(self.text, node) or ast.unparse(node)
+        where = f"`{source}` at character {node.col_offset + 1}"
         return InputError(f"{problem}: {where}", value=self.text, expected=expected or self.allowed)
 
-    def number(self, part: ast.expr) -> Number:
+    def number(self, node: ast.expr) -> Number:
         """Return the value of a part without names."""
         try:
-            return value_of(part)
+            return value_of(node)
         except NoNumberError:
-            raise self.refused(part, "not a finite number") from None
+            raise self.refused(node, "not a finite number") from None
 
-    def check_name(self, part: ast.Name) -> None:
+    def check_name(self, node: ast.Name) -> None:
         """Raise InputError for a name that the text cannot have."""
-        if not is_symbol(part.id):
-            raise self._not_allowed(part)
+        if not is_symbol(node.id):
+            raise self._not_allowed(node)
 
     @property
     def _article(self) -> str:
         return "an" if self.kind[0] in "aeiou" else "a"
 
-    def _not_allowed(self, part: ast.expr) -> InputError:
-        return self.refused(part, f"not allowed in {self._article} {self.kind}")
+    def _not_allowed(self, node: ast.expr) -> InputError:
+        return self.refused(node, f"not allowed in {self._article} {self.kind}")
 
-    def check(self, part: ast.expr, level: int = 1) -> None:
+    def check(self, node: ast.expr, level: int = 1) -> None:
         """Raise InputError for a part that is not allowed, or is too deep."""
         if level > MOST_LEVELS:
-            raise self.refused(part, f"{self.kind} too deep", f"at most {MOST_LEVELS} levels")
-        operands = operands_of(part)
+            raise self.refused(node, f"{self.kind} too deep", f"at most {MOST_LEVELS} levels")
+        operands = operands_of(node)
         if operands is None:
-            raise self._not_allowed(part)
-        if isinstance(part, ast.Name):
-            self.check_name(part)
-        if isinstance(part, ast.Call):
-            self._check_call(part, part.func.id, len(operands))  # type: ignore[attr-defined]
+            raise self._not_allowed(node)
+        if isinstance(node, ast.Name):
+            self.check_name(node)
+        if isinstance(node, ast.Call):
+            self._check_call(node, node.func.id, len(operands))  # type: ignore[attr-defined]
         for operand in operands:
             self.check(operand, level + 1)
 
-    def _check_call(self, part: ast.Call, name: str, count: int) -> None:
+    def _check_call(self, node: ast.Call, name: str, count: int) -> None:
         if name not in FUNCTIONS:
-            problem = f"unknown function at character {part.col_offset + 1} of {self.text!r}"
+            problem = f"unknown function at character {node.col_offset + 1} of {self.text!r}"
             raise InputError(problem, value=name, choices=FUNCTIONS)
         least, most = _ARGUMENTS.get(name, (1, 1))
         if not least <= count <= most:
             expected = _WORDS[least] if least == most else f"{_WORDS[least]} to {_WORDS.get(most, most)}"
-            raise self.refused(part, "wrong number of arguments", f"{expected}, not {count}")
+            raise self.refused(node, "wrong number of arguments", f"{expected}, not {count}")
 
 
 class _Folding(ast.NodeTransformer):

@@ -89,10 +89,10 @@ class _Reader(Reader):
     kind = "schedule"
     allowed = f"numbers, the time t, {ARITHMETIC}, as in `1/(1 + t)` or `min(1, t/5)`"
 
-    def check_name(self, part: ast.Name) -> None:
+    def check_name(self, node: ast.Name) -> None:
         """Raise InputError for any name but t."""
-        if part.id != "t":
-            raise self.refused(part, "unknown name", f"as in `{part.id}(t)`" if part.id in FUNCTIONS else None)
+        if node.id != "t":
+            raise self.refused(node, "unknown name", f"as in `{node.id}(t)`" if node.id in FUNCTIONS else None)
 
 
 class _Spelling(ast.NodeTransformer):

@@ -17,13 +17,13 @@ _told: list[str] = []
 def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """The function, compiled by a `decorator` of numba that takes the option `cache`."""
     try:
-        made = decorator(cache=True)(function)
+        compiled = decorator(cache=True)(function)
     except (RuntimeError, OSError) as error:
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
         _say_once("neither sweeplib's folder nor the cache of your home can be written")
         return decorator(cache=False)(function)
-    return _safely_cached(made) if isinstance(made, Dispatcher) else made
+    return _safely_cached(compiled) if isinstance(compiled, Dispatcher) else compiled
 
 
 def _safely_cached(dispatcher: Any) -> Any:

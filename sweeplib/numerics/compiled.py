@@ -67,8 +67,8 @@ class _Compilations(event.Listener):
 
 def compilation_message(what: str) -> AbstractContextManager[None]:
     """A context that prints one line on stderr, which names `what`, if compilation takes longer than a second."""
-    told: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(what))
-    return told
+    listener: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(what))
+    return listener
 
 
 class OneSignature:
@@ -160,8 +160,10 @@ def _call(function, *arguments):  # type: ignore[no-untyped-def]
 
 def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The bound template, under a name that is unique to its sources and bindings."""
-    given = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
-    return _unique_name(bound(template, **given))
+    compiled_bindings = {
+        name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings
+    }
+    return _unique_name(bound(template, **compiled_bindings))
 
 
 def _unique_name(function: Any) -> types.FunctionType:
@@ -233,16 +235,18 @@ def _digest(function: types.FunctionType) -> str:
     return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def _source_description(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
+def _source_description(
+    function: types.FunctionType, digests: dict[tuple[types.CodeType, tuple[int, ...]], str]
+) -> str:
     spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
     key = function.__code__, tuple(map(id, spaces))
-    if key not in known:
-        known[key] = "itself"
+    if key not in digests:
+        digests[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
         for name, thing in sorted(_compiled_constants(function).items()):
             reached = thing.py_func if isinstance(thing, Dispatcher) else thing
             if isinstance(reached, types.FunctionType):
-                parts.append(f"{name} {_source_description(reached, known)}")
+                parts.append(f"{name} {_source_description(reached, digests)}")
             elif isinstance(reached, np.ndarray):
                 parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
             elif isinstance(reached, type) and issubclass(reached, tuple):
@@ -251,8 +255,8 @@ def _source_description(function: types.FunctionType, known: dict[tuple[types.Co
                 parts.append(f"{name} {reached!r}")
             elif isinstance(digest := getattr(reached, "digest", None), str):
                 parts.append(f"{name} {digest}")
-        known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
-    return known[key]
+        digests[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return digests[key]
 
 
 def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:

@@ -92,6 +92,6 @@ def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
         thing = function.__globals__.get(name)
         if thing is math:
             ours[name] = _math
-        for own in (own for known, own in _OURS.items() if thing is getattr(math, known)):
+        for own in (own for math_name, own in _OURS.items() if thing is getattr(math, math_name)):
             ours[name] = own
     return bound(function, **ours)

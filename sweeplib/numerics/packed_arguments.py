@@ -101,8 +101,8 @@ def _without_references(context, builder, kind, value):  # type: ignore[no-untyp
         array.meminfo = cgutils.get_null_value(array.meminfo.type)
         return array._getvalue()
     if isinstance(kind, numba.types.BaseTuple):
-        for place, part in enumerate(kind.types):
-            inner = _without_references(context, builder, part, builder.extract_value(value, place))
+        for place, field in enumerate(kind.types):
+            inner = _without_references(context, builder, field, builder.extract_value(value, place))
             value = builder.insert_value(value, inner, place)
     return value
 

@@ -85,15 +85,15 @@ DEFAULTS: dict[str, Any] = {}
 
 def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) -> None:
     """Add the parameters of a part; SweeplibError for a name that a problem, or parts of another kind, have already."""
-    made = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
-    for key, one in made.items():
-        if (known := PARAMETERS.get(key, one)) != one or key in RESERVED:
-            other = f"one of `{known.owner}` has another of this name"
-            whose = "a problem has it" if known.owner == PROBLEM or key in RESERVED else other
+    parameters = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
+    for key, one in parameters.items():
+        if (declared := PARAMETERS.get(key, one)) != one or key in RESERVED:
+            other = f"one of `{declared.owner}` has another of this name"
+            whose = "a problem has it" if declared.owner == PROBLEM or key in RESERVED else other
             problem = f"{name!r} of `{owner}` cannot have a parameter {key!r}: {whose}; expected another name"
             raise SweeplibError(problem)
-    PARAMETERS.update(made)
-    DEFAULTS.update({key: one.default for key, one in made.items() if owner != PROBLEM or not one.is_needed})
+    PARAMETERS.update(parameters)
+    DEFAULTS.update({key: one.default for key, one in parameters.items() if owner != PROBLEM or not one.is_needed})
 
 
 def declare_parameters_of(owner: str) -> Callable[[str, Any], None]:
@@ -103,12 +103,12 @@ def declare_parameters_of(owner: str) -> Callable[[str, Any], None]:
 
 def parameters_of(owner: str) -> list[str]:
     """Return the names of the parameters of all parts of a kind."""
-    return [name for name, known in PARAMETERS.items() if known.owner == owner]
+    return [name for name, parameter in PARAMETERS.items() if parameter.owner == owner]
 
 
 def names_with_parts(reads: frozenset[str]) -> frozenset[str]:
     """Return some names of parameters, with those of all parts of the kinds among them, such as "start"."""
-    return reads.union(name for name, known in PARAMETERS.items() if known.owner in reads)
+    return reads.union(name for name, parameter in PARAMETERS.items() if parameter.owner in reads)
 
 
 def any_problem(problem: "Problem") -> None:

@@ -115,7 +115,7 @@ class Case:
             raise InputError(f"no exits of {law.name}", key="thresholds", value=value, expected=expected)
         for name in self.recording.observables:
             if needs_teacher(OBSERVABLES[name], view):
-                suited = (other for other, known in OBSERVABLES.items() if known.is_of(view))
+                suited = (other for other, observable in OBSERVABLES.items() if observable.is_of(view))
                 expected = "one of " + ", ".join(
                     other for other in suited if not needs_teacher(OBSERVABLES[other], view)
                 )
@@ -157,9 +157,9 @@ class Case:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
         last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
         steps = last / step if step > 0.0 else math.inf
-        most, said = (STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
+        most, limit_text = (STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
         if not steps <= most:
-            expected = f"at most {said}: a smaller last time, or a larger gamma/(p d)"
+            expected = f"at most {limit_text}: a smaller last time, or a larger gamma/(p d)"
             raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
         largest = DYNAMICS[self.dynamics].most_steps(self.problem, self.numerical_options())
         if steps >= largest + 0.5:
@@ -227,8 +227,8 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     """
     problem = case.problem
     names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
-    values, known = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
-    if names not in known:
+    values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
+    if names not in digests:
         reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
         reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.observables))
         of_names = {
@@ -239,8 +239,8 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
         }
         text = json.dumps(values | of_names, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=32).digest()
-        known[names] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
-    return known[names]
+        digests[names] = digest, frozenset(PARAMETERS).difference(reads, DEFAULTS)
+    return digests[names]
 
 
 @lru_cache(maxsize=64)
@@ -303,8 +303,8 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
     try:
         return kind(**dict(options))
     except pydantic.ValidationError as error:
-        known, unknown = kind.model_fields or ("none at all",), f"{dynamics} has no such option"
-        refused = refusal(error, wrong="not a valid option", unknown=unknown, known=lambda _: known)
+        options_known, unknown = kind.model_fields or ("none at all",), f"{dynamics} has no such option"
+        refused = refusal(error, wrong="not a valid option", unknown=unknown, known=lambda _: options_known)
         raise refused.within(prefix=dynamics) from None
 
 
@@ -321,12 +321,12 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 def _numerics_version(
     dynamics: str, student: str, teacher: str, target: str, start: str, data: str, observables: tuple[str, ...]
 ) -> str:
-    kind, wanted, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
-    pair, forms = wanted.expectations(student, teacher), (activation(student), activation(teacher))
+    kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
+    pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
         *(pair.risk, pair.drifts, pair.of_many(1)[0], *((pair.finer.drifts,) if pair.finer else ())),
-        *(_unwrapped(wanted.labels), _unwrapped(wanted.expectations), law.weights),
+        *(_unwrapped(target_.labels), _unwrapped(target_.expectations), law.weights),
         *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
@@ -334,6 +334,6 @@ def _numerics_version(
     modules |= {function.__module__ for function in functions if function is not None}
     modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data)}
     modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()
-    names = student, teacher, *wanted.activations
+    names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
     return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

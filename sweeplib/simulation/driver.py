@@ -49,14 +49,14 @@ class Records:
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
         """The records of one or more cases each as one; NaN where there are no data."""
-        known = next((part.data for part in parts if part.data), {})
+        data_of_any = next((part.data for part in parts if part.data), {})
         data = {
             name: np.concatenate([part.data[name] if part.data else _no_data(values, part) for part in parts])
-            for name, values in known.items()
+            for name, values in data_of_any.items()
         }
         excess, start = dict[int, Excess](), 0
         for part in parts:
-            excess |= {start + at: each for at, each in part.excess.items()}
+            excess |= {start + at: reason for at, reason in part.excess.items()}
             start += len(part.status)
         return cls(data, np.concatenate([part.status for part in parts]), excess)
 

@@ -118,8 +118,8 @@ class _Draw:
 def _draw(case: Case) -> _Draw:
     problem = case.problem
     law = problem.student_start
-    read = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
-    key = (law, read, problem.teacher_start, problem.p, problem.k, problem.d, case.root_seed, case.seed)
+    values = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
+    key = (law, values, problem.teacher_start, problem.p, problem.k, problem.d, case.root_seed, case.seed)
     return _Draw(key, problem, case.root_seed, case.seed)
 
 

@@ -42,8 +42,8 @@ def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def known_label(name: str) -> tuple[str, str] | None:
     """Return the long name and the symbol of a coordinate, None for a name that is not known."""
-    known = PARAMETERS.get(name)
-    return (known.label, known.symbol) if known is not None else LABELS.get(name)
+    parameter = PARAMETERS.get(name)
+    return (parameter.label, parameter.symbol) if parameter is not None else LABELS.get(name)
 
 
 def label(name: str) -> dict[str, Any]:

@@ -44,8 +44,8 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     if recording.thresholds:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
         shape = (len(recording.thresholds),)
-        for unit, labels, said in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
-            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": said} | rule)
+        for unit, labels, long_name in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
+            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": long_name} | rule)
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))

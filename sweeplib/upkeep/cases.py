@@ -94,19 +94,19 @@ def chosen_case(sweep: "Sweep", directory: Path, text: str) -> ChosenCase:
     Coordinates are values of names of the grid, `seed` and `dynamics`: p=4,gamma=.1,seed=3,dynamics=sgd. InputError if
     there is not exactly one such case.
     """
-    given = _coordinates_in(text, sweep)
-    only = None if given is None else given.pop("dynamics", None)
-    if only is not None and only not in sweep.runs:
-        raise InputError("not a dynamics of this sweep", key="dynamics", value=only, choices=sweep.runs)
+    coordinates = _coordinates_in(text, sweep)
+    dynamics_named = None if coordinates is None else coordinates.pop("dynamics", None)
+    if dynamics_named is not None and dynamics_named not in sweep.runs:
+        raise InputError("not a dynamics of this sweep", key="dynamics", value=dynamics_named, choices=sweep.runs)
     matches = []
-    for dynamics in sweep.runs if only is None else [only]:
+    for dynamics in sweep.runs if dynamics_named is None else [dynamics_named]:
         store = RunStore(directory, dynamics)
         cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store))
-        places = _places_of_identity(cases, text) if given is None else _places_of_coordinates(cases, given)
+        places = _places_of_identity(cases, text) if coordinates is None else _places_of_coordinates(cases, coordinates)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
         matches.append((cases, places[np.sort(first)]))
     if sum(len(places) for _, places in matches) != 1:
-        raise _refusal(matches, text, given)
+        raise _refusal(matches, text, coordinates)
     [(cases, [place])] = [(cases, places) for cases, places in matches if len(places)]
     return _case_at(cases, int(place))
 
@@ -136,17 +136,17 @@ def _coordinates_in(text: str, sweep: "Sweep") -> dict[str, str] | None:
 
 def _places_of_identity(cases: CasesByName, text: str) -> np.ndarray:
     ids = cases.wanted.ids.tolist()
-    at = [place for place, each in enumerate(ids) if whole(each).hex().startswith(text)]
-    return np.array(at, np.int64)
+    places = [place for place, identity in enumerate(ids) if whole(identity).hex().startswith(text)]
+    return np.array(places, np.int64)
 
 
-def _places_of_coordinates(cases: CasesByName, given: Mapping[str, str]) -> np.ndarray:
-    here = np.ones(len(cases.wanted.ids), bool)
-    for name, text in given.items():
+def _places_of_coordinates(cases: CasesByName, coordinates: Mapping[str, str]) -> np.ndarray:
+    is_match = np.ones(len(cases.wanted.ids), bool)
+    for name, text in coordinates.items():
         column = cases.wanted.column(name).tolist()
-        known = {value: _is_equal(value, text) for value in set(column)}
-        here &= np.array([known[value] for value in column], bool)
-    return np.flatnonzero(here)
+        is_equal = {value: _is_equal(value, text) for value in set(column)}
+        is_match &= np.array([is_equal[value] for value in column], bool)
+    return np.flatnonzero(is_match)
 
 
 def _is_equal(value: Any, text: str) -> bool:
@@ -159,23 +159,27 @@ def _is_equal(value: Any, text: str) -> bool:
         return False
 
 
-def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, given: Mapping[str, str] | None) -> InputError:
+def _refusal(
+    matches: list[tuple[CasesByName, np.ndarray]], text: str, coordinates: Mapping[str, str] | None
+) -> InputError:
     """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong."""
     several = [(cases, places) for cases, places in matches if len(places)]
     if several:
         number = sum(len(places) for _, places in several)
-        if given is None:
+        if coordinates is None:
             return InputError(f"{number} cases have such an identity", value=text, expected="more digits")
         cases, places = several[0]
         columns = {name: cases.wanted.column(name, places) for name in (*cases.sweep.grid.dims, "seed")}
         differing = [f"{name} ({_range(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
         differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
-    for name, value in (given or {}).items():
+    for name, value in (coordinates or {}).items():
         known = {each for cases, _ in matches for each in cases.wanted.column(name).tolist()}
         if not any(_is_equal(each, value) for each in known):
             return InputError("no case has this value", key=name, value=value, choices=map(str, known))
-    problem = "no case of this config has this identity" if given is None else "no case has all of these coordinates"
+    problem = (
+        "no case of this config has this identity" if coordinates is None else "no case has all of these coordinates"
+    )
     return InputError(problem, value=text)
 
 

@@ -124,22 +124,30 @@ class Sample:
 
 def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     """Return `number` intact cases that a sweep needs, drawn at random; without a number, as many as take a minute."""
-    layouts = [(each, name, rows) for each in stored for name, rows in _comparable_rows_of_layouts(each)]
+    layouts = [
+        (stored_of_dynamics, name, rows)
+        for stored_of_dynamics in stored
+        for name, rows in _comparable_rows_of_layouts(stored_of_dynamics)
+    ]
     ends = np.cumsum([len(rows) for _, _, rows in layouts], dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     drawn = random.sample(range(total), min(total, SIZE if number is None else number))
     seconds, chosen = 0.0, list[int]()
     for place in drawn:
-        each, name, _ = layouts[int(np.searchsorted(ends, place, side="right"))]
-        seconds += SECONDS_A_WORK_UNIT * each.store.layouts[name].work
+        stored_of_dynamics, name, _ = layouts[int(np.searchsorted(ends, place, side="right"))]
+        seconds += SECONDS_A_WORK_UNIT * stored_of_dynamics.store.layouts[name].work
         if number is not None or seconds <= SECONDS:
             chosen.append(place)
     starts = [0, *ends.tolist()]
     inside = [
-        (each, name, sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)))
-        for (each, name, rows), start in zip(layouts, starts, strict=False)
+        (
+            stored_of_dynamics,
+            name,
+            sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)),
+        )
+        for (stored_of_dynamics, name, rows), start in zip(layouts, starts, strict=False)
     ]
-    return Sample([part for part in inside if part[2]], len(drawn) - len(chosen))
+    return Sample([drawn_rows for drawn_rows in inside if drawn_rows[2]], len(drawn) - len(chosen))
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:

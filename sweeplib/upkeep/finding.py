@@ -63,6 +63,6 @@ class Finding:
             "problem": self.problem,
             "part": self.part,
             "content": self.words,
-            "cases": [whole(each).hex() for each in self.cases],
+            "cases": [whole(identity).hex() for identity in self.cases],
             "repair": self.remedy.name,
         }

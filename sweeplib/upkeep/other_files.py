@@ -51,16 +51,16 @@ class OtherFiles:
             yield from self._artefact(artefact)
         yield from self._json()
         for path in identity_files(self.directory):
-            if path.stem in {each.dynamics for each in self.stored} and not is_whole(path):
+            if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
         yield from self._configs()
         yield from self._leftovers()
 
     def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
         """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
-        stage, of, path, told = artefact.stage, artefact.name, artefact.path, _stage_record(artefact.output)
+        stage, of, path, record = artefact.stage, artefact.name, artefact.path, _stage_record(artefact.output)
         part = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
-        if "failed" in told or not (artefact.output.exists() or manifest_path(path).exists()):
+        if "failed" in record or not (artefact.output.exists() or manifest_path(path).exists()):
             return
         if path.suffix == ".zarr" and not path.exists():
             yield Finding(path, LOST, Remedy.again, part, stage, of)
@@ -72,7 +72,7 @@ class OtherFiles:
         for name, problem in sorted(problems.items()):
             file = manifest_path(version).parent / name
             yield Finding(file, problem, Remedy.again, part, stage, of, words=self._words(version, name))
-        if not problems and "digest" in told and told["digest"] != name_of(version):
+        if not problems and "digest" in record and record["digest"] != name_of(version):
             yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
 
     def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
@@ -168,13 +168,13 @@ class OtherFiles:
         """Yield temporary files of killed writers, and marks of blocks that were begun and are done."""
         for path in leftovers(self.directory):
             yield Finding(path, "stale, left by a writer that was killed", Remedy.delete, FILES)
-        for each in self.stored:
-            for mark in sorted((self.directory / "locks" / each.dynamics).glob("*/*.begun")):
-                layout = each.store.layouts.get(mark.parent.name)
+        for stored in self.stored:
+            for mark in sorted((self.directory / "locks" / stored.dynamics).glob("*/*.begun")):
+                layout = stored.store.layouts.get(mark.parent.name)
                 number = int(mark.stem) if mark.stem.isdigit() else -1
                 if layout is None or not 0 <= number < layout.n_blocks:
                     continue
-                if number not in each.damage.blocks(layout.name) and layout.status(layout.block(number)).all():
+                if number not in stored.damage.blocks(layout.name) and layout.status(layout.block(number)).all():
                     problem = "stale, left by a worker that died; its block is done"
                     yield Finding(mark, problem, Remedy.delete, FILES)
 

@@ -68,13 +68,15 @@ def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
     results: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
-        wanted = inventory(sweep, dynamics, store)
+        cases = inventory(sweep, dynamics, store)
         for number, layout in enumerate(store.layouts.values()):
-            results += _stale_in_layout(layout, wanted.row[wanted.layout == number])
+            results += _stale_in_layout(layout, cases.row[cases.layout == number])
     results += _other_dynamics(sweep, directory)
     results += _other_files(sweep, directory)
-    own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in results]
-    return [each for each in own if each.files]
+    own = [
+        replace(result, files=tuple(file for file in result.files if _is_file(directory, file))) for result in results
+    ]
+    return [result for result in own if result.files]
 
 
 def _is_file(directory: Path, path: Path) -> bool:

@@ -46,24 +46,24 @@ def _with_same_axes(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     for ds in datasets:
         if "status" not in ds.variables:
             raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
-    given = [with_constants(ds).load() for ds in datasets]
-    attrs = {key: value for key, value in given[0].attrs.items() if all(ds.attrs.get(key) == value for ds in given)}
-    names = dict.fromkeys(str(name) for ds in given for name in ds.coords)
-    axes = [name for name in names if any(name in ds.dims for ds in given) or _differs(name, given)]
+    loaded = [with_constants(ds).load() for ds in datasets]
+    attrs = {key: value for key, value in loaded[0].attrs.items() if all(ds.attrs.get(key) == value for ds in loaded)}
+    names = dict.fromkeys(str(name) for ds in loaded for name in ds.coords)
+    axes = [name for name in names if any(name in ds.dims for ds in loaded) or _differs(name, loaded)]
     for key in SETTINGS:
-        _require_same(key, [ds.attrs.get(key) for ds in given])
+        _require_same(key, [ds.attrs.get(key) for ds in loaded])
     for name in RECORDED:
-        _require_same(name, [ds[name].values.tolist() if name in ds.dims else None for ds in given])
-    whole = [ds.expand_dims([name for name in axes if name not in ds.dims]) for ds in given]
+        _require_same(name, [ds[name].values.tolist() if name in ds.dims else None for ds in loaded])
+    whole = [ds.expand_dims([name for name in axes if name not in ds.dims]) for ds in loaded]
     return [ds.drop_attrs(deep=False).assign_attrs(attrs) for ds in whole]
 
 
-def _differs(name: str, given: Sequence[xr.Dataset]) -> bool:
+def _differs(name: str, datasets: Sequence[xr.Dataset]) -> bool:
     """Return whether a field is fixed in each dataset, at several values; InputError if one does not have it."""
-    if any(name not in ds.coords for ds in given):
-        known = [ds[name].values.tolist() if name in ds.coords else None for ds in given]
-        raise InputError("not a field of all sweeps", key=name, value=known, expected="sweeps that all have it")
-    return all(not ds[name].ndim for ds in given) and len({ds[name].item() for ds in given}) > 1
+    if any(name not in ds.coords for ds in datasets):
+        values = [ds[name].values.tolist() if name in ds.coords else None for ds in datasets]
+        raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
+    return all(not ds[name].ndim for ds in datasets) and len({ds[name].item() for ds in datasets}) > 1
 
 
 def _require_same(key: str, values: Sequence[Any]) -> None:
@@ -151,7 +151,7 @@ def _coordinate(name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     import xarray as xr
 
     first, second = xr.broadcast(one[name], other[name])
-    known = [each != "" if each.dtype.kind in "UO" else each.notnull() for each in (first, second)]
-    _refuse_differences(name, first, second, known[0] & known[1], exact=False)
-    coordinate = first.where(known[0], second)
+    masks = [array != "" if array.dtype.kind in "UO" else array.notnull() for array in (first, second)]
+    _refuse_differences(name, first, second, masks[0] & masks[1], exact=False)
+    coordinate = first.where(masks[0], second)
     return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(one[name].attrs)

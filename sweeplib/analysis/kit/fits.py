@@ -71,8 +71,10 @@ def line_fit(
     """
     covariance = points.covariance + departure**2 * np.eye(len(points.logs))
     errors2 = np.diag(covariance)
-    known = EXPECTED * departure**2 / errors2.mean() if departure > 0.0 else 0.0
-    excess = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), known)
+    residuals_in_advance = EXPECTED * departure**2 / errors2.mean() if departure > 0.0 else 0.0
+    excess = misfit(
+        points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), residuals_in_advance
+    )
     solution = linear_solution(design, inverse_variances(errors2 + excess.scatter**2))
     best = solution @ points.values
     drawn, noise = scatter_draws(points, weights, excess, generator, departure)
@@ -100,10 +102,12 @@ def widening_factors(
     """
     freedom = points.freedom(directions)
     if excess.seen:
-        own = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(excess.ratio, 1.0)
-        more = (excess.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
-        squares = own**2 / freedom + more**2 / excess.freedom
-        total = np.divide((own + more) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0)
+        seed_variances = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(excess.ratio, 1.0)
+        scatter_variances = (excess.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
+        squares = seed_variances**2 / freedom + scatter_variances**2 / excess.freedom
+        total = np.divide(
+            (seed_variances + scatter_variances) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0
+        )
         freedom = np.minimum(total, excess.freedom)
     return _student_over_normal(freedom, confidence)
 

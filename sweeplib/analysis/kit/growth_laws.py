@@ -62,11 +62,11 @@ def best_law(fits: dict[int, LawFit], points: int) -> float:
     c is the smallest χ² per degree of freedom of all laws, at least 1: if no law describes the points within their
     errors, the errors are too small for a choice (QAIC, Lebreton et al. 1992, doi 10.2307/2937171).
     """
-    known = {exponent: fit for exponent, fit in fits.items() if np.isfinite(fit.chi2)}
-    if not known:
+    fitted = {exponent: fit for exponent, fit in fits.items() if np.isfinite(fit.chi2)}
+    if not fitted:
         return np.nan
-    excess = max(1.0, min(fit.chi2 / (points - _parameters(exponent)) for exponent, fit in known.items()))
-    scores = {exponent: fit.chi2 / excess + 2.0 * _parameters(exponent) for exponent, fit in known.items()}
+    excess = max(1.0, min(fit.chi2 / (points - _parameters(exponent)) for exponent, fit in fitted.items()))
+    scores = {exponent: fit.chi2 / excess + 2.0 * _parameters(exponent) for exponent, fit in fitted.items()}
     return float(min(scores, key=scores.__getitem__))
 
 

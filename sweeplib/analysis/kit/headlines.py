@@ -18,36 +18,39 @@ MOST = 3
 
 
 def headlines(
-    result: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
+    result: xr.Dataset,
+    name: str,
+    most: int = MOST,
+    coordinate_text: Callable[[xr.DataArray, xr.DataArray], str] | None = None,
 ) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown, as are those without an
     interval, for example of too few seeds. Stochastic dynamics come first. A point that the rest are compared with,
     with an interval of no width, is left out. A line says so if the variable is known nowhere. The attribute `needs`
-    of the variable says what an interval needs. `said` puts a coordinate of a point,
+    of the variable says what an interval needs. `coordinate_text` puts a coordinate of a point,
     one of given values, into words, by default as a config does.
     """
     points = _points(result, name)
-    known = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
-    inside = [point for point in known if not point.get("at_edge")]
+    decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
+    inside = [point for point in decided if not point.get("at_edge")]
     inside.sort(key=lambda point: not _is_noisy(point))
-    what = str(result[name].attrs["long_name"])
+    long_name = str(result[name].attrs["long_name"])
     needs = result[name].attrs.get("needs")
     needed = f"; it needs {needs}" if needs else ""
     if all(np.isnan(point[name].item()) for point in points):
-        return [f"{what}: known at none of {len(points)} points{needed}"]
+        return [f"{long_name}: known at none of {len(points)} points{needed}"]
     lines = [
-        f"{what} {_value(point, name)}{_position_in_words(result, point, said or _as_in_config)}"
+        f"{long_name} {_value(point, name)}{_position_in_words(result, point, coordinate_text or _as_in_config)}"
         for point in inside[:most]
     ]
     if len(inside) > most:
-        lines.append(f"{what}: {len(inside) - most} more points in the report")
-    if len(inside) < len(known):
-        count, edge = len(known) - len(inside), "the interval ends at the edge of the scan"
-        lines.append(f"{what}: at {count} of {len(known)} points {edge}")
+        lines.append(f"{long_name}: {len(inside) - most} more points in the report")
+    if len(inside) < len(decided):
+        count, edge = len(decided) - len(inside), "the interval ends at the edge of the scan"
+        lines.append(f"{long_name}: at {count} of {len(decided)} points {edge}")
     if bare := sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points):
-        lines.append(f"{what}: no interval at {bare} of {len(points)} points{needed}")
+        lines.append(f"{long_name}: no interval at {bare} of {len(points)} points{needed}")
     return lines
 
 
@@ -115,11 +118,13 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 
-def _position_in_words(result: xr.Dataset, point: xr.Dataset, said: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
+def _position_in_words(
+    result: xr.Dataset, point: xr.Dataset, coordinate_text: Callable[[xr.DataArray, xr.DataArray], str]
+) -> str:
     """Return where a point is: its values along the dimensions with several, then its dynamics."""
     dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
-    values = ", ".join(said(point[dim], result[dim]) for dim in dims if dim != "dynamics")
-    dynamics = f" ({said(point['dynamics'], result['dynamics'])})" if "dynamics" in point.coords else ""
+    values = ", ".join(coordinate_text(point[dim], result[dim]) for dim in dims if dim != "dynamics")
+    dynamics = f" ({coordinate_text(point['dynamics'], result['dynamics'])})" if "dynamics" in point.coords else ""
     return (f" at {values}" if values else "") + dynamics
 
 

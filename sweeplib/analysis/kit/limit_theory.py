@@ -31,13 +31,13 @@ def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: floa
 
     scatter, biases = _orders(ds)
     limit = xr.zeros_like(scatter, dtype=np.uint8)
-    left = xr.ones_like(scatter, dtype=bool)
+    undescribed = xr.ones_like(scatter, dtype=bool)
     for place, name in enumerate(candidates, start=1):
         bias = biases.get(name, xr.full_like(scatter, np.nan))
         within = (margin * bias < scatter) & (margin * scatter < most_spread)
-        limit = limit.where(~(left & within), np.uint8(place))
-        left = left & ((bias >= margin * scatter) | (scatter >= margin * most_spread))
-    return limit.where(~left, np.uint8(len(candidates) + 1)).where(_holds(ds), np.uint8(0))
+        limit = limit.where(~(undescribed & within), np.uint8(place))
+        undescribed = undescribed & ((bias >= margin * scatter) | (scatter >= margin * most_spread))
+    return limit.where(~undescribed, np.uint8(len(candidates) + 1)).where(_holds(ds), np.uint8(0))
 
 
 def _orders(ds: xr.Dataset) -> tuple[xr.DataArray, dict[str, xr.DataArray]]:

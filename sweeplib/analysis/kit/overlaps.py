@@ -26,11 +26,13 @@ def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
 
     version = path if isinstance(path, tuple) else present_version(path)
     ds = open_dataset(version)
-    parts = [open_dataset(version, shape=shape) for shape in _shapes(ds) if has_shape(version, shape)]
-    parts = [part[list(part.data_vars)].reset_coords(drop=True) for part in parts]
-    inner = {str(dim) for part in parts for dim in part.dims} - set(map(str, ds.dims))
-    sizes = {dim: max(part.sizes.get(dim, 0) for part in parts) for dim in inner}
-    padded = [part.pad({dim: (0, sizes[dim] - part.sizes[dim]) for dim in inner if dim in part.dims}) for part in parts]
+    groups = [open_dataset(version, shape=shape) for shape in _shapes(ds) if has_shape(version, shape)]
+    groups = [group[list(group.data_vars)].reset_coords(drop=True) for group in groups]
+    inner = {str(dim) for group in groups for dim in group.dims} - set(map(str, ds.dims))
+    sizes = {dim: max(group.sizes.get(dim, 0) for group in groups) for dim in inner}
+    padded = [
+        group.pad({dim: (0, sizes[dim] - group.sizes[dim]) for dim in inner if dim in group.dims}) for group in groups
+    ]
     if not padded:
         return ds
     whole = reduce(lambda one, other: one.combine_first(other), padded)  # it may sort the axes' values
@@ -46,11 +48,11 @@ def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
     if isinstance(source, Path) and not (source / "zarr.json").exists():
         return ds
     whole = open_with_overlaps(source)
-    more = whole[[name for name in whole.data_vars if name not in ds.variables]]
-    if not more.data_vars:
+    matrices = whole[[name for name in whole.data_vars if name not in ds.variables]]
+    if not matrices.data_vars:
         return ds
-    chosen = {dim: ds[dim].values for dim in map(str, more.indexes) if dim in ds.coords}
-    return ds.merge(at_labels(more, chosen).reset_coords(drop=True), join="exact")
+    chosen = {dim: ds[dim].values for dim in map(str, matrices.indexes) if dim in ds.coords}
+    return ds.merge(at_labels(matrices, chosen).reset_coords(drop=True), join="exact")
 
 
 def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:

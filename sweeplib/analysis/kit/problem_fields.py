@@ -94,7 +94,7 @@ def ones(layer: xr.DataArray) -> xr.DataArray:
 
 
 def _all_one(text: str) -> bool:
-    return all(float(part) == 1.0 for part in str(text).strip("[()]").split(",") if part.strip())
+    return all(float(number) == 1.0 for number in str(text).strip("[()]").split(",") if number.strip())
 
 
 def with_plain_steps(ds: xr.Dataset) -> xr.DataArray:

@@ -56,10 +56,10 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
 def sgd_values(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
     """Return the values of SGD at each point, from the first stochastic dynamics that has a `run` there."""
     names = [str(name) for name in values["dynamics"].values if is_stochastic(str(name))]
-    merged, there = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
+    merged, has_value = values.sel(dynamics=names[0], drop=True), run.sel(dynamics=names[0], drop=True)
     for name in names[1:]:
-        merged = merged.where(there, values.sel(dynamics=name, drop=True))
-        there = there | run.sel(dynamics=name, drop=True)
+        merged = merged.where(has_value, values.sel(dynamics=name, drop=True))
+        has_value = has_value | run.sel(dynamics=name, drop=True)
     return merged
 
 

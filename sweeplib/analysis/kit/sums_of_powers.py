@@ -123,8 +123,8 @@ def _model(parameters: Array, variables: Array) -> tuple[Array, Array]:
     largest = terms.max(axis=0)
     powers = np.exp(terms - largest)
     total = powers.sum(axis=0)
-    parts = powers / total
-    return largest + np.log(total), np.vstack([parts, parts * variables]).T
+    shares = powers / total
+    return largest + np.log(total), np.vstack([shares, shares * variables]).T
 
 
 def _is_determined(logarithms: Array) -> bool:
@@ -154,7 +154,7 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
         return np.vstack([root[:, None] * _model(parameters, variables)[1], pull])
 
     solutions = [least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
-    best = min(solutions, key=lambda each: float(each.cost)).x
+    best = min(solutions, key=lambda solution: float(solution.cost)).x
     return best, float(np.sum(weights * (_model(best, variables)[0] - values) ** 2))
 
 
@@ -163,10 +163,10 @@ def _starts(values: Array, variables: Array) -> list[Array]:
     terms = len(variables)
     design = np.vstack([np.ones(len(values)), variables]).T
     height, *exponents = np.linalg.lstsq(design, values, rcond=None)[0]
-    parts = np.full((terms, terms), (1.0 - DOMINANT) / max(terms - 1, 1))
-    np.fill_diagonal(parts, DOMINANT)
+    shares = np.full((terms, terms), (1.0 - DOMINANT) / max(terms - 1, 1))
+    np.fill_diagonal(shares, DOMINANT)
     equal = np.full((1, terms), 1.0 / terms)
-    return [np.concatenate([height + np.log(part), exponents]) for part in np.vstack([equal, parts])]
+    return [np.concatenate([height + np.log(share), exponents]) for share in np.vstack([equal, shares])]
 
 
 def _best_fit(points: _Points) -> _BestFit:
@@ -202,11 +202,11 @@ def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArr
     unit = 1.0 if best.weighted else least / max(len(points.logs) - 2 * terms, 1) + ROUNDING
 
     def squares_without(term: int) -> float:
-        left = np.delete(points.variables, term, axis=0)
-        return _fit(points.logs, left, best.weights, _starts(points.logs, left))[1]
+        remaining = np.delete(points.variables, term, axis=0)
+        return _fit(points.logs, remaining, best.weights, _starts(points.logs, remaining))[1]
 
-    more = np.array([squares_without(term) - least for term in range(terms)])
-    return np.asarray(more > 2.0 * fdtri(2.0, freedom, confidence) * unit)
+    increases = np.array([squares_without(term) - least for term in range(terms)])
+    return np.asarray(increases > 2.0 * fdtri(2.0, freedom, confidence) * unit)
 
 
 def _interval(points: _Points, best: _BestFit, confidence: float, generator: np.random.Generator) -> Array:
@@ -218,8 +218,8 @@ def _interval(points: _Points, best: _BestFit, confidence: float, generator: np.
     start = [best.parameters]
     parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in drawn])
     exponents = parameters[:, len(points.variables) :]
-    parts = np.array([_largest_parts(each, points.variables) for each in parameters])
-    lost = parts < LOST
+    largest_shares = np.array([_largest_parts(row, points.variables) for row in parameters])
+    lost = largest_shares < LOST
     tail = (1.0 - confidence) / 2.0
     low = np.quantile(np.where(lost, -np.inf, exponents), tail, axis=0, method="lower")
     high = np.quantile(np.where(lost, np.inf, exponents), 1.0 - tail, axis=0, method="higher")

@@ -52,8 +52,8 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
 def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     seen, _, used, _ = sample
     below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
-    first = [np.take_along_axis(seen, each.argmax(1)[:, None], 1)[:, 0] for each in below]
-    return [np.where(each.any(1), times, np.nan) for each, times in zip(below, first, strict=True)]
+    first = [np.take_along_axis(seen, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
+    return [np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True)]
 
 
 def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
@@ -82,8 +82,8 @@ def _in_parts(function: Callable[..., Array], *cells: NDArray[Any]) -> Array:
     cells = tuple(np.broadcast_arrays(*cells))
     shape, step = cells[0].shape[:-1], max(1, AT_ONCE // max(1, cells[0].shape[-1]))
     rows = [values.reshape(-1, values.shape[-1]) for values in cells]
-    parts = [function(*(each[at : at + step] for each in rows)) for at in range(0, max(1, len(rows[0])), step)]
-    return np.concatenate(parts, axis=1).reshape(-1, *shape)
+    results = [function(*(array[at : at + step] for array in rows)) for at in range(0, max(1, len(rows[0])), step)]
+    return np.concatenate(results, axis=1).reshape(-1, *shape)
 
 
 def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array, Array, Array, Array]:
@@ -92,7 +92,7 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
     exit_, end = np.append(exits, np.full(len(ends), np.nan)), np.append(exits, np.minimum(ends, latest))
     sample = PassageSamples.of(exit_, end, np.ones(len(exit_), bool))
     last = _last_of_equal(sample)
-    curve, low, high = (each[last] for each in _curves(sample, confidence))
+    curve, low, high = (row[last] for row in _curves(sample, confidence))
     return sample.seen[last], curve, low, high
 
 
@@ -109,17 +109,17 @@ def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple
 
 def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
     seen, exits, used, at_risk = sample
-    some, any_exit = used.any(1), exits.any(1)
+    any_used, any_exit = used.any(1), exits.any(1)
     steps = 1.0 - exits / at_risk
-    left = np.prod(steps, axis=1)
+    surviving = np.prod(steps, axis=1)
     latest = np.where(used & np.isfinite(seen), seen, -np.inf).max(1, initial=-np.inf)
     watched = (used & (seen >= latest[:, None])).sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         alone = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
         greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
-        partly = (1.0 - left) / (left * greenwood)
-    worth = np.where(~any_exit, watched, np.where(left == 0.0, alone, partly))
-    return np.where(some, 1.0 - left, np.nan), np.where(some, worth, np.nan)
+        partly = (1.0 - surviving) / (surviving * greenwood)
+    worth = np.where(~any_exit, watched, np.where(surviving == 0.0, alone, partly))
+    return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, worth, np.nan)
 
 
 def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -> Array:

@@ -220,8 +220,8 @@ def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
     """The mean of (x_v/(atol + rtol |state_v|))²."""
     total = 0.0
     for v in range(x.shape[0]):
-        part = x[v] / (atol + rtol * abs(state[v]))
-        total += part * part
+        ratio = x[v] / (atol + rtol * abs(state[v]))
+        total += ratio * ratio
     return total / x.shape[0]
 
 
