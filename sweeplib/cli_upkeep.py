@@ -110,9 +110,9 @@ def reproduce(
     The exit status is 0 if the case ends as in the store, to the bit, and 1 if not.
     """
     sweep, directory = named(config, set_, results)
-    from sweeplib.upkeep.reproduce import is_reproduced
+    from sweeplib.upkeep.reproduce import reproduces
 
-    outcome = is_reproduced(sweep, directory, case, debug=debug, say=echo)
+    outcome = reproduces(sweep, directory, case, debug=debug, say=echo)
     raise typer.Exit(0 if outcome else 1)
 
 

@@ -8,14 +8,7 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import (
-    MOST_LOST,
-    has_diverged,
-    has_run,
-    recorded_values,
-    unless_lost,
-    without_value,
-)
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.seed_means import mean_and_error
@@ -46,14 +39,14 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
 
     run, variables = has_run(ds), {}
     for name in averaged_observables(ds):
-        values = with_teacher_numbers(recorded_values(ds, name))
-        values_kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
-        attrs, (mean, error) = ds[name].attrs, mean_and_error(values_kept)
+        values = with_teacher_numbers(values_of(ds, name))
+        kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
+        attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
         variables[name] = labelled(mean, attrs["long_name"], symbol, units)
         variables[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
         if "runs" not in variables:
-            count = values_kept.count("seed")
+            count = kept.count("seed")
             runs = count.max([dim for dim in INNER if dim in count.dims])
             variables["runs"] = labelled(runs, "runs with a value")
     attrs = {"max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}

@@ -78,10 +78,8 @@ def batch_tradeoff(
         output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
     fresh = ds["batch_size"] / field(ds, "repeats", 1)
-    variables = _labelled_means(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
-    variables |= _labelled_means(
-        steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples"
-    ) | _labelled_fit(*parts)
+    variables = _means(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
+    variables |= _means(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fit(*parts)
     variables["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
     variables["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
     exponent = information_exponents(ds)
@@ -100,7 +98,7 @@ def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Ge
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
-def _labelled_means(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
+def _means(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
     mean, error = mean_and_error(values)
     return {
         variable: labelled(mean, f"mean {name}", rf"\langle {symbol}\rangle"),
@@ -108,7 +106,7 @@ def _labelled_means(values: xr.DataArray, name: str, symbol: str, variable: str)
     }
 
 
-def _labelled_fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
+def _fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     labels = {
         "exponent": ("exponent of the steps in the batch size", "x"),
         "exponent_low": ("exponent of the steps in the batch size, lower bound", "x"),

@@ -13,7 +13,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, too_many, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.status import with_status
@@ -71,7 +71,7 @@ def law_agreement(
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
     result = {"seeds_lost": labelled(first_lost + second_lost, "runs of both that diverged, were stopped or failed")}
     for name in over_time(ds):
-        quantity, values = ds[name].attrs["long_name"], recorded_values(ds, name)
+        quantity, values = ds[name].attrs["long_name"], values_of(ds, name)
         lost = without_value(values, run) & ~ok
         rounded = _rounded_samples(_pair(values, reference), _pair(ok, reference))
         kept = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)

@@ -11,7 +11,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.limit_theory import limits_expected
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, too_many, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
 from sweeplib.analysis.kit.needs import need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
@@ -95,7 +95,7 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     """Return R_SGD − R_X after the start, NaN where too many runs are lost, and how far R_X moves."""
     import xarray as xr
 
-    run, risk = has_run(ds), recorded_values(ds, "risk")
+    run, risk = has_run(ds), values_of(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
     difference = (sgd_values(risk, run) - limit).where(paired).isel(time=slice(1, None))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import with_article
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, recorded_values
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, values_of
 from sweeplib.analysis.kit.options import LostPart, Reference
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.kit.variables import require
@@ -32,7 +32,7 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
 
     require(ds, QUANTITY)
     check_reference(ds, reference)
-    norms = recorded_values(ds, QUANTITY)
+    norms = values_of(ds, QUANTITY)
     distance = from_reference(ds, norms, _root_mean_square, reference, max_lost)
     moved = from_start(ds, norms, _root_mean_square, max_lost)
     variables = with_error("norm_distance", distance, f"distance of the norms from {with_article(reference)}", "W_2")

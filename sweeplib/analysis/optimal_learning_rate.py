@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
-from sweeplib.analysis.kit.fits import scatter_draws, widening_factors
+from sweeplib.analysis.kit.fits import scatter_draws, widening
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
@@ -188,7 +188,7 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
     (up, steps_up), (down, steps_down) = least(tiny), least(-tiny)
     slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4
-    widths = widening_factors(points, slopes, misfit, confidence)
+    widths = widening(points, slopes, misfit, confidence)
     _, plain = least(shifts)
     curse = np.nanmedian(np.log(plain / centre[1]))
     best, _ = least(shifts * widths[0])

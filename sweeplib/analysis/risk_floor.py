@@ -9,7 +9,7 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import LostPart, Part
 from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
@@ -42,7 +42,7 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
 
     time = ds["time"].values
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
-    run, risk = has_run(ds), recorded_values(ds, "risk").isel(time=window)
+    run, risk = has_run(ds), values_of(ds, "risk").isel(time=window)
     lost = without_value(risk, run).any("time")
     kept = unless_lost(risk.where(run & ~lost), lost, run, max_lost)
     halves = kept.isel(time=slice(len(window) // 2, None)), kept.isel(time=slice(0, max(len(window) // 2, 1)))

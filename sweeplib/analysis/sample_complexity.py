@@ -94,9 +94,7 @@ def sample_complexity(
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
         "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
     }
-    variables = (
-        _labelled_means(*mean_and_error(ratio)) | counts | _labelled_fit(*parts) | {"expected_law": expected_laws(ds)}
-    )
+    variables = _means(*mean_and_error(ratio)) | counts | _fit_variables(*parts) | {"expected_law": expected_laws(ds)}
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
     coords = {"law": law, "information_exponent": exponent}
     return xr.Dataset(variables).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
@@ -122,7 +120,7 @@ def growth_of(
     return Growth(1.0 + fit.best[0], low, high, fit.misfit.ratio, best, *np.array(list(fits.values())).T)
 
 
-def _labelled_means(mean: xr.DataArray, error: xr.DataArray) -> dict[str, xr.DataArray]:
+def _means(mean: xr.DataArray, error: xr.DataArray) -> dict[str, xr.DataArray]:
     name, symbol = "mean exit steps per dimension", r"\langle\nu_{\mathrm{ext}}\rangle/d"
     return {
         "steps_over_d": labelled(mean, name, symbol),
@@ -130,7 +128,7 @@ def _labelled_means(mean: xr.DataArray, error: xr.DataArray) -> dict[str, xr.Dat
     }
 
 
-def _labelled_fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
+def _fit_variables(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     labels = {
         "exponent": ("exponent of the mean exit steps", "x"),
         "exponent_low": ("exponent of the mean exit steps, lower bound", "x"),

@@ -27,7 +27,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     A pipe must say the `name` of its sweep. The plugins of the file are imported.
     InputError for anything wrong: one line that names the file and line, the key, its value and what was expected.
     """
-    from sweeplib.config.error_places import error_in_file
+    from sweeplib.config.error_places import error_at
     from sweeplib.config.overrides import Override, with_overrides
     from sweeplib.storage.records.origin import is_lasting
 
@@ -39,7 +39,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     try:
         sweep = from_mapping(data, folder)
     except InputError as error:
-        raise error_in_file(error, documents, changes) from None
+        raise error_at(error, documents, changes) from None
     return replace(sweep, bases=tuple(map(Path, list(documents)[1:])))
 
 

@@ -119,16 +119,14 @@ def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | 
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     axes += [*_zips(config.grid.get("zip", [])), *rows]
-    names = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
-    named_formulas = {
-        name: FormulaWithNames.of(config.problem[name], names) for name in FORMULA_FIELDS if name in config.problem
-    }
-    formulas = {name: formula for name, formula in named_formulas.items() if formula is not None}
+    known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
+    texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
+    formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], known)) is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
     derived |= {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
-    used |= {name for name in names if name.rpartition(".")[0] in config.dynamics}
+    used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived, used)
@@ -334,14 +332,9 @@ def _check_points(sweep: Sweep, name: str) -> None:
             raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
-    for name_of_result in (*recorded, *sorted(dims), *ATTRIBUTES):
-        if name_of_result in sweep.grid.names:
-            raise InputError(
-                "the name of a result",
-                key=sweep.grid.origin(name_of_result),
-                value=name_of_result,
-                expected="another name",
-            )
+    for taken in (*recorded, *sorted(dims), *ATTRIBUTES):
+        if taken in sweep.grid.names:
+            raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
 
 
 def _refuse_bytes(case: Case) -> None:

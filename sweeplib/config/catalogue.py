@@ -97,21 +97,17 @@ def example(kind: str, name: str) -> dict[str, Any]:
     """Return the part of a config that uses a name of a kind: with example values of its options, or their defaults."""
     thing = registry_of(kind)[name]
     if kind == "clusters":
-        return {"cluster": {"kind": name, **_example_options(thing)}}
+        return {"cluster": {"kind": name, **_sample(thing)}}
     if kind in PARTS:
         named = {PARTS[kind]: [name] if kind == "observables" else name}
-        own = _example_options(thing.parameters)
+        own = _sample(thing.parameters)
         return named | ({"problem": own} if own else {}) if kind == "observables" else {"problem": named | own}
     if kind == "dynamics":
-        return {kind: {name: _example_options(thing.Options)}}
-    return (
-        {kind: {name: _example_options(thing.function)}}
-        if kind in FUNCTIONS
-        else {"problem": {kind.removesuffix("s"): name}}
-    )
+        return {kind: {name: _sample(thing.Options)}}
+    return {kind: {name: _sample(thing.function)}} if kind in FUNCTIONS else {"problem": {kind.removesuffix("s"): name}}
 
 
-def _example_options(options: Any) -> dict[str, Any]:
+def _sample(options: Any) -> dict[str, Any]:
     """Return the example values of the options of a model or a function; without any, all defaults but null."""
     if isinstance(options, type) and issubclass(options, BaseModel):
         fields = {name: field for name, field in options.model_fields.items() if name != "kind"}
@@ -167,12 +163,10 @@ def _meaning(registry: Registry[Any], name: str) -> str:
     A class that shares its module with others of its kind has a docstring of its own.
     """
     thing, module = registry[name], registry.origin(name)
-    own_text = next(
-        (text for attribute in ("doc", "caption", "long_name") if (text := getattr(thing, attribute, None))), None
-    )
+    own = next((text for field in ("doc", "caption", "long_name") if (text := getattr(thing, field, None))), None)
     alone = sum(registry.origin(other) == module for other in registry) == 1
     documented = thing if inspect.isclass(thing) and not alone else sys.modules[module]
-    text = inspect.cleandoc(own_text or documented.__doc__ or "").partition("\n\n")[0]
+    text = inspect.cleandoc(own or documented.__doc__ or "").partition("\n\n")[0]
     return re.split(r"\. (?=[A-Z])", " ".join(text.split()))[0].rstrip(".")
 
 

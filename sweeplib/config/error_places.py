@@ -26,9 +26,7 @@ def input_error(error: pydantic.ValidationError) -> InputError:
     return refusal(error, known=_valid_keys, example=_example)
 
 
-def error_in_file(
-    error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]
-) -> InputError:
+def error_at(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
     """Return the error with the file and line of its key, or with the override that set it.
 
     Of the files from which a config is made, the first one comes first among those that have most of the key.

@@ -79,9 +79,7 @@ def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
     outlines: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
-        drawing = [
-            entry for entry, entry_options in sweep.figures.items() if name in needed_analyses(entry, entry_options)
-        ]
+        drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
         drawn_by = drawing[0] if drawing and name not in listed else None
         with _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
             outlines[name] = analysis.outlined(ds[analysis.overlaps], options)

@@ -73,8 +73,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a config file."""
     schema = SweepConfig.model_json_schema()
     schema["properties"]["problem"]["properties"] = {
-        name: {"description": parameter.meaning} | parameter.adapter.json_schema()
-        for name, parameter in _parameters().items()
+        name: {"description": one.meaning} | one.adapter.json_schema() for name, one in _parameters().items()
     }
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}

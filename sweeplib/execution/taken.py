@@ -16,7 +16,7 @@ from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.journal import journal, journal_taken, processors
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, at_recording, block_file_state
+from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, at_wanted, block_file_state
 from sweeplib.storage.store.run_store import RunStore
 
 THREADS = 4
@@ -158,8 +158,6 @@ def _block_of(source: Source, number: int, wanted: Recording) -> _Block | None:
     before, rows = block_file_state(layout, number), layout.block(number)
     status = layout.status(rows)
     names = [name for name in layout.variables if name in source.needed]
-    data = {
-        name: at_recording(layout.block_data(name, number), layout.variables[name], known, wanted) for name in names
-    }
+    data = {name: at_wanted(layout.block_data(name, number), layout.variables[name], known, wanted) for name in names}
     same = before is not None and before == block_file_state(layout, number)
     return _Block(layout.stored_ids(rows), status, data) if same else None

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.averages import with_teacher_numbers
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.survival import survival_curve
 from sweeplib.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
@@ -84,7 +84,7 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
     if name in EXITS:
         found = passages(ds, name.removeprefix("exit_"))
         return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
-    values, run = recorded_values(ds, name), has_run(ds)
+    values, run = values_of(ds, name), has_run(ds)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
     kept = with_teacher_numbers(kept)
     return xr.Dataset({"value": kept, "end": kept, "used": kept.notnull()})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.lost_runs import recorded_values
+from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Figure, Where
 from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes
@@ -42,7 +42,7 @@ def norm_density(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: W
     """
     split = _arranged(ds, analyses, where=where)
     data = split.selected(ds[[QUANTITY, "status"]])
-    norms = recorded_values(data, QUANTITY)
+    norms = values_of(data, QUANTITY)
     panels = panels_of(data, split, width=1.7, alone=3.6, height=2.5)
     shown = [name for name in dynamics_order(data["dynamics"].values) if bool(norms.sel(dynamics=name).notnull().any())]
     edges = np.linspace(0.0, 1.02 * float(norms.max()), BINS + 1)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
@@ -96,7 +96,7 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
 
     The remaining runs are then not a random sample (`analysis.lost_runs`).
     """
-    run, risk = has_run(ds), recorded_values(ds, "risk")
+    run, risk = has_run(ds), values_of(ds, "risk")
     known = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
     some = known.notnull().any("seed")
     quantiles: xr.DataArray = known.where(some, 0.0).quantile(list(levels), "seed").where(some)
@@ -166,7 +166,7 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return quantiles of the risk over the seeds until too many runs stopped, and the number of stopped runs."""
     import xarray as xr
 
-    lost = without_value(recorded_values(ds, "risk"), has_run(ds)).sum("seed")
+    lost = without_value(values_of(ds, "risk"), has_run(ds)).sum("seed")
     found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
     return xr.Dataset(

@@ -160,10 +160,8 @@ def _call(function, *arguments):  # type: ignore[no-untyped-def]
 
 def _bound_and_named(template: Callable[..., Any], bindings: tuple[tuple[str, Any], ...]) -> types.FunctionType:
     """The bound template, under a name that is unique to its sources and bindings."""
-    compiled_bindings = {
-        name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings
-    }
-    return _unique_name(bound(template, **compiled_bindings))
+    things = {name: specialised(thing) if isinstance(thing, types.FunctionType) else thing for name, thing in bindings}
+    return _unique_name(bound(template, **things))
 
 
 def _unique_name(function: Any) -> types.FunctionType:
@@ -231,22 +229,20 @@ def _digest(function: types.FunctionType) -> str:
     That is the function's source file, its constants (globals, also of modules, defaults, what a closure holds) and, in
     turn, the functions that it reaches; and the files that say how it is compiled.
     """
-    parts = _source_description(function, {}), *map(_file_digest, (__file__, inner_functions.__file__))
+    parts = _description(function, {}), *map(_file_digest, (__file__, inner_functions.__file__))
     return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def _source_description(
-    function: types.FunctionType, digests: dict[tuple[types.CodeType, tuple[int, ...]], str]
-) -> str:
+def _description(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
     spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
     key = function.__code__, tuple(map(id, spaces))
-    if key not in digests:
-        digests[key] = "itself"
+    if key not in known:
+        known[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
         for name, thing in sorted(_compiled_constants(function).items()):
             reached = thing.py_func if isinstance(thing, Dispatcher) else thing
             if isinstance(reached, types.FunctionType):
-                parts.append(f"{name} {_source_description(reached, digests)}")
+                parts.append(f"{name} {_description(reached, known)}")
             elif isinstance(reached, np.ndarray):
                 parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
             elif isinstance(reached, type) and issubclass(reached, tuple):
@@ -255,8 +251,8 @@ def _source_description(
                 parts.append(f"{name} {reached!r}")
             elif isinstance(digest := getattr(reached, "digest", None), str):
                 parts.append(f"{name} {digest}")
-        digests[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
-    return digests[key]
+        known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return known[key]
 
 
 def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:

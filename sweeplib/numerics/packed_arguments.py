@@ -46,7 +46,7 @@ def unpacker(kind: numba.types.Type) -> Any:
     def opened(context, where):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             value = context.unpack_value(
-                builder, kind, _data_address(context, builder, kind, signature.args[0], arguments[0])
+                builder, kind, _address(context, builder, kind, signature.args[0], arguments[0])
             )
             return impl_ret_borrowed(context, builder, kind, _without_references(context, builder, kind, value))
 
@@ -63,7 +63,7 @@ def _packer(kind: numba.types.Type) -> OneSignature:
 def _store_intrinsic(kind: numba.types.Type) -> Any:
     def store(context, value, where):  # type: ignore[no-untyped-def]
         def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-            place = _data_address(context, builder, kind, signature.args[1], arguments[1])
+            place = _address(context, builder, kind, signature.args[1], arguments[1])
             context.pack_value(builder, kind, arguments[0], place)
             return context.get_dummy_value()
 
@@ -88,7 +88,7 @@ def _data_size(kind: numba.types.Type) -> int:
     return size
 
 
-def _data_address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
+def _address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]
     """The data of an array, as the address of a value."""
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(data, context.get_data_type(kind).as_pointer())

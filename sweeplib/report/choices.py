@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.analysis.kit.labels import at_labels
-from sweeplib.analysis.kit.lost_runs import recorded_values
+from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.report.mathematics import plain_label
@@ -142,7 +142,7 @@ def _noisy(data: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
 def _runs(
     dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
-    own = recorded_values(dataset, name)
+    own = values_of(dataset, name)
     found = at_labels(own, {dim: data[dim].values for dim in dims if dim in own.dims and dim in data.coords})
     if "time" in found.dims and "time" not in dims:
         found = found.sel(time=data["time"].item()) if "time" in data.coords else found.isel(time=-1)

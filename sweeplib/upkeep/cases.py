@@ -50,15 +50,15 @@ class CasesByName:
         """Return some cases in words: their number, and the values of each coordinate that occur."""
         places = self.places(ids)
         others = len(ids) - len(places)
-        words = [f"{number_of_cases(others)} that this config does not have"] if others else []
+        words = [f"{cases_text(others)} that this config does not have"] if others else []
         if len(places):
             names = (*self.sweep.grid.dims, "seed")
             values = ", ".join(f"{name}={_range(self.wanted.column(name, places))}" for name in names)
-            words.insert(0, f"{number_of_cases(len(places))} of {self.dynamics}: {values}")
+            words.insert(0, f"{cases_text(len(places))} of {self.dynamics}: {values}")
         return "; ".join(words)
 
 
-def number_of_cases(number: int) -> str:
+def cases_text(number: int) -> str:
     """Return a number of cases in words."""
     return "1 case" if number == 1 else f"{number:,} cases"
 
@@ -94,19 +94,19 @@ def chosen_case(sweep: "Sweep", directory: Path, text: str) -> ChosenCase:
     Coordinates are values of names of the grid, `seed` and `dynamics`: p=4,gamma=.1,seed=3,dynamics=sgd. InputError if
     there is not exactly one such case.
     """
-    coordinates = _coordinates_in(text, sweep)
-    dynamics_named = None if coordinates is None else coordinates.pop("dynamics", None)
+    values = _coordinates_in(text, sweep)
+    dynamics_named = None if values is None else values.pop("dynamics", None)
     if dynamics_named is not None and dynamics_named not in sweep.runs:
         raise InputError("not a dynamics of this sweep", key="dynamics", value=dynamics_named, choices=sweep.runs)
     matches = []
     for dynamics in sweep.runs if dynamics_named is None else [dynamics_named]:
         store = RunStore(directory, dynamics)
         cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store))
-        places = _places_of_identity(cases, text) if coordinates is None else _places_of_coordinates(cases, coordinates)
+        places = _places_of_identity(cases, text) if values is None else _places_of_coordinates(cases, values)
         _, first = np.unique(cases.wanted.ids[places], return_index=True)  # a case may be at several points
         matches.append((cases, places[np.sort(first)]))
     if sum(len(places) for _, places in matches) != 1:
-        raise _refusal(matches, text, coordinates)
+        raise _refusal(matches, text, values)
     [(cases, [place])] = [(cases, places) for cases, places in matches if len(places)]
     return _case_at(cases, int(place))
 
@@ -159,27 +159,23 @@ def _is_equal(value: Any, text: str) -> bool:
         return False
 
 
-def _refusal(
-    matches: list[tuple[CasesByName, np.ndarray]], text: str, coordinates: Mapping[str, str] | None
-) -> InputError:
+def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: Mapping[str, str] | None) -> InputError:
     """Return the error that not exactly one case was found: what else distinguishes them, or which value is wrong."""
     several = [(cases, places) for cases, places in matches if len(places)]
     if several:
         number = sum(len(places) for _, places in several)
-        if coordinates is None:
+        if values is None:
             return InputError(f"{number} cases have such an identity", value=text, expected="more digits")
         cases, places = several[0]
         columns = {name: cases.wanted.column(name, places) for name in (*cases.sweep.grid.dims, "seed")}
         differing = [f"{name} ({_range(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
         differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
-    for name, value in (coordinates or {}).items():
+    for name, value in (values or {}).items():
         known = {each for cases, _ in matches for each in cases.wanted.column(name).tolist()}
         if not any(_is_equal(each, value) for each in known):
             return InputError("no case has this value", key=name, value=value, choices=map(str, known))
-    problem = (
-        "no case of this config has this identity" if coordinates is None else "no case has all of these coordinates"
-    )
+    problem = "no case of this config has this identity" if values is None else "no case has all of these coordinates"
     return InputError(problem, value=text)
 
 

@@ -124,28 +124,20 @@ class Sample:
 
 def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     """Return `number` intact cases that a sweep needs, drawn at random; without a number, as many as take a minute."""
-    layouts = [
-        (stored_of_dynamics, name, rows)
-        for stored_of_dynamics in stored
-        for name, rows in _comparable_rows_of_layouts(stored_of_dynamics)
-    ]
+    layouts = [(cases, name, rows) for cases in stored for name, rows in _rows_by_layout(cases)]
     ends = np.cumsum([len(rows) for _, _, rows in layouts], dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     drawn = random.sample(range(total), min(total, SIZE if number is None else number))
     seconds, chosen = 0.0, list[int]()
     for place in drawn:
-        stored_of_dynamics, name, _ = layouts[int(np.searchsorted(ends, place, side="right"))]
-        seconds += SECONDS_A_WORK_UNIT * stored_of_dynamics.store.layouts[name].work
+        cases, name, _ = layouts[int(np.searchsorted(ends, place, side="right"))]
+        seconds += SECONDS_A_WORK_UNIT * cases.store.layouts[name].work
         if number is not None or seconds <= SECONDS:
             chosen.append(place)
     starts = [0, *ends.tolist()]
     inside = [
-        (
-            stored_of_dynamics,
-            name,
-            sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)),
-        )
-        for (stored_of_dynamics, name, rows), start in zip(layouts, starts, strict=False)
+        (cases, name, sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)))
+        for (cases, name, rows), start in zip(layouts, starts, strict=False)
     ]
     return Sample([drawn_rows for drawn_rows in inside if drawn_rows[2]], len(drawn) - len(chosen))
 
@@ -189,7 +181,7 @@ def _finding(stored: StoredCases, outcome: Comparison, *, all_differ: bool) -> F
     return Finding(layout.path, problem, remedy, stored.dynamics, "simulate", layout.name, block, cases, words, why)
 
 
-def _comparable_rows_of_layouts(stored: StoredCases) -> list[tuple[str, np.ndarray]]:
+def _rows_by_layout(stored: StoredCases) -> list[tuple[str, np.ndarray]]:
     """Return the rows of each layout that the sweep needs and that can be computed again."""
     if stored.cases is None:
         return []

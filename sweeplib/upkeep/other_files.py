@@ -103,9 +103,7 @@ class OtherFiles:
             return array if key else ""
         axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
         axes |= {"dynamics": list(self.sweep.runs), "seed": self.sweep.seeds}
-        at = [
-            f"{dim}={axes[dim][at]}" for dim, at in _chunk_position(version / array, key) if at < len(axes.get(dim, ()))
-        ]
+        at = [f"{dim}={axes[dim][at]}" for dim, at in _position(version / array, key) if at < len(axes.get(dim, ()))]
         return f"{array} of {', '.join(at) if at else 'all cases'}"
 
     def _versions(self) -> Iterator[Finding]:
@@ -195,7 +193,7 @@ def _is_damaged(path: Path) -> bool:
     return False
 
 
-def _chunk_position(array: Path, key: str) -> list[tuple[str, int]]:
+def _position(array: Path, key: str) -> list[tuple[str, int]]:
     """Return where a chunk is, along the dimensions that have several chunks; [] if the metadata do not say it."""
     try:
         metadata = json.loads((array / "zarr.json").read_bytes())

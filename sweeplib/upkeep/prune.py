@@ -14,7 +14,7 @@ from sweeplib.storage.dataset.versions import leftovers, linked_version, version
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import files_below, read_json, remove_files
 from sweeplib.storage.records.locks import alone
-from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, readable_manifest
+from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.identity_file import identity_files, is_of
 from sweeplib.storage.store.inventory import inventory
@@ -65,18 +65,16 @@ def stale(sweep: "Sweep", directory: Path) -> list[Stale]:
 
     Only what a record says is sweeplib's own is listed, and nothing that is a link or lies behind one.
     """
-    results: list[Stale] = []
+    found: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
         cases = inventory(sweep, dynamics, store)
         for number, layout in enumerate(store.layouts.values()):
-            results += _stale_in_layout(layout, cases.row[cases.layout == number])
-    results += _other_dynamics(sweep, directory)
-    results += _other_files(sweep, directory)
-    own = [
-        replace(result, files=tuple(file for file in result.files if _is_file(directory, file))) for result in results
-    ]
-    return [result for result in own if result.files]
+            found += _stale_in_layout(layout, cases.row[cases.layout == number])
+    found += _other_dynamics(sweep, directory)
+    found += _other_files(sweep, directory)
+    own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in found]
+    return [each for each in own if each.files]
 
 
 def _is_file(directory: Path, path: Path) -> bool:
@@ -132,7 +130,7 @@ def _other_files(sweep: "Sweep", directory: Path) -> Iterator[Stale]:
             yield Stale(f"analysis {name}, which is not in the config", (*own, record))
     for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
         name = record.name.removesuffix(f".{MANIFEST}")
-        if name not in sweep.figures and (manifest := readable_manifest(record.with_name(name))).files:
+        if name not in sweep.figures and (manifest := manifest_at(record.with_name(name))).files:
             drawn = manifest.files.keys() - dict(manifest.problems()).keys()
             yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(drawn)), record))
     records = tuple(path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if _record(path))

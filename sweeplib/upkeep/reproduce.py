@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
 
-def is_reproduced(
-    sweep: "Sweep", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]
-) -> bool:
+def reproduces(sweep: "Sweep", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
     """Return whether a case, computed here, ends as in the store, to the bit; `say` gets lines about it.
 
     With `debug` it runs in Python's debugger, which stops at its first line, and where an exception is raised. A case

@@ -18,7 +18,7 @@ from sweeplib.storage.store.layout_restoration import is_restored
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.storage.store.run_store import RunStore, write_group
 from sweeplib.storage.store.store_damage import Harm, ReadableStore, StoreDamage, store_damage
-from sweeplib.upkeep.cases import CasesByName, number_of_cases
+from sweeplib.upkeep.cases import CasesByName, cases_text
 from sweeplib.upkeep.finding import Finding, Remedy
 
 if TYPE_CHECKING:
@@ -68,9 +68,7 @@ class StoredCases:
 
     def described(self, ids: tuple[bytes, ...]) -> str:
         """Return some cases in words."""
-        return (
-            self.cases.described(ids) if self.cases else f"{number_of_cases(len(ids))} that this config does not have"
-        )
+        return self.cases.described(ids) if self.cases else f"{cases_text(len(ids))} that this config does not have"
 
     def _lost_cases(self) -> Iterator[Finding]:
         """Yield a finding if cases are missing that were computed once, according to the dynamics' done.json."""

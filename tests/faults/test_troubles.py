@@ -14,7 +14,7 @@ from sweeplib.simulation import FAILURES, Status
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.store.inventory import sweep_status
 from sweeplib.storage.store.outcomes import reasons
-from sweeplib.upkeep.reproduce import is_reproduced
+from sweeplib.upkeep.reproduce import reproduces
 from sweeplib.upkeep.retry import retry
 from tests.faults.sweeps import DYNAMICS, troubled_sweep
 from tests.faults.troubled import (
@@ -114,7 +114,7 @@ def test_the_table_says_what_happened(directory: Path, ended: pd.DataFrame, gamm
 
 def test_a_case_is_reproduced_by_its_line(directory: Path, ended: pd.DataFrame) -> None:
     said: list[str] = []
-    assert is_reproduced(troubled_sweep(**SWEEP), directory, ended.loc[RAISES].identity, say=said.append)
+    assert reproduces(troubled_sweep(**SWEEP), directory, ended.loc[RAISES].identity, say=said.append)
     assert said[-1] == "here: failed, ArithmeticError: a case that raises"
 
 

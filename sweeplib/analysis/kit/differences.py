@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled, with_article
-from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, recorded_values, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
@@ -125,7 +125,7 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
     complete = xr.zeros_like(paired)
     variables = {}
     for name in over_time(ds):
-        values = recorded_values(ds, name).isel(time=ds["time"].values <= until)
+        values = values_of(ds, name).isel(time=ds["time"].values <= until)
         difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
         scale = float(abs(values).where(ok).max())  # without runs that diverge, whose values may be arbitrarily large
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)

@@ -71,14 +71,12 @@ def line_fit(
     """
     covariance = points.covariance + departure**2 * np.eye(len(points.logs))
     errors2 = np.diag(covariance)
-    residuals_in_advance = EXPECTED * departure**2 / errors2.mean() if departure > 0.0 else 0.0
-    excess = misfit(
-        points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), residuals_in_advance
-    )
+    more = EXPECTED * departure**2 / errors2.mean() if departure > 0.0 else 0.0
+    excess = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), more)
     solution = linear_solution(design, inverse_variances(errors2 + excess.scatter**2))
     best = solution @ points.values
     drawn, noise = scatter_draws(points, weights, excess, generator, departure)
-    widths = widening_factors(points, solution, excess, confidence, departure)
+    widths = widening(points, solution, excess, confidence, departure)
     if not excess.seen:
         return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, excess)
     return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, excess)
@@ -92,7 +90,7 @@ def scatter_draws(
     return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.seen else 1.0), noise
 
 
-def widening_factors(
+def widening(
     points: PointErrors, directions: Array, excess: Misfit, confidence: float, departure: float = 0.0
 ) -> Array:
     """Return the factors (k,) that widen draws of linear combinations `directions` (k, n) of the points.
@@ -102,14 +100,12 @@ def widening_factors(
     """
     freedom = points.freedom(directions)
     if excess.seen:
-        seed_variances = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(excess.ratio, 1.0)
-        scatter_variances = (excess.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
-        squares = seed_variances**2 / freedom + scatter_variances**2 / excess.freedom
-        total = np.divide(
-            (seed_variances + scatter_variances) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0
-        )
+        by_seed = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(excess.ratio, 1.0)
+        by_scatter = (excess.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
+        squares = by_seed**2 / freedom + by_scatter**2 / excess.freedom
+        total = np.divide((by_seed + by_scatter) ** 2, squares, np.full(squares.shape, np.inf), where=squares > 0.0)
         freedom = np.minimum(total, excess.freedom)
-    return _student_over_normal(freedom, confidence)
+    return _student_factor(freedom, confidence)
 
 
 def misfit(
@@ -123,14 +119,12 @@ def misfit(
     if len(values) <= design.shape[1]:
         return Misfit()
     weights, errors2, scatter2 = weights_of(0.0), np.diag(covariance), 0.0
-    chi2, expected_chi2, slope = _squares(values, design, covariance, weights)
+    chi2, mean, slope = _squares(values, design, covariance, weights)
     if chi2 <= _ROUNDING * np.sum(weights * values**2):
         return Misfit(0.0, 0.0, _freedom(design, weights, errors2) + expected)
-    if chi2 > expected_chi2:
-        scatter2 = _root(
-            lambda tried: _excess_chi2(values, design, covariance, weights_of, expected, tried), chi2 / slope
-        )
-    ratio = (chi2 + expected) / (expected_chi2 + expected) if expected_chi2 + expected > 0.0 else np.inf
+    if chi2 > mean:
+        scatter2 = _root(lambda tried: _excess(values, design, covariance, weights_of, expected, tried), chi2 / slope)
+    ratio = (chi2 + expected) / (mean + expected) if mean + expected > 0.0 else np.inf
     freedom = _freedom(design, weights_of(scatter2), errors2 + scatter2) + expected
     return Misfit(ratio, float(np.sqrt(scatter2)), freedom)
 
@@ -142,14 +136,14 @@ def _squares(values: Array, design: Array, covariance: Array, weights: Array) ->
     return float(np.sum(weights * residuals**2)), float(np.sum(form * covariance)), float(np.trace(form))
 
 
-def _excess_chi2(
+def _excess(
     values: Array, design: Array, covariance: Array, weights_of: Callable[[float], Array], expected: float,
     scatter2: float,
 ) -> float:  # fmt: skip
     """Return the sum of squared residuals minus its expected value with this scatter."""
-    chi2, expected_chi2, slope = _squares(values, design, covariance, weights_of(scatter2))
+    chi2, mean, slope = _squares(values, design, covariance, weights_of(scatter2))
     more = expected * scatter2 / (np.diag(covariance).mean() + scatter2) if expected else 0.0
-    return chi2 - expected_chi2 - scatter2 * slope - more
+    return chi2 - mean - scatter2 * slope - more
 
 
 def _root(decreasing: Callable[[float], float], start: float) -> float:
@@ -184,7 +178,7 @@ def _freedom(design: Array, weights: Array, errors2: Array) -> float:
     return float(np.trace(part) ** 2 / np.sum(part * part.T))
 
 
-def _student_over_normal(freedom: Array, confidence: float) -> Array:
+def _student_factor(freedom: Array, confidence: float) -> Array:
     """Return the quantiles of Student's t with `freedom` degrees of freedom over that of the normal distribution."""
     from scipy.special import ndtri, stdtrit
 

@@ -18,39 +18,33 @@ MOST = 3
 
 
 def headlines(
-    result: xr.Dataset,
-    name: str,
-    most: int = MOST,
-    coordinate_text: Callable[[xr.DataArray, xr.DataArray], str] | None = None,
+    result: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
 ) -> list[str]:
     """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
 
     Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown, as are those without an
     interval, for example of too few seeds. Stochastic dynamics come first. A point that the rest are compared with,
     with an interval of no width, is left out. A line says so if the variable is known nowhere. The attribute `needs`
-    of the variable says what an interval needs. `coordinate_text` puts a coordinate of a point,
+    of the variable says what an interval needs. `said` puts a coordinate of a point,
     one of given values, into words, by default as a config does.
     """
     points = _points(result, name)
     decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
     inside = [point for point in decided if not point.get("at_edge")]
     inside.sort(key=lambda point: not _is_noisy(point))
-    long_name = str(result[name].attrs["long_name"])
+    title = str(result[name].attrs["long_name"])
     needs = result[name].attrs.get("needs")
     needed = f"; it needs {needs}" if needs else ""
     if all(np.isnan(point[name].item()) for point in points):
-        return [f"{long_name}: known at none of {len(points)} points{needed}"]
-    lines = [
-        f"{long_name} {_value(point, name)}{_position_in_words(result, point, coordinate_text or _as_in_config)}"
-        for point in inside[:most]
-    ]
+        return [f"{title}: known at none of {len(points)} points{needed}"]
+    lines = [f"{title} {_value(point, name)}{_place(result, point, said or _as_in_config)}" for point in inside[:most]]
     if len(inside) > most:
-        lines.append(f"{long_name}: {len(inside) - most} more points in the report")
+        lines.append(f"{title}: {len(inside) - most} more points in the report")
     if len(inside) < len(decided):
         count, edge = len(decided) - len(inside), "the interval ends at the edge of the scan"
-        lines.append(f"{long_name}: at {count} of {len(decided)} points {edge}")
+        lines.append(f"{title}: at {count} of {len(decided)} points {edge}")
     if bare := sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points):
-        lines.append(f"{long_name}: no interval at {bare} of {len(points)} points{needed}")
+        lines.append(f"{title}: no interval at {bare} of {len(points)} points{needed}")
     return lines
 
 
@@ -118,13 +112,11 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 
-def _position_in_words(
-    result: xr.Dataset, point: xr.Dataset, coordinate_text: Callable[[xr.DataArray, xr.DataArray], str]
-) -> str:
+def _place(result: xr.Dataset, point: xr.Dataset, worded: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
     """Return where a point is: its values along the dimensions with several, then its dynamics."""
     dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
-    values = ", ".join(coordinate_text(point[dim], result[dim]) for dim in dims if dim != "dynamics")
-    dynamics = f" ({coordinate_text(point['dynamics'], result['dynamics'])})" if "dynamics" in point.coords else ""
+    values = ", ".join(worded(point[dim], result[dim]) for dim in dims if dim != "dynamics")
+    dynamics = f" ({worded(point['dynamics'], result['dynamics'])})" if "dynamics" in point.coords else ""
     return (f" at {values}" if values else "") + dynamics
 
 

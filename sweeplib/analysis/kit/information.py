@@ -91,9 +91,7 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
 @cache
 def _exponent(student: str, teacher: str, spherical: bool, law: str) -> float:
     norms = ON_THE_SPHERE if spherical else ANY_NORM
-    exponents = {
-        _pair_exponent(str(student), str(teacher), norms, teacher_norms) for teacher_norms in _teacher_norms(law)
-    }
+    exponents = {_pair_exponent(str(student), str(teacher), norms, of_teacher) for of_teacher in _teacher_norms(law)}
     return exponents.pop() if len(exponents) == 1 else np.nan
 
 

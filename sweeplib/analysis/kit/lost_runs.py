@@ -26,7 +26,7 @@ def has_run(ds: xr.Dataset) -> xr.DataArray:
     return ~with_status(ds, "missing")
 
 
-def recorded_values(ds: xr.Dataset, name: str) -> xr.DataArray:
+def values_of(ds: xr.Dataset, name: str) -> xr.DataArray:
     """Return the recorded values of runs up to where they came, including runs that later diverged or were stopped."""
     return ds[name].where(with_status(ds, "ok", "diverged", *STOPPED))
 

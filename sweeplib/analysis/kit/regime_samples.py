@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, recorded_values, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.needs import need_dynamics, need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
 
@@ -28,7 +28,7 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     import xarray as xr
 
     run = has_run(ds)
-    risk, norm = recorded_values(ds, "risk"), recorded_values(ds, "student_norm")
+    risk, norm = values_of(ds, "risk"), values_of(ds, "student_norm")
     final = risk.isel(time=-1)
     growth = xr.ufuncs.log(norm.isel(time=-1) / norm.isel(time=0))
     sgd_run = sgd_values(run, run)

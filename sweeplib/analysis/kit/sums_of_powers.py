@@ -14,14 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors, log_means
-from sweeplib.analysis.kit.fits import (
-    Misfit,
-    inverse_variances,
-    linear_solution,
-    misfit,
-    scatter_draws,
-    widening_factors,
-)
+from sweeplib.analysis.kit.fits import Misfit, inverse_variances, linear_solution, misfit, scatter_draws, widening
 
 Array = NDArray[np.float64]
 TRIAL_EXPONENT = -0.5
@@ -213,7 +206,7 @@ def _interval(points: _Points, best: _BestFit, confidence: float, generator: np.
     """Return the ends (2, terms) of the central intervals of the exponents, by fits to resamples."""
     fitted, design = _model(best.parameters, points.variables)
     directions = linear_solution(design, best.weights)[len(points.variables) :]
-    widths = widening_factors(points.means, directions, best.misfit, confidence)
+    widths = widening(points.means, directions, best.misfit, confidence)
     drawn = sum(scatter_draws(points.means, points.weights, best.misfit, generator)) * widths.max()
     start = [best.parameters]
     parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in drawn])

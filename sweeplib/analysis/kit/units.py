@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.kit.lost_runs import recorded_values
+from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import require
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def require_units(ds: xr.Dataset | Outline) -> None:
 
 def norms(ds: xr.Dataset) -> xr.DataArray:
     """Return ‖w_i‖/√d of each student; NaN beyond the width of a point and where a run has no value."""
-    roots: xr.DataArray = recorded_values(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
+    roots: xr.DataArray = values_of(ds, SELF_OVERLAP).clip(min=0.0) ** 0.5
     return roots
 
 
@@ -30,5 +30,5 @@ def points(ds: xr.Dataset) -> xr.DataArray:
     """Return the units along `student`, with their k + 1 numbers along `number`: the overlaps, then the norm."""
     import xarray as xr
 
-    overlaps = recorded_values(ds, OVERLAP).rename(teacher="number")
+    overlaps = values_of(ds, OVERLAP).rename(teacher="number")
     return xr.concat([overlaps, norms(ds).expand_dims("number")], "number", combine_attrs="drop")

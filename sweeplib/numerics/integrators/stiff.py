@@ -37,7 +37,7 @@ def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-
         moved[v] = state[v]
 
 
-class _CompiledEquations(NamedTuple):
+class _Functions(NamedTuple):
     """The compiled functions that Python calls."""
 
     slope: OneSignature
@@ -46,18 +46,16 @@ class _CompiledEquations(NamedTuple):
 
 
 @cache
-def _compiled_equations() -> _CompiledEquations:
+def _functions() -> _Functions:
     """The functions for all equations."""
-    return _CompiledEquations(
-        OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func)
-    )
+    return _Functions(OneSignature(fill_slope.py_func), OneSignature(_fill_jacobian), OneSignature(level.py_func))
 
 
 class StiffSystem:
     """System number i of some equations as Python calls it; `evaluations` counts the right-hand sides."""
 
     def __init__(self, equations: Equations, i: int) -> None:
-        self._equations, self._i, self._compiled = equations, i, _compiled_equations()
+        self._equations, self._i, self._compiled = equations, i, _functions()
         self._last = np.empty(0), np.empty(0)
         self.evaluations = 0
 

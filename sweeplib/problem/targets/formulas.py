@@ -49,17 +49,15 @@ def with_numbers(name: str, problem: "Problem") -> str:
 
 
 @cache
-def _target_with_numbers(target_: Target, text: str) -> Target:
+def _target_with_numbers(plain: Target, text: str) -> Target:
     """The target with the values of its parameters that stand in a text such as `bent(c=0.5)`."""
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
     values = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
     functions: dict[str, Any] = {
-        name: partial(getattr(target_, name), **values) for name in ("expectations", "exponents")
+        name: partial(getattr(plain, name), **values) for name in ("expectations", "exponents")
     }
-    return replace(
-        target_, name=text, labels=cache(partial(target_.labels, **values)), parameters=Parameters, **functions
-    )
+    return replace(plain, name=text, labels=cache(partial(plain.labels, **values)), parameters=Parameters, **functions)
 
 
 def canonical_target(name: str) -> str:

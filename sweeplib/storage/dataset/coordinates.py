@@ -48,22 +48,20 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
 
     `problem`, any problem of the sweep, gives the defaults of fields that the sweep does not set.
     """
-    all_coordinates = [field for field in _fields(sweep, problem) if field.dims]
-    all_coordinates += [
+    listed = [field for field in _fields(sweep, problem) if field.dims]
+    listed += [
         Coordinate("dynamics", ("dynamics",), lambda: list(sweep.runs), label("dynamics")),
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
         Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]
-    all_coordinates += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
+    listed += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if isinstance(sweep.replicas, RowCounts):
-        all_coordinates += _rounds(sweep.grid, sweep.replicas)
+        listed += _rounds(sweep.grid, sweep.replicas)
     if any("quantile" in OBSERVABLES[name].all_dims for name in sweep.recording.observables):
-        all_coordinates.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
+        listed.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
     if sweep.recording.thresholds:
-        all_coordinates.append(
-            Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold"))
-        )
-    return all_coordinates
+        listed.append(Coordinate("threshold", ("threshold",), lambda: sweep.recording.thresholds, label("threshold")))
+    return listed
 
 
 def _rounds(grid: "Grid", counts: RowCounts) -> list[Coordinate]:

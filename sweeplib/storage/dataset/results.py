@@ -79,8 +79,7 @@ class Results:
             for name, dims in layout.variables.items():
                 last.setdefault(None if _is_shared(dims) else layout.shape, {})[name] = layout
         return {
-            shape: {name: _variable(layout, name) for name, layout in layouts.items()}
-            for shape, layouts in last.items()
+            shape: {name: _variable(layout, name) for name, layout in those.items()} for shape, those in last.items()
         }
 
     def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sweeplib.errors import InputError
 from sweeplib.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync, sync_tree
-from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, readable_manifest
+from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 
 FOLDER = "datasets"
 _VERSION = re.compile(r"[0-9a-f]{32}\.zarr")
@@ -37,7 +37,7 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
         yield new
         sync_tree(new)
         _refuse_foreign(path)
-        if path.is_symlink() or name_of(path) != name_of(new) or not readable_manifest(path).is_whole():
+        if path.is_symlink() or name_of(path) != name_of(new) or not manifest_at(path).is_whole():
             _replace(path, new, keep=keep)
         elif (new / MANIFEST).read_bytes() != (path / MANIFEST).read_bytes():
             (new / MANIFEST).replace(path / MANIFEST)  # the same files, made from something else
@@ -54,7 +54,7 @@ def _replace(path: Path, new: Path, *, keep: bool) -> None:
     else:
         new.rename(path)
     sync(path.parent)
-    if keep and not new.is_symlink() and (before := readable_manifest(new)).files and before.is_whole():
+    if keep and not new.is_symlink() and (before := manifest_at(new)).files and before.is_whole():
         kept = f"{name_of(new)}.zarr"
         _move_others(new, path, is_own(new))
         (path.parent / FOLDER).mkdir(exist_ok=True)
@@ -88,7 +88,7 @@ def _move_others(old: Path, path: Path, own: Callable[[str], bool]) -> None:
 
 def name_of(version: Path) -> str:
     """Return the name of a version, the digest of its files; "" without an intact manifest."""
-    manifest = readable_manifest(version)
+    manifest = manifest_at(version)
     return manifest.digest if manifest.files else ""
 
 

@@ -21,7 +21,7 @@ from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.storage.records.attempts import IN_REPORT
 from sweeplib.storage.records.files import digest, read_json
 from sweeplib.storage.records.jobs import at_work_elsewhere
-from sweeplib.storage.records.manifest import Manifest, manifest_of, readable_manifest
+from sweeplib.storage.records.manifest import Manifest, manifest_at, manifest_of
 from sweeplib.storage.store.damage import DamageError
 from sweeplib.strict_yaml import parsed
 
@@ -102,7 +102,7 @@ def _code(sweep: "Sweep", stage: str, *modules: str) -> list[str]:
 
 def _dataset(directory: Path) -> dict[str, str]:
     """Return the digest of the dataset in a sweep's directory, as an entry of what is made from it; {} if unknown."""
-    manifest = readable_manifest(directory / DATASET)
+    manifest = manifest_at(directory / DATASET)
     return {"dataset": manifest.digest} if manifest.files else {}
 
 
@@ -116,7 +116,7 @@ def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[s
         *((f"figure {name}", directory / "figures" / name) for name in figures),
     ]
     now = _dataset(directory)
-    return [what for what, artefact in every if (made := readable_manifest(artefact)).made_from and made.differs(now)]
+    return [what for what, artefact in every if (made := manifest_at(artefact)).made_from and made.differs(now)]
 
 
 def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:
@@ -128,9 +128,7 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
 
 def is_of_config(sweep: "Sweep", directory: Path) -> bool:
     """Return whether the dataset in a sweep's directory was made from the sweep's config, if there is one."""
-    return not (directory / DATASET).exists() or not readable_manifest(directory / DATASET).differs(
-        cases_made_from(sweep)
-    )
+    return not (directory / DATASET).exists() or not manifest_at(directory / DATASET).differs(cases_made_from(sweep))
 
 
 def refuse_other_config(sweep: "Sweep", directory: Path) -> None:

@@ -150,7 +150,7 @@ def has_manifest(folder: Path) -> bool:
     return any((folder / name).exists() for name in (MANIFEST, EARLIER))
 
 
-def readable_manifest(artefact: Path) -> Manifest:
+def manifest_at(artefact: Path) -> Manifest:
     """Return the manifest of an artefact; without files if it has none or a damaged one."""
     with suppress(DamageError):
         if (manifest := manifest_of(artefact)) is not None:
@@ -207,7 +207,7 @@ def is_own(dataset: Path) -> Callable[[str], bool]:
 
     Without one, of a writer that was killed or of another one, those that have the names of zarr.
     """
-    files = readable_manifest(dataset).files
+    files = manifest_at(dataset).files
     return {*files, MANIFEST}.__contains__ if files else is_name_of_zarr
 
 

@@ -196,7 +196,7 @@ def _needed_variables(layout: Layout, sweep: "Sweep", recording: Recording) -> f
     return frozenset(variables)
 
 
-def at_recording(values: np.ndarray, dims: list[str], known: Recording, wanted: Recording) -> np.ndarray:
+def at_wanted(values: np.ndarray, dims: list[str], known: Recording, wanted: Recording) -> np.ndarray:
     """Return the values (n, *dims) of a variable at the `wanted` times and thresholds."""
     if known == wanted:
         return values
