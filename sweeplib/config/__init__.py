@@ -17,7 +17,7 @@ __all__ = ["content", "from_mapping", "load"]
 
 def content(path: Path) -> dict[str, Any]:
     """Return the keys and values of a file, with those that it starts from; InputError if it is no mapping."""
-    return _read(path, path.parent)[0]
+    return _config_and_bases(path, path.parent)[0]
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
@@ -33,7 +33,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()
-    data, documents = _read(Path(path), folder)
+    data, documents = _config_and_bases(Path(path), folder)
     changes = [Override(text) for text in overrides]
     data = with_overrides(({"name": Path(path).stem} if lasting else {}) | data, changes)
     try:
@@ -65,7 +65,7 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
         raise input_error(error) from None
 
 
-def _read(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
+def _config_and_bases(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
     """Return the keys and values of a file with those that it starts from, and the documents of these files.
 
     The path in it of the one that it starts from is relative to `folder`.
@@ -88,7 +88,7 @@ def _document(path: Path) -> "tuple[Document, dict[str, Any]]":
     from sweeplib.strict_yaml import document
 
     document_read = document(_text(path), path)
-    return document_read, _mapping(document_read.data, path)
+    return document_read, _checked_mapping(document_read.data, path)
 
 
 def _text(path: Path) -> str:
@@ -117,7 +117,7 @@ def _content(path: Path) -> bytes:
         raise InputError(f"cannot be read: {reason}", file=path, expected="a sweep's YAML file") from None
 
 
-def _mapping(data: Any, path: str | Path) -> dict[str, Any]:
+def _checked_mapping(data: Any, path: str | Path) -> dict[str, Any]:
     if data is None:
         raise InputError("the file is empty", file=path, expected="a sweep, with `dynamics`, `grid`, `times`, ...")
     if not isinstance(data, dict):

@@ -86,7 +86,7 @@ def _refuse_bounds(name: str, question: Question, sweep: Sweep) -> None:
     """Raise InputError for an axis that cannot get values, and for bounds at which a point is no valid problem."""
     for name_of, bounds in question.bounds.items():
         key = f"answers.{name}.refine.{name_of}"
-        axis = _axis(sweep, name_of, key)
+        axis = _refinable_axis(sweep, name_of, key)
         first = {other.name: other.values[0] for other in sweep.grid.axes}
         try:
             with_rows(sweep, [[Row({**first, axis.name: float(bound)}, 1, "") for bound in bounds]])
@@ -95,7 +95,7 @@ def _refuse_bounds(name: str, question: Question, sweep: Sweep) -> None:
             raise
 
 
-def _axis(sweep: Sweep, name: str, key: str) -> Axis:
+def _refinable_axis(sweep: Sweep, name: str, key: str) -> Axis:
     axes = {axis.name: axis for axis in sweep.grid.axes}
     if name not in axes or name == POINT:
         raise InputError("not an axis of the grid", key=key, value=name, choices=set(axes) - {POINT})

@@ -118,7 +118,7 @@ def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | 
     refuse_more("names", number_of_names, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
-    axes += [*_zips(config.grid.get("zip", [])), *rows]
+    axes += [*_linked_axes(config.grid.get("zip", [])), *rows]
     known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
     texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
     formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], known)) is not None}
@@ -159,7 +159,7 @@ def _axis(name: str, spec: Any) -> Axis:
         return Axis(name, tuple(values(spec, name)))
 
 
-def _zips(zips: Any) -> list[Axis]:
+def _linked_axes(zips: Any) -> list[Axis]:
     shape = "a list of mappings such as {p: [1, 4], d: [100, 400]}"
     if not isinstance(zips, list):
         raise InputError("not linked axes", key="grid.zip", value=zips, expected=shape)

@@ -43,7 +43,7 @@ def _dynamics(value: Any) -> Any:
     return names
 
 
-def _name(value: str) -> str:
+def _checked_name(value: str) -> str:
     if not re.fullmatch(NAME, value):
         raise PydanticCustomError(REFUSED, "letters, digits, `-`, `_` and `.`, first a letter or digit")
     return value
@@ -203,7 +203,7 @@ class AnswerSection(Section):
 class SweepConfig(Section):
     """A sweep: a grid of problems, the dynamics to run on them, the recorded observables, analyses and figures."""
 
-    name: Annotated[str, AfterValidator(_name)] = Field(
+    name: Annotated[str, AfterValidator(_checked_name)] = Field(
         json_schema_extra={"pattern": NAME},
         max_length=NAME_LENGTH,
         description="The name of the sweep and of its folder in `results/`: letters, digits, `-`, `_` and `.`. "

@@ -24,13 +24,13 @@ def table_axis(table: Any) -> TableAxis:
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
     if isinstance(table, str):
-        return _axis(_read(Path(table)), table)
+        return _table_axis(_read(Path(table)), table)
     if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
         raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
-    return _axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
+    return _table_axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
 
 
-def _axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:
+def _table_axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:
     count = len(next(iter(columns.values()), ()))
     refuse_more("points", count, ROWS, key="points", instead="several sweeps")
     if not count:
@@ -51,7 +51,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
     if path.suffix not in FORMATS:
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
-        frame = _csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
+        frame = _csv_frame(path) if path.suffix == ".csv" else pd.read_parquet(path)
     except InputError:
         raise
     except (OSError, ValueError, ImportError, csv.Error, pd.errors.ParserError) as error:
@@ -77,7 +77,7 @@ def _value(cell: str) -> Any:
     return cell
 
 
-def _csv(path: Path) -> "pd.DataFrame":
+def _csv_frame(path: Path) -> "pd.DataFrame":
     import pandas as pd
 
     with path.open(encoding="utf-8-sig", newline="") as file:

@@ -116,7 +116,7 @@ def _limits() -> str:
     return "\n".join(["## Limits", "", introduction, "", *lines, steps]) + "\n"
 
 
-def _said(meaning: str, declared: Any, name: str) -> str:
+def _refuse_no_meaning(meaning: str, declared: Any, name: str) -> str:
     """Return the meaning of an option or a field; InputError, with the file, without one."""
     if not meaning:
         where = f"{inspect.getsourcefile(declared)}: {declared.__name__}"
@@ -172,15 +172,15 @@ def _option_tables() -> Iterator[str]:
     from sweeplib.execution.clusters import CLUSTERS
 
     for kind, settings in CLUSTERS.items():
-        yield _table(f"`cluster: {{kind: {kind}}}`", _rows_said(settings, "cluster."), settings.__doc__)
+        yield _table(f"`cluster: {{kind: {kind}}}`", _rows_with_meanings(settings, "cluster."), settings.__doc__)
     for name, dynamics in DYNAMICS.items():
         if dynamics.Options.model_fields:
-            yield _table(f"`dynamics: {{{name}: ...}}`", _rows_said(dynamics.Options, f"dynamics.{name}."))
+            yield _table(f"`dynamics: {{{name}: ...}}`", _rows_with_meanings(dynamics.Options, f"dynamics.{name}."))
 
 
-def _rows_said(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
+def _rows_with_meanings(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
     for row in setting_rows(model, prefix):
-        _said(row.meaning, model, row.key.removeprefix(prefix))
+        _refuse_no_meaning(row.meaning, model, row.key.removeprefix(prefix))
         yield row
 
 
@@ -244,7 +244,7 @@ def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], a
     names: dict[FunctionOption, list[str]] = {}
     for name, function in functions.items():
         for option_row in function_options(function, arguments):
-            _said(option_row.meaning, function, option_row.name)
+            _refuse_no_meaning(option_row.meaning, function, option_row.name)
             names.setdefault(option_row, []).append(name)
     lines = [f"## Options of {section}, below `{section}.NAME`", ""]
     lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]

@@ -86,10 +86,10 @@ def _without_rounding(array: Any) -> Any:
         short = float(f"{number:.12g}")
         return short if abs(short - number) <= 4 * _ROUNDING * abs(number) else number
     numbers = [_without_rounding(element) for element in array]
-    return (_respaced(numbers, array) if array.ndim == 1 and len(array) > 2 else None) or numbers
+    return (_spacing_values(numbers, array) if array.ndim == 1 and len(array) > 2 else None) or numbers
 
 
-def _respaced(numbers: list[float], array: Any) -> list[Number] | None:
+def _spacing_values(numbers: list[float], array: Any) -> list[Number] | None:
     """Return the values of the spacing that an array follows but for rounding, if there is one."""
     tolerance = max(64 * _ROUNDING, np.finfo(array.dtype).eps) * np.abs(array).max()
     if not np.isfinite(array).all():
@@ -124,10 +124,10 @@ def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
     [(name, arguments)] = spec.items()
     if name not in SPACINGS:
         raise InputError("unknown spacing", key=key, value=name, choices=SPACINGS)
-    return _spaced(name, arguments, f"{key}.{name}", most)
+    return _values_of_spacing(name, arguments, f"{key}.{name}", most)
 
 
-def _spaced(name: str, arguments: Any, key: str, most: int) -> list[Number]:
+def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[Number]:
     function, usage = SPACINGS[name]
     lengths = (2, 3) if name == "range" else (3,)
     if not isinstance(arguments, list) or len(arguments) not in lengths:

@@ -30,7 +30,7 @@ class Expression:
         tree = Reader(self.text).folded()
         object.__setattr__(self, "_tree", tree)
         object.__setattr__(self, "_function", function(tree))
-        object.__setattr__(self, "names", _names(tree))
+        object.__setattr__(self, "names", _names_read(tree))
         object.__setattr__(self, "operations", sum(isinstance(node, ast.expr) for node in ast.walk(tree)))
 
     def evaluate(self, names: Mapping[str, Any]) -> Number:
@@ -79,6 +79,6 @@ class Expression:
         return Expression, (self.text,)
 
 
-def _names(tree: ast.expr) -> frozenset[str]:
+def _names_read(tree: ast.expr) -> frozenset[str]:
     called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     return frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in called)

@@ -56,7 +56,7 @@ class Schedule:
         try:
             rates = rate.evaluated({"t": times}, len(times))
         except InputError:
-            rates = [_rate(rate, time) for time in times]
+            rates = [_rate_or_nan(rate, time) for time in times]
         return next((time for time, value in zip(times, rates, strict=True) if not value >= 0.0), None)
 
 
@@ -76,7 +76,7 @@ def canonical_schedule(text: str) -> str:
     return schedule(text).text
 
 
-def _rate(rate: Expression, time: float) -> float:
+def _rate_or_nan(rate: Expression, time: float) -> float:
     try:
         return rate.evaluate({"t": time})
     except InputError:

@@ -110,10 +110,10 @@ def end_without_collection() -> None:
     Functions that were registered to run at the end still run. Files that are still open are flushed, because without
     the search those that only a reference cycle holds, such as a global file of a plugin, are not closed.
     """
-    atexit.register(_freeze)
+    atexit.register(_flush_and_freeze)
 
 
-def _freeze() -> None:
+def _flush_and_freeze() -> None:
     for thing in gc.get_objects():
         if issubclass(type(thing), _io._IOBase):
             with suppress(Exception):  # closed, or its reader is gone

@@ -110,7 +110,7 @@ def silence() -> None:
 
 def end_by_signal(number: int) -> NoReturn:
     """End this process by a signal's number, and its children, without further cleaning up."""
-    _put_in_order()
+    _end_children_and_flush()
     if threading.current_thread() is threading.main_thread():
         signal.signal(number, signal.SIG_DFL)  # a loop in a shell stops only if its command was ended by a signal
         os.kill(os.getpid(), number)
@@ -124,12 +124,12 @@ def exit_status(end: SystemExit) -> int:
 
 def exit_now(status: int) -> NoReturn:
     """End this process with an exit status, and its children, without further cleaning up."""
-    _put_in_order()
+    _end_children_and_flush()
     tell_status(status)
     os._exit(status)
 
 
-def _put_in_order() -> None:
+def _end_children_and_flush() -> None:
     end(descendants())
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # a pipe without a reader, or a closed stream

@@ -33,12 +33,12 @@ class CasesByName:
     wanted: Inventory
 
     @cached_property
-    def _places(self) -> dict[bytes, int]:
+    def _place_of_identity(self) -> dict[bytes, int]:
         return {whole(identity): place for place, identity in enumerate(self.wanted.ids.tolist())}
 
     def places(self, ids: Iterable[bytes]) -> np.ndarray:
         """Return the places in the inventory of those identities that the sweep needs."""
-        places = (self._places.get(whole(identity)) for identity in ids)
+        places = (self._place_of_identity.get(whole(identity)) for identity in ids)
         return np.array([place for place in places if place is not None], np.int64)
 
     def coordinates(self, place: int) -> dict[str, Any]:
@@ -53,7 +53,7 @@ class CasesByName:
         words = [f"{cases_text(others)} that this config does not have"] if others else []
         if len(places):
             names = (*self.sweep.grid.dims, "seed")
-            values = ", ".join(f"{name}={_range(self.wanted.column(name, places))}" for name in names)
+            values = ", ".join(f"{name}={_extent(self.wanted.column(name, places))}" for name in names)
             words.insert(0, f"{cases_text(len(places))} of {self.dynamics}: {values}")
         return "; ".join(words)
 
@@ -63,7 +63,7 @@ def cases_text(number: int) -> str:
     return "1 case" if number == 1 else f"{number:,} cases"
 
 
-def _range(column: np.ndarray) -> str:
+def _extent(column: np.ndarray) -> str:
     values = sorted(set(column.tolist()), key=lambda value: (isinstance(value, str), value))
     if len(values) <= MOST_VALUES:
         return "|".join(map(str, values))
@@ -168,7 +168,7 @@ def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: M
             return InputError(f"{number} cases have such an identity", value=text, expected="more digits")
         cases, places = several[0]
         columns = {name: cases.wanted.column(name, places) for name in (*cases.sweep.grid.dims, "seed")}
-        differing = [f"{name} ({_range(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
+        differing = [f"{name} ({_extent(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
         differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (values or {}).items():

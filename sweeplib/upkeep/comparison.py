@@ -156,11 +156,11 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
         all_differ = len(differing) == len(of_dynamics) > 1
         findings += [_finding(*each, all_differ=all_differ) for each in differing if each[1].comparable]
-        notes += [_note(*each) for each in differing if not each[1].comparable]
+        notes += [_other_processor_note(*each) for each in differing if not each[1].comparable]
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 
-def _note(stored: StoredCases, outcome: Comparison) -> str:
+def _other_processor_note(stored: StoredCases, outcome: Comparison) -> str:
     where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.processors)}"
     return f"{where}, not on {cpu_model()}: {outcome.differences[0]}"
 

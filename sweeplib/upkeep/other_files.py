@@ -15,7 +15,7 @@ from sweeplib.storage.records.complete_config import is_as_written
 from sweeplib.storage.records.files import read_json
 from sweeplib.storage.records.manifest import examination, manifest_path
 from sweeplib.storage.records.origin import ORIGIN
-from sweeplib.storage.records.publish import Place
+from sweeplib.storage.records.publish import Address
 from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
@@ -45,15 +45,15 @@ class OtherFiles:
         """Yield all that is damaged, lost or stale."""
         dataset, *others = artefacts(self.sweep, self.directory)
         yield from self._dataset(dataset)
-        yield from self._versions()
-        yield from self._published()
+        yield from self._old_versions()
+        yield from self._published_objects()
         for artefact in others:
             yield from self._artefact(artefact)
-        yield from self._json()
+        yield from self._damaged_json()
         for path in identity_files(self.directory):
             if path.stem in {store.dynamics for store in self.stored} and not is_whole(path):
                 yield Finding(path, DAMAGED, Remedy.delete, FILES)
-        yield from self._configs()
+        yield from self._changed_configs()
         yield from self._leftovers()
 
     def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
@@ -71,7 +71,7 @@ class OtherFiles:
             self.chunks[part] += chunks
         for name, problem in sorted(problems.items()):
             file = manifest_path(version).parent / name
-            yield Finding(file, problem, Remedy.again, part, stage, of, words=self._words(version, name))
+            yield Finding(file, problem, Remedy.again, part, stage, of, words=self._chunk_in_words(version, name))
         if not problems and "digest" in record and record["digest"] != name_of(version):
             yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
 
@@ -87,16 +87,16 @@ class OtherFiles:
             findings = [Finding(path, LOST, Remedy.again, DATASET, "finalise")]
         yield from findings
         if path.exists() and not findings and is_of_config(self.sweep, self.directory):
-            yield from self._unwritten(present_folder(path))
+            yield from self._missing_arrays(present_folder(path))
 
-    def _unwritten(self, dataset: Path) -> Iterator[Finding]:
+    def _missing_arrays(self, dataset: Path) -> Iterator[Finding]:
         """Yield the arrays that the config asks for and that were not written: an earlier sweeplib did not notice."""
         for name in planned_outline(self.sweep).variables:
             if not (dataset / name / "zarr.json").exists():
                 words = f"{name} of all cases"
                 yield Finding(dataset / name, LOST, Remedy.again, DATASET, "finalise", words=words)
 
-    def _words(self, version: Path, name: str) -> str:
+    def _chunk_in_words(self, version: Path, name: str) -> str:
         """Return which cases a chunk of a dataset has, or of which array of an analysis it is."""
         array, _, key = name.partition("/c/")
         if not key or self.directory / "analysis" in version.parents:
@@ -106,7 +106,7 @@ class OtherFiles:
         at = [f"{dim}={axes[dim][at]}" for dim, at in _position(version / array, key) if at < len(axes.get(dim, ()))]
         return f"{array} of {', '.join(at) if at else 'all cases'}"
 
-    def _versions(self) -> Iterator[Finding]:
+    def _old_versions(self) -> Iterator[Finding]:
         """Yield a finding for each file that is damaged in a version of the dataset that is not the current one."""
         path = self.directory / DATASET_PATH
         for version in versions(path):
@@ -117,13 +117,13 @@ class OtherFiles:
                 for name, problem in sorted(problems.items()):
                     yield Finding(version / name, problem, Remedy.delete, DATASET, of=version.name, words=words)
 
-    def _published(self) -> Iterator[Finding]:
+    def _published_objects(self) -> Iterator[Finding]:
         """Yield the objects at the address of the sweep that are not as in its dataset."""
         dataset, address = self.directory / DATASET_PATH, self.sweep.publish
         if address is None or not dataset.exists():
             return
         try:
-            place = Place(address, self.sweep.name, self.directory)
+            place = Address(address, self.sweep.name, self.directory)
             version = _stage_record(dataset.with_suffix(".done.json")).get("digest")
             self.chunks[PUBLISHED], problems = place.examined(version)
         except SweeplibError as error:
@@ -132,16 +132,16 @@ class OtherFiles:
         for name, problem in problems.items():
             yield Finding(Path(name), problem, Remedy.again, PUBLISHED, "publish", address=address)
 
-    def _json(self) -> Iterator[Finding]:
+    def _damaged_json(self) -> Iterator[Finding]:
         """Yield the damaged JSON files that have names of records of sweeplib."""
         for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
             if not path.name.startswith(".") and _is_damaged(path):
-                stage, of = self._stage(path)
+                stage, of = self._stage_of_json(path)
                 part = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
                 remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
                 yield Finding(path, DAMAGED, remedy, part, stage, of if part != of else "")
 
-    def _stage(self, path: Path) -> tuple[str, str]:
+    def _stage_of_json(self, path: Path) -> tuple[str, str]:
         """Return the stage that makes a JSON file again, and of which name; "" if nothing needs it."""
         folder, name = path.parent.name, path.name.split(".")[0]
         if path.parent == self.directory:
@@ -155,7 +155,7 @@ class OtherFiles:
             return "figure", of
         return "report" if kind in IN_REPORT else "", ""
 
-    def _configs(self) -> Iterator[Finding]:
+    def _changed_configs(self) -> Iterator[Finding]:
         for name, remedy in (("config.yaml", Remedy.again), ("overridden.yaml", Remedy.refused)):
             path = self.directory / name
             if path.exists() and not is_as_written(path):

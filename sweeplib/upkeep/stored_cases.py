@@ -44,14 +44,14 @@ class StoredCases:
             problem = DAMAGED if path.exists() else LOST
             yield Finding(path, problem, Remedy.again, self.dynamics, words="metadata of the store")
         for layout, harms in self.damage.harms.items():
-            yield from (self._of_harm(layout, harm) for harm in harms)
+            yield from (self._harm_finding(layout, harm) for harm in harms)
         yield from self._lost_cases()
         yield from self._outcomes()
         path = journal(self.directory, self.dynamics)
         if damaged := damaged_lines(path):
             yield Finding(path, f"{damaged} damaged lines", Remedy.cases, self.dynamics)
 
-    def _of_harm(self, layout: str, harm: Harm) -> Finding:
+    def _harm_finding(self, layout: str, harm: Harm) -> Finding:
         if layout in self.damage.unreadable:
             wanted = self.cases.wanted if self.cases else None
             ids = tuple(wanted.ids[wanted.new[layout]].tolist()) if wanted and layout in wanted.new else ()
@@ -76,7 +76,7 @@ class StoredCases:
             return
         wanted = self.cases.wanted
         ids = tuple(np.unique(wanted.ids[self._lost(wanted)]).tolist())
-        if ids and self._done() == digest(wanted.ids.tobytes()):
+        if ids and self._last_run() == digest(wanted.ids.tobytes()):
             problem = "lost, cases that were computed are no longer there"
             words = self.described(ids)
             yield Finding(self.store.path, problem, Remedy.cases, self.dynamics, cases=ids, words=words)
@@ -100,13 +100,13 @@ class StoredCases:
         if damaged or ids:
             problem = f"{damaged} damaged lines" if damaged else LOST
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
-        elif self.cases and not self.damage.harms and self._done() == digest(self.cases.wanted.ids.tobytes()):
+        elif self.cases and not self.damage.harms and self._last_run() == digest(self.cases.wanted.ids.tobytes()):
             path = outcomes_path(self.directory, self.dynamics)
             content = path.read_bytes() if path.exists() else b""
             if content != outcomes_table(self.store, self.cases.wanted).encode():
                 yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
 
-    def _done(self) -> str | None:
+    def _last_run(self) -> str | None:
         """Return the digest of the cases that the last run completed, None if it is not known."""
         try:
             return (read_json(self.directory / f"{self.dynamics}.done.json") or {}).get("digest")
@@ -124,7 +124,7 @@ class StoredCases:
             (finding.of, finding.block) for finding in own if finding.remedy is Remedy.cases and finding.block >= 0
         }
         if (path := journal(self.directory, self.dynamics)) in paths:
-            blocks |= {(layout, number) for layout, numbers in self._unaccounted().items() for number in numbers}
+            blocks |= {(layout, number) for layout, numbers in self._unrecorded().items() for number in numbers}
             drop_damaged_lines(path)
         damaged = set(self.damage.unreadable)
         wanted = self.cases.wanted if self.cases else None
@@ -145,7 +145,7 @@ class StoredCases:
         unread = {finding.of or finding.path for finding in own if finding.remedy is Remedy.cases}
         return bool(blocks) or not unread <= {*kept, journal(self.directory, self.dynamics)}
 
-    def _unaccounted(self) -> dict[str, list[int]]:
+    def _unrecorded(self) -> dict[str, list[int]]:
         """Return the blocks, by layout, with more results than the intact lines of the journal account for."""
         computed: dict[str, int] = {}
         for line in read_lines(journal(self.directory, self.dynamics)):

@@ -92,7 +92,7 @@ def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
     old = content(path)
     run_sweep(large, tmp_path / "grown", progress=False)
     whole = content(written(large, tmp_path / "whole"))
-    linked = LinkingStore._linked
+    linked = LinkingStore._is_linked
     for after in (0, 5, 20):
         calls = 0
 
@@ -104,7 +104,7 @@ def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
             return linked(self, *args)
 
         with monkeypatch.context() as patched:
-            patched.setattr(LinkingStore, "_linked", cut)
+            patched.setattr(LinkingStore, "_is_linked", cut)
             with pytest.raises(OSError, match="killed"):
                 finalise(large, tmp_path / "grown")
         assert content(path) == old

@@ -56,7 +56,7 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     ]
     listed += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if isinstance(sweep.replicas, RowCounts):
-        listed += _rounds(sweep.grid, sweep.replicas)
+        listed += _round_coordinates(sweep.grid, sweep.replicas)
     if any("quantile" in OBSERVABLES[name].all_dims for name in sweep.recording.observables):
         listed.append(Coordinate("quantile", ("quantile",), lambda: QUANTILES, label("quantile")))
     if sweep.recording.thresholds:
@@ -64,7 +64,7 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     return listed
 
 
-def _rounds(grid: "Grid", counts: RowCounts) -> list[Coordinate]:
+def _round_coordinates(grid: "Grid", counts: RowCounts) -> list[Coordinate]:
     """Return the round that asked for each point first, and why; -1 where no round did."""
     names = sorted(counts.names)
     first = [pair for points in grid.evaluated(names) for pair in points.over(names, counts.first_rounds).items()]
@@ -89,10 +89,10 @@ def constants(sweep: "Sweep", problem: Problem) -> dict[str, Constant]:
     """
     fields = _fields(sweep, problem) + _target_exponents(sweep, problem)
     columns = {field.name: field.column() for field in fields if not field.dims}
-    return {name: _plain(value) for name, value in columns.items() if value is not None}
+    return {name: _attribute_value(value) for name, value in columns.items() if value is not None}
 
 
-def _plain(value: Any) -> Constant:
+def _attribute_value(value: Any) -> Constant:
     if isinstance(value, bool):
         return int(value)
     return str(list(value)) if isinstance(value, list | tuple) else value
@@ -101,9 +101,9 @@ def _plain(value: Any) -> Constant:
 def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
-    fields = [_coordinate(name, grid.dims_of(name), _values_of(grid, name), sweep) for name in grid.names]
+    fields = [_coordinate(name, grid.dims_of(name), _reader_of_values(grid, name), sweep) for name in grid.names]
     others = (name for name in meaningful(_parts(sweep, problem)) if name not in grid.names)
-    fields += [_default(sweep, problem, name) for name in others]
+    fields += [_default_coordinate(sweep, problem, name) for name in others]
     return fields + ([] if sweep.clock is None else [_clock(sweep, sweep.clock)])
 
 
@@ -118,7 +118,7 @@ def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:
     return [*parts, *(OBSERVABLES[name] for name in sweep.recording.observables)]
 
 
-def _values_of(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any] | np.ndarray]":
+def _reader_of_values(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any] | np.ndarray]":
     return grid.array_of if grid.dims_of(name) else grid.values_of
 
 
@@ -134,13 +134,13 @@ def _coordinate(
     return Coordinate(name, dims, lambda: np.array(values_of(name)).reshape(shape), label(name) | formula)
 
 
-def _default(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
+def _default_coordinate(sweep: "Sweep", problem: Problem, name: str) -> Coordinate:
     """Return a field that the sweep does not set, with its default resolved; None if it has no value."""
     grid = sweep.grid
     if name == "teacher_activation":
         return _coordinate(name, grid.dims_of("activation"), lambda _: grid.values_of("activation"), sweep)
     if name == "start" and "spherical" in grid.names and "m0" not in grid.names:
-        return _coordinate(name, grid.dims_of("spherical"), lambda _: _starts(grid.values_of("spherical")), sweep)
+        return _coordinate(name, grid.dims_of("spherical"), lambda _: _starts_of(grid.values_of("spherical")), sweep)
     value = problem.student_start if name == "start" else getattr(problem, name)
     return Coordinate(name, (), lambda: value, label(name))
 
@@ -162,7 +162,7 @@ def _target_exponents(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     return [Coordinate(name, dims, column(which), label(name)) for which, name in enumerate(names)]
 
 
-def _starts(spherical: Sequence[bool]) -> list[str]:
+def _starts_of(spherical: Sequence[bool]) -> list[str]:
     return ["sphere" if is_spherical else "gaussian" for is_spherical in spherical]
 
 

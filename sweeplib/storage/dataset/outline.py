@@ -38,7 +38,7 @@ class Outline:
     coordinates: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=_place)})
+        object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=_dataset_order)})
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -79,7 +79,7 @@ class Outline:
         return replace(self.with_variables({name: dims}), coordinates=self.coordinates | {name})
 
 
-def _place(name: str) -> tuple[int, str]:
+def _dataset_order(name: str) -> tuple[int, str]:
     return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
 
 
@@ -97,7 +97,7 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
 
 def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     """Return the outline of the dataset that a sweep will produce; including variables over units if `overlaps`."""
-    cases = _cases(sweep, every_shape=overlaps)
+    cases = _example_cases(sweep, every_shape=overlaps)
     held = coordinates(sweep, cases[0].problem)
     outer = ("dynamics", *sweep.grid.dims, "seed")
     recorded = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
@@ -118,7 +118,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     return Outline(axes, variables, attrs, errors, named)
 
 
-def _cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
+def _example_cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
     """Return a case of each dynamics or, if `every_shape`, of each of its widths (p, k) among the probed points."""
     cases: list[Case] = []
     for dynamics in sweep.runs:

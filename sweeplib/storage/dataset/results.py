@@ -59,10 +59,10 @@ class Results:
 
     def of_shape(self, shape: Shape | None) -> list[tuple[int, Layout]]:
         """Return the layouts of one shape that have a needed row, or of all, with their numbers."""
-        return self.used if shape is None else self._by_shape.get(shape, [])
+        return self.used if shape is None else self._layouts_by_shape.get(shape, [])
 
     @cached_property
-    def _by_shape(self) -> dict[Shape, list[tuple[int, Layout]]]:
+    def _layouts_by_shape(self) -> dict[Shape, list[tuple[int, Layout]]]:
         layouts: dict[Shape, list[tuple[int, Layout]]] = {}
         for number, layout in self.used:
             layouts.setdefault(layout.shape, []).append((number, layout))
@@ -89,7 +89,7 @@ class Results:
         arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
         return {size for dims, array in arrays for size in zip(dims, array.shape[1:], strict=True)}
 
-    def placed(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def rows_and_places(self, number: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the needed rows (n,) of a layout, ascending, and the flat indices (n,) of their cases."""
         if number not in self._placed:
             here = np.flatnonzero(self.wanted.layout == number)
@@ -99,7 +99,7 @@ class Results:
 
     def cases_of(self, shape: Shape | None) -> np.ndarray:
         """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
-        flat = [np.empty(0, np.int64), *(self.placed(number)[1] for number, _ in self.of_shape(shape))]
+        flat = [np.empty(0, np.int64), *(self.rows_and_places(number)[1] for number, _ in self.of_shape(shape))]
         return np.concatenate(flat)
 
 
@@ -136,7 +136,7 @@ class Region:
         values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
         for number, layout in part.of_shape(shape):
             if name in layout.variables:
-                rows, flat = part.placed(number)
+                rows, flat = part.rows_and_places(number)
                 inside = self.inside(flat)
                 own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
                 block_of = rows // layout.block_size
@@ -165,17 +165,17 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
             layout.check_index()
         wanted = replace(inventory(sweep, dynamics, store), points=None)
     except DamageError:
-        _not_done(directory, dynamics)
+        _forget_done(directory, dynamics)
         raise
     missing = wanted.counts()["missing"]
     if missing:
-        _not_done(directory, dynamics)
+        _forget_done(directory, dynamics)
         problem = f"{missing} cases of {dynamics} have not been run yet"
         raise InputError(problem, file=directory, expected="`sweeplib run CONFIG` or `make sweep` first")
     return Results(list(store.layouts.values()), wanted)
 
 
-def _not_done(directory: Path, dynamics: str) -> None:
+def _forget_done(directory: Path, dynamics: str) -> None:
     # in a read-only directory nothing could be run again
     with suppress(OSError), free_writer(directory, dynamics) as is_free:
         if is_free:

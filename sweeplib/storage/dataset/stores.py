@@ -41,12 +41,12 @@ class LinkingStore(LocalStore):
 
     async def set(self, key: str, value: Any) -> None:
         """Write the bytes of a file, or link it."""
-        if not self._linked(key, value):
+        if not self._is_linked(key, value):
             await super().set(key, value)
 
     def set_sync(self, key: str, value: Any) -> None:
         """Write the bytes of a file, or link it."""
-        if not self._linked(key, value):
+        if not self._is_linked(key, value):
             super().set_sync(key, value)
 
     async def set_if_not_exists(self, key: str, value: Any) -> None:
@@ -54,18 +54,18 @@ class LinkingStore(LocalStore):
         if not (self.root / key).exists():
             await self.set(key, value)
 
-    def _linked(self, key: str, value: Any) -> bool:
+    def _is_linked(self, key: str, value: Any) -> bool:
         content = value.to_bytes()
         self.meant[key] = entry_of(key, content)
         if not is_chunk(key):
             return False
-        for chunk in self._known.get((len(content), content[-4:]), ()):
+        for chunk in self._chunks_by_checksum.get((len(content), content[-4:]), ()):
             if chunk.read_bytes() == content and _link(chunk, self.root / key):
                 return True
         return False
 
     @cached_property
-    def _known(self) -> dict[tuple[int, bytes], list[Path]]:
+    def _chunks_by_checksum(self) -> dict[tuple[int, bytes], list[Path]]:
         """The chunks of the previous version by length and checksum."""
         known: dict[tuple[int, bytes], list[Path]] = defaultdict(list)
         if self.before is not None:
@@ -100,13 +100,13 @@ class VersionStore(LocalStore):
 
     async def get(self, key: str, *args: Any, **kwargs: Any) -> Any:
         """Return the bytes of a file, None if there is no file."""
-        return self._checked(key, await super().get(key, *args, **kwargs))
+        return self._intact_chunk(key, await super().get(key, *args, **kwargs))
 
     def get_sync(self, key: str, **kwargs: Any) -> Any:
         """Return the bytes of a file, None if there is no file."""
-        return self._checked(key, super().get_sync(key, **kwargs))
+        return self._intact_chunk(key, super().get_sync(key, **kwargs))
 
-    def _checked(self, key: str, chunk: Any) -> Any:
+    def _intact_chunk(self, key: str, chunk: Any) -> Any:
         if key not in self.entries:
             return chunk
         if chunk is not None and is_like(self.entries[key], key, chunk.to_bytes()):

@@ -98,16 +98,16 @@ def is_chunk(key: str) -> bool:
 def partial(path: Path) -> Path:
     """Return a new temporary name next to `path`, for a file that will replace it; `is_partial` knows it again."""
     token = uuid4().hex[:16]
-    return path.with_name(f".{path.name}.{token}{_seal(path.name, token)}.partial")
+    return path.with_name(f".{path.name}.{token}{_partial_digest(path.name, token)}.partial")
 
 
 def is_partial(path: Path) -> bool:
     """Return whether a name was made by `partial`: it ends with a digest of its other parts."""
     match = _PARTIAL.fullmatch(path.name)
-    return match is not None and match[3] == _seal(match[1], match[2])
+    return match is not None and match[3] == _partial_digest(match[1], match[2])
 
 
-def _seal(name: str, token: str) -> str:
+def _partial_digest(name: str, token: str) -> str:
     return digest(f"{name}\0{token}".encode())[:16]
 
 

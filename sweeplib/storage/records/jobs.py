@@ -94,7 +94,7 @@ class Job:
 
 def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
     """Return the jobs in a sweep's folder that were started at `since` or later, by name, the earliest first."""
-    records = [job for path in (directory / "jobs").glob("*.json") if (job := _read(path)) is not None]
+    records = [job for path in (directory / "jobs").glob("*.json") if (job := _job_in(path)) is not None]
     return {job.name: job for job in sorted(records, key=lambda job: job.started) if job.started >= since}
 
 
@@ -126,7 +126,7 @@ def job(directory: Path, name: str) -> Iterator[None]:
         try:
             yield
         except BaseException as error:
-            record.news["problem"] = _problem(error, directory)
+            record.news["problem"] = _problem_of(error, directory)
             raise
         finally:
             _records.remove(record)
@@ -167,7 +167,7 @@ class _Record:
                 write_json(self.path, self.news | {"told": time.time()}, durable=False)
 
     def _is_of_another(self) -> bool:
-        other = _read(self.path)
+        other = _job_in(self.path)
         return other is not None and other.here and other.running and other.pid != self.news["pid"]
 
 
@@ -180,7 +180,7 @@ def _peak_memory() -> int:
     return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
-def _problem(error: BaseException, directory: Path) -> str | None:
+def _problem_of(error: BaseException, directory: Path) -> str | None:
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     if isinstance(error, SystemExit):
@@ -197,7 +197,7 @@ def _start_time(pid: int) -> float:
         return 0.0
 
 
-def _read(path: Path) -> Job | None:
+def _job_in(path: Path) -> Job | None:
     """Return the job that a file describes; None if it is damaged, or of another version."""
     try:
         content = read_json(path) or {}

@@ -53,7 +53,7 @@ def _folder_lock(directory: Path, kind: int, does: str) -> Iterator[Path]:
         if not is_held:
             who = _other_holder(directory)
             does = "is at work" if who is None else who["does"]
-            raise InputError(f"{_name(who)} {does} here", file=directory, expected=ALONE)
+            raise InputError(f"{_holder_in_words(who)} {does} here", file=directory, expected=ALONE)
         with _holder_record(lock.with_name(f"{uuid4().hex}.holder.json"), does) as holder:
             yield holder
 
@@ -81,8 +81,8 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
                     with _holder_record(holder, does):
                         yield
                     return
-            who = _read(holder)
-            name = _name(who)
+            who = _holder(holder)
+            name = _holder_in_words(who)
             if not _is_orphan(who):
                 raise InputError(f"{dynamics} is being run by {name}", file=directory, expected=ALONE)
             if not reported:
@@ -187,18 +187,18 @@ def _holder_record(path: Path, does: str) -> Iterator[Path]:
 
 def _other_holder(directory: Path) -> dict[str, Any] | None:
     """Return one of the processes that are at work in a folder, as far as they are known."""
-    records = map(_read, sorted((directory / "locks").glob("*.holder.json")))
+    records = map(_holder, sorted((directory / "locks").glob("*.holder.json")))
     holders = [who for who in records if who and "does" in who]
     return next((who for who in holders if who["host"] != socket.gethostname() or psutil.pid_exists(who["pid"])), None)
 
 
-def _read(holder: Path) -> dict[str, Any] | None:
+def _holder(holder: Path) -> dict[str, Any] | None:
     with suppress(DamageError, OSError):
         return read_json(holder)
     return None
 
 
-def _name(who: dict[str, Any] | None) -> str:
+def _holder_in_words(who: dict[str, Any] | None) -> str:
     return f"process {who['pid']} on {who['host']}" if who else "another process"
 
 

@@ -40,7 +40,7 @@ PATIENCE = 30.0
 Answer = TypeVar("Answer")
 
 
-class Place:
+class Address:
     """The address at which a sweep's dataset is published, and its file system."""
 
     def __init__(self, address: str, name: str, directory: Path) -> None:
@@ -74,7 +74,7 @@ class Place:
             self.files.rm_file(probe)
 
         try:
-            self._refuse_others(_with_time_limit(self._marker))
+            self._refuse_others(_with_time_limit(self._read_marker))
             _with_time_limit(tried)
         except SweeplibError:
             raise
@@ -88,7 +88,7 @@ class Place:
         SweeplibError if the store fails, InputError if it has something else than the dataset of this sweep.
         """
         try:
-            marker = _with_time_limit(self._marker)
+            marker = _with_time_limit(self._read_marker)
             self._refuse_others(marker)
             if not marker:
                 return 0, {MARKER: LOST}
@@ -125,15 +125,15 @@ class Place:
             manifest = manifest_of(dataset)
             if manifest is None:
                 raise lost(dataset / MANIFEST, REPEAT)
-            return self._published(manifest, again)
+            return self._send_changed(manifest, again)
         except SweeplibError:
             raise
         except Exception as error:
             problem = f"{dataset} is written, and not published at {self.address}: {_reason(error)}"
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
-    def _published(self, manifest: Manifest, again: Collection[str]) -> int:
-        dataset, marker = manifest.folder, self._marker()
+    def _send_changed(self, manifest: Manifest, again: Collection[str]) -> int:
+        dataset, marker = manifest.folder, self._read_marker()
         wanted = {name: str(entry[1]) for name, entry in manifest.files.items()} | {
             MANIFEST: digest(manifest.path.read_bytes())
         }
@@ -149,17 +149,17 @@ class Place:
         )
         if marker and marker["complete"] and _version(known) == manifest.digest:
             self.files.pipe_file(f"{self.path}/{MANIFEST}", manifest.path.read_bytes())
-            self._mark(wanted, complete=True)
+            self._write_marker(wanted, complete=True)
             return 1
         self._remove([ROOT] if marker else [])
         self._make_folders(changed)
-        self._mark(kept | dict.fromkeys((*gone, *changed), ""), complete=False)
+        self._write_marker(kept | dict.fromkeys((*gone, *changed), ""), complete=False)
         if changed:
             self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])
         self._remove(gone)
-        self._refuse_others(self._marker())  # another folder of results may have begun meanwhile
+        self._refuse_others(self._read_marker())  # another folder of results may have begun meanwhile
         self.files.pipe_file(f"{self.path}/{ROOT}", (dataset / ROOT).read_bytes())
-        self._mark(wanted, complete=True)
+        self._write_marker(wanted, complete=True)
         return len(changed) + 1
 
     def _make_folders(self, names: list[str]) -> None:
@@ -173,11 +173,11 @@ class Place:
             if self.files.exists(f"{self.path}/{name}"):
                 self.files.rm_file(f"{self.path}/{name}")
 
-    def _mark(self, files: dict[str, str], *, complete: bool) -> None:
-        content = {"sweep": self.name, "key": self._key(), "complete": complete, "files": files}
+    def _write_marker(self, files: dict[str, str], *, complete: bool) -> None:
+        content = {"sweep": self.name, "key": self._own_key(), "complete": complete, "files": files}
         self.files.pipe_file(f"{self.path}/{MARKER}", json.dumps(content | {"digest": _digest(content)}).encode())
 
-    def _marker(self) -> dict[str, Any] | None:
+    def _read_marker(self) -> dict[str, Any] | None:
         """Return what `published.json` says, None if there is none; {} if it is not one of these."""
         try:
             content = json.loads(self.files.cat_file(f"{self.path}/{MARKER}"))
@@ -188,15 +188,15 @@ class Place:
         whole = isinstance(content, dict) and content.pop("digest", None) == _digest(content)
         return content if whole and all(is_below(name) and is_name_of_zarr(name) for name in content["files"]) else {}
 
-    def _known_key(self) -> str | None:
+    def _recorded_key(self) -> str | None:
         """Return the key of this folder of results; None before it has published anything."""
         return (read_json(self.directory / MARKER) or {}).get("key")
 
-    def _key(self) -> str:
+    def _own_key(self) -> str:
         """Return the key of this folder of results, which it gets when it publishes for the first time."""
-        if (key := self._known_key()) is None:
+        if (key := self._recorded_key()) is None:
             write_json(self.directory / MARKER, {"key": uuid4().hex})
-        return key or self._key()
+        return key or self._own_key()
 
     def _has_objects(self) -> bool:
         try:
@@ -210,7 +210,7 @@ class Place:
             raise self._refusal("has files that no sweep has published, which would be mixed with the dataset")
         if marker and marker["sweep"] != self.name:
             raise self._refusal(f"has the dataset of the sweep {marker['sweep']!r}")
-        if marker and marker.get("key") not in (None, self._known_key()):
+        if marker and marker.get("key") not in (None, self._recorded_key()):
             problem = "has the dataset of another folder of results whose sweep has this name"
             raise self._refusal(f"{problem}; to replace it, delete what is there")
 
@@ -244,14 +244,14 @@ def checked_address(address: str) -> str:
 def check_publishing(sweep: "Sweep", directory: Path) -> None:
     """Raise InputError unless the dataset of a sweep can be written where it is to be published, if anywhere."""
     if sweep.publish is not None:
-        Place(sweep.publish, sweep.name, directory).check()
+        Address(sweep.publish, sweep.name, directory).check()
 
 
 def publish_dataset(sweep: "Sweep", dataset: Path, again: Collection[str] = ()) -> None:
     """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
     if sweep.publish is not None:
         with writer_lock(dataset.parent, dataset.name):
-            Place(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
+            Address(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
 
 
 def _with_time_limit(question: Callable[[], Answer]) -> Answer:
