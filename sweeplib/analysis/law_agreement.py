@@ -207,7 +207,7 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     sample = passages(ds, "steps", max_lost)
     first, second = _pair(sample.watched, reference)
     horizon = xr.ufuncs.minimum(first, second)
-    whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)
+    whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)  # whole in spite of rounding
     pair = _pair(whole_steps, reference)
     seen = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
     restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)

@@ -187,10 +187,10 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
     shifts = sum(scatter_draws(points, weights, misfit, generator)) + 0.5 * np.diag(points.covariance)
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
     (up, steps_up), (down, steps_down) = least(tiny), least(-tiny)
-    slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4
+    slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4  # central differences
     widths = widening(points, slopes, misfit, confidence)
     _, plain = least(shifts)
-    curse = np.nanmedian(np.log(plain / centre[1]))
+    curse = np.nanmedian(np.log(plain / centre[1]))  # the winner's: a least of noisy steps is too small
     best, _ = least(shifts * widths[0])
     _, least_ = least(shifts * widths[1])
     off = np.log(least_ / centre[1])

@@ -11,7 +11,7 @@ from sweeplib.errors import InputError
 from sweeplib.strict_yaml import Document
 
 FROM = "from"
-MOST_FILES = 10
+MOST_FILES = 10  # more are taken for a cycle
 NAMED = ("dynamics", "analyses", "figures")
 """The sections of names with options, which may also be lists of names."""
 

@@ -16,8 +16,8 @@ from sweeplib.budget import SEEDS, VALUES
 from sweeplib.errors import InputError
 
 Number = int | float
-_DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)
-_ROUNDING = 2.0**-52
+_DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)  # of arithmetic, and those of its results that are right
+_ROUNDING = 2.0**-52  # the distance from 1 to the next double
 
 
 def linspace(first: Number, last: Number, count: int) -> list[Number]:

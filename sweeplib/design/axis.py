@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from sweeplib.design.fields import field_values
 from sweeplib.errors import InputError
 
-MAX_SHOWN = 8
+MAX_SHOWN = 8  # values of an axis in a message
 POINT = "point"
 """The dimension of the rows of a table of points."""
 _SCALARS = int | float | str

@@ -11,9 +11,9 @@ from sweeplib.errors import InputError
 from sweeplib.language.arithmetic import BINARY, COMPARE, FUNCTIONS, UNARY, NoNumberError, Number, value_of
 
 MOST_CHARACTERS = 500
-MOST_LEVELS = 50
+MOST_LEVELS = 50  # of brackets and operations: far below the depth that Python's recursion allows
 ARITHMETIC = "+ - * / // % **, comparisons, `a if c else b`, and " + ", ".join(FUNCTIONS)
-_ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}
+_ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}  # fewest, most; 1 for all others
 _WORDS = {1: "one", 2: "two"}
 
 

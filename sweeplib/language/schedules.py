@@ -48,7 +48,7 @@ class Schedule:
 
         A time zero is followed by times from a millionth of the last on.
         """
-        least = first if first > 0.0 else 1e-6 * last
+        least = first if first > 0.0 else 1e-6 * last  # where geometric times begin
         ratios = np.geomspace(least, last, LOOKS) if last > 0.0 else np.empty(0)
         looks = np.concatenate([np.linspace(first, last, LOOKS), ratios])
         times = np.unique(np.clip(looks, first, last)).tolist()

@@ -260,7 +260,7 @@ def tell_status(status: int) -> None:
 def _exit_status(wait_status: int) -> int:
     """Return the exit status by which a shell reports how a process ended."""
     code = os.waitstatus_to_exitcode(wait_status)
-    return code if code >= 0 else 128 - code
+    return code if code >= 0 else 128 - code  # as a shell does for a process that a signal ended
 
 
 def _ended_by(task: Task) -> NoReturn:

@@ -110,7 +110,7 @@ def _optimal_fraction(growth: float, strength: float) -> float:
         remaining = growth - np.log1p(strength * x / (1.0 - x))
         return float(remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x))
 
-    fractions = np.linspace(0.5, 1.0, 1001)[:-1]
+    fractions = np.linspace(0.5, 1.0, 1001)[:-1]  # fine enough to see a change of sign
     rising = np.flatnonzero([slope(x) > 0.0 for x in fractions])
     if not rising.size:
         return float("nan")

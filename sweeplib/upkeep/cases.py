@@ -17,7 +17,7 @@ from sweeplib.storage.store.run_store import RunStore, whole
 if TYPE_CHECKING:
     from sweeplib.design.sweep import Sweep
 
-MOST_VALUES = 4
+MOST_VALUES = 4  # that are listed one by one in a message
 SHORTEST = 4
 """The fewest hexadecimal digits of an identity that name a case."""
 _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")

@@ -47,7 +47,7 @@ def without_value(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
 
 def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataArray:
     """Return a mask: where more than the fraction `max_lost` of the runs made over `seed` is lost."""
-    return lost.sum("seed") > max_lost * run.sum("seed") + 1e-9
+    return lost.sum("seed") > max_lost * run.sum("seed") + 1e-9  # equal is not more, rounded
 
 
 def unless_lost(

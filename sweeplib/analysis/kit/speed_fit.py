@@ -14,10 +14,10 @@ from sweeplib.analysis.kit.fits import Misfit, misfit
 
 Array = NDArray[np.float64]
 
-HALF_WIDTH = 0.8
-LARGE_ERROR = 0.2
-FEWEST = 5
-_ITERATIONS = 4
+HALF_WIDTH = 0.8  # of the weights, in γ/γ_opt, where steps are known exactly
+LARGE_ERROR = 0.2  # the relative error at which they are twice as wide
+FEWEST = 5  # learning rates of a fit: a parabola has three coefficients, and an error needs more
+_ITERATIONS = 4  # of weights that depend on the optimum that they give
 
 
 def fastest(gamma: Array, steps: Array, weights: Array) -> Array:
@@ -65,9 +65,9 @@ def local_weights(gamma: Array, steps: Array, counts: Array, error: float) -> Ar
     for _ in range(_ITERATIONS):
         weights = np.sqrt(counts * taper) / rate
         a, b, c = _parabola(x, steps[None], weights)
-        rate = np.maximum(a + x * (b + x * c), 0.2 * raw)
+        rate = np.maximum(a + x * (b + x * c), 0.2 * raw)  # weights are 1/rate: it stays positive
         distance = np.abs(gamma / fastest(gamma, steps[None], weights) - 1.0)
-        width = max(half_width, 1.2 * np.sort(distance)[FEWEST - 1])
+        width = max(half_width, 1.2 * np.sort(distance)[FEWEST - 1])  # the last has some weight
         taper = np.clip(1.0 - (distance / width) ** 3, 0.0, None) ** 3
     result: Array = np.sqrt(counts * taper) / rate
     return result

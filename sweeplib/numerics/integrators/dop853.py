@@ -22,7 +22,7 @@ from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
 
 Array = NDArray[np.float64]
 
-_SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0
+_SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0  # of the next step, as scipy has them
 _STABLE, _STIFF_STEPS, _CALM_STEPS = 4.0, 5, 6
 """The largest h |λ|, well below the limit of stability at 6.1; stiff are so many steps there, few others in between."""
 _FEWEST_IMPLICIT, _JACOBIANS = 500, 30

@@ -176,7 +176,7 @@ def _cpu_seconds() -> float:
 
 
 def _peak_memory() -> int:
-    unit = 1 if sys.platform == "darwin" else 1024
+    unit = 1 if sys.platform == "darwin" else 1024  # Linux counts in kB
     return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 

@@ -24,7 +24,7 @@ from sweeplib.storage.store.damage import DamageError
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
-BETWEEN_TRIES = 0.05
+BETWEEN_TRIES = 0.05  # seconds
 FOLDER = "folder"
 ALONE = "one command at a time: wait for it, or end it"
 
