@@ -86,7 +86,8 @@ def _csv_frame(path: Path) -> "pd.DataFrame":
         expected = "a name for each column, all different"
         raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
     if len(names) == 1 and {";", "\t"} & set(names[0]):
-        raise InputError("not the names of columns", file=f"{path}:1", value=names[0], expected="commas between columns")
+        expected = "commas between columns"
+        raise InputError("not the names of columns", file=f"{path}:1", value=names[0], expected=expected)
     if not names:
         return pd.DataFrame()
     options: dict[str, Any] = {

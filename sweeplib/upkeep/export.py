@@ -48,15 +48,15 @@ def export(directory: Path, to: str, folder: Path) -> list[Path]:
         raise InputError(f"{to} cannot be written", key="--to", value=to, expected=expected)
     ds = open_with_overlaps(directory / "dataset.zarr")
     if to == "netcdf":
-        path = _new(folder / f"{directory.name}{suffix}")
-        with _whole(path) as file:
+        path = _new_file(folder / f"{directory.name}{suffix}")
+        with _whole_file(path) as file:
             ds.to_netcdf(file, engine="h5netcdf")
         return [path]
     groups = _variables_by_axes(ds)
-    paths = [_new(folder / f"{'_'.join((directory.name, *axes))}{suffix}") for axes in groups]
+    paths = [_new_file(folder / f"{'_'.join((directory.name, *axes))}{suffix}") for axes in groups]
     for path, names in zip(paths, groups.values(), strict=True):
         frame = _table(ds[[*names, "status"]])
-        with _whole(path) as file:
+        with _whole_file(path) as file:
             if to == "csv":
                 frame.to_csv(file, index=False)
             else:
@@ -65,7 +65,7 @@ def export(directory: Path, to: str, folder: Path) -> list[Path]:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[Path]:
+def _whole_file(path: Path) -> Iterator[Path]:
     """Yield a name to write a file under that becomes `path` when it is complete, and is removed otherwise."""
     beside = partial(path)
     try:
@@ -75,7 +75,7 @@ def _whole(path: Path) -> Iterator[Path]:
         beside.unlink(missing_ok=True)
 
 
-def _new(path: Path) -> Path:
+def _new_file(path: Path) -> Path:
     if path.exists():
         raise InputError("there is such a file", value=str(path), expected="a new file: delete it, or name a folder")
     path.parent.mkdir(parents=True, exist_ok=True)
