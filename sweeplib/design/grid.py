@@ -142,9 +142,9 @@ class Grid:
             yield some, self.table(some, self.names if names is None else names)
 
     def probed(self, where: Where | None = None, when: Expression | None = None) -> Table:
-        """Return the points that `points` does, or, of many, the corners and some more before `when` is evaluated.
+        """Return points for checks: all, or of many the corners and some more; of these, those where `when` is true.
 
-        At least one point, if `when` is true at one of those evaluated: all, or of many `ASKED`, evenly spread.
+        If it is true at none of them, the first at which it is, of all points or, of many, `ASKED`, evenly spread.
         """
         positions = self.positions(where)
         lengths = [len(along) for along in positions]

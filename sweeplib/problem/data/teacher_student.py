@@ -19,7 +19,7 @@ def expectations(activation: str, of_target: "Expectations") -> "Expectations":
 
 
 def classes() -> tuple[tuple[float, float, float], ...]:
-    """One Gaussian."""
+    """One Gaussian: its odds, √d times the standard deviation of its inputs, and what it adds to the label."""
     return ((1.0, 1.0, 0.0),)
 
 

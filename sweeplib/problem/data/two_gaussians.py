@@ -47,7 +47,7 @@ def expectations(activation: str, of_target: "Expectations", contrast: Array) ->
 
 
 def classes(contrast: float) -> tuple[tuple[float, float, float], ...]:
-    """The two classes, y = −1 and y = +1."""
+    """The classes y = −1 and y = +1: of each its odds, √d times the standard deviation of its inputs, and y."""
     return (0.5, 1.0 - contrast, -1.0), (0.5, 1.0 + contrast, 1.0)
 
 
