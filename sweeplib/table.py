@@ -140,13 +140,13 @@ class Table:
         return self._constant[name]
 
     def distinct(self, names: Iterable[str]) -> tuple[NDArray[np.intp], NDArray[np.int32]]:
-        """Return the first of the rows that agree in some columns, ascending, and the index (n,) of each row's one."""
+        """Return the first row of each combination of values of some columns, and of each row (n,) its combination."""
         columns = [self.column(name) for name in names if not self.is_constant(name)]
         if not columns:
             return np.arange(min(1, self._rows)), _zeros(self._rows)
         size, codes = 1, np.zeros(self._rows, np.int64)
         for values, own in columns:
-            if size * len(values) >= 2**62:
+            if size * len(values) >= 2**62:  # combinations are numbered anew, before a number overflows
                 size, codes = _ranked(size, codes)[1:]
             size, codes = size * len(values), codes * len(values) + own
         first, _, codes = _ranked(size, codes)
