@@ -2,7 +2,7 @@
 
 import statistics
 from pathlib import Path
-from typing import Literal  # noqa: F401 - in an annotation
+from typing import Literal
 
 import pytest
 from beartype.roar import BeartypeCallHintViolation
