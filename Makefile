@@ -28,6 +28,8 @@ sweep: $(VENV)/.run
 plan: $(VENV)/.run
 	$(BIN)/sweeplib plan "$(CONFIG)" $(SET) --results "$(RESULTS)"
 
+# Two processes on two cores leave none for a second thread of linear algebra.
+test test-slow: export OPENBLAS_NUM_THREADS := 1
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test

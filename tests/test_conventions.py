@@ -2,9 +2,8 @@
 
 import statistics
 from pathlib import Path
+from typing import Literal
 
-import jaxtyping
-import numpy as np
 import pytest
 from beartype.roar import BeartypeCallHintViolation
 from runtime_types import checked, jaxtyped
@@ -21,16 +20,16 @@ def test_types_are_checked_while_the_tests_run() -> None:
         digest("text")  # type: ignore[arg-type]
 
 
-def test_shapes_are_checked_across_the_arguments_of_a_call() -> None:
-    vector = jaxtyping.Float[np.ndarray, "n"]
+def test_names_that_exist_for_static_checks_alone_are_not_checked() -> None:
+    def joined(one: "Lacking", other: "list[str] | None") -> "Literal['a', 'b']":  # noqa: F821
+        return "".join([one, *other])
 
-    @jaxtyped(typechecker=checked)
-    def total(one: vector, other: vector) -> float:
-        return float(one @ other)
-
-    assert total(np.ones(2), np.ones(2)) == 2.0
-    with pytest.raises(jaxtyping.TypeCheckError):
-        total(np.ones(2), np.ones(3))
+    function = jaxtyped(joined, typechecker=checked)
+    assert function("a", []) == "a"
+    for wrong in (("a", "b"), ("c", [])):
+        with pytest.raises(BeartypeCallHintViolation):
+            function(*wrong)
+    assert function.__annotations__ == joined.__annotations__
 
 
 def test_files_are_short() -> None:

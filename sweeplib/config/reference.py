@@ -5,6 +5,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
@@ -141,7 +142,12 @@ def key_rows() -> dict[str, KeyRow]:
     return {row.key: row for row in rows}
 
 
-def _rows(model: type[BaseModel], prefix: str = "") -> Iterator[KeyRow]:
+@cache
+def _rows(model: type[BaseModel], prefix: str = "") -> tuple[KeyRow, ...]:
+    return tuple(_row_of_each_field(model, prefix))
+
+
+def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)

@@ -32,7 +32,7 @@ CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynam
 """Options of dynamics that take long with their defaults."""
 LAW_SEEDS, LAW_LEVEL = 300, 1e-6
 TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
-SEEDS = (0, 1, 2)
+SEEDS = (0, 1)
 
 
 def variants(problem: Problem) -> tuple[Problem, ...]:
@@ -198,9 +198,9 @@ def a_spherical_student_stays_on_the_sphere(name: str) -> None:
 def the_same_seed_gives_the_same_bits(name: str) -> None:
     """Whatever other seeds run beside it; random numbers are those of the replica, `numpy.random` has others."""
     for problem, run in zip(suited(name), runs(name), strict=True):
-        again = _simulated(name, problem, seeds=(2, 0))
+        again = _simulated(name, problem, seeds=(5, 1))
         for each in recordable(name):
-            require_equal(again[each], run[each].sel(seed=[2, 0]), f"{each} of the same seeds again")
+            require_equal(again[each].sel(seed=1), run[each].sel(seed=1), f"{each} of the same seed again")
 
 
 def recording_does_not_change_the_run(name: str) -> None:
@@ -219,10 +219,10 @@ def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
     require(declared <= {"times", "thresholds"}, f"`unaffected_by` is {sorted(declared)}; expected times, thresholds")
     for problem in suited(name) if declared else ():
         kept = recordable(name)[:1]
-        whole = _simulated(name, problem, thresholds=(0.01, 0.02, 0.5))
+        whole = _simulated(name, problem, seeds=SEEDS[:1], thresholds=(0.01, 0.02, 0.5))
         fewer: dict[str, Any] = {"times": TIMES[1::3]} if "times" in declared else {}
         fewer |= {"thresholds": (0.5, 0.01) if "thresholds" in declared else (0.01, 0.02, 0.5)}
-        part = _simulated(name, problem, observables=kept, **fewer)
+        part = _simulated(name, problem, seeds=SEEDS[:1], observables=kept, **fewer)
         along = {dim: part[dim] for dim in ("time", "instant", "threshold") if dim in part.dims}
         for each in (*kept, "end_steps", "end_time", "exit_steps", "exit_time"):
             same = whole[each].sel({dim: at for dim, at in along.items() if dim in whole[each].dims})

@@ -106,12 +106,12 @@ def _optimal_fraction(growth: float, strength: float) -> float:
     """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum."""
     from scipy.optimize import brentq
 
-    def slope(x: float) -> float:
+    def slope(x: Real) -> Real:
         remaining = growth - np.log1p(strength * x / (1.0 - x))
-        return float(remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x))
+        return remaining * (2.0 * x - 1.0) - strength * x / (1.0 - x + strength * x)
 
     fractions = np.linspace(0.5, 1.0, 1001)[:-1]  # fine enough to see a change of sign
-    rising = np.flatnonzero([slope(x) > 0.0 for x in fractions])
+    rising = np.flatnonzero(slope(fractions) > 0.0)
     if not rising.size:
         return float("nan")
     return float(brentq(slope, fractions[rising[0] - 1], fractions[rising[0]], xtol=1e-14))

@@ -17,6 +17,7 @@ from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.dynamics import DYNAMICS
+from tests.tiers import slow_but
 
 ROOT_2 = math.sqrt(2.0)
 STUDENTS = {
@@ -369,7 +370,7 @@ def test_effective_processes_of_polynomials_are_right_or_not_ok(block):
     assert any(": risk" in line for line, _ in found.values()), "no run was ok"
 
 
-@pytest.mark.parametrize(("seed", "status"), [(74, ": risk"), (14, "status 6")])
+@pytest.mark.parametrize(("seed", "status"), slow_but([(74, ": risk"), (14, "status 6")], (14, "status 6")))
 def test_two_steps_of_a_polynomial_are_right_or_not_ok(seed, status):
     """Samples that do not reach the tails of the first give 142 ± 23 for 294."""
     line, wrong = judged(Case(seed, ["dmft"], POLYNOMIALS))

@@ -13,6 +13,7 @@ import pytest
 from tests.faults.commands import SWEEPLIB, started
 from tests.faults.persons import missing, put
 from tests.faults.sweeps import wait_until
+from tests.tiers import slow_but
 
 SWEEP = """\
 name: small
@@ -75,7 +76,7 @@ def test_a_file_system_without_locks_is_refused_by_its_name(desk: Path, lacking:
     assert line.startswith("results/small: the file system here (") and "--results" in line
 
 
-@pytest.mark.parametrize("of", ["another user", "a file"])
+@pytest.mark.parametrize("of", slow_but(["another user", "a file"], "a file"))
 def test_a_working_folder_in_which_snakemake_cannot_write_is_refused(desk: Path, of: str) -> None:
     """Such as / of a batch job, or the folder of a colleague who ran a sweep there."""
     before: list[str] = []

@@ -332,9 +332,9 @@ def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
     SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})
     for section in ("figures", "analyses") if "." in address else ():
         for name, options in part.get(section, {}).items():
-            by_default = refusal({section: [name]})
-            assert (refusal(part) is None) == (by_default is None), (options, refusal(part))
-            assert by_default is None or "option" not in str(refusal(part))
+            by_default, refused = refusal({section: [name]}), refusal(part)
+            assert (refused is None) == (by_default is None), (options, refused)
+            assert by_default is None or "option" not in str(refused)
     for name, value in part.get("problem", {}).items():
         PARAMETERS[name].adapter.validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
     for name, options in part.get("dynamics", {}).items() if address in NAMES else ():

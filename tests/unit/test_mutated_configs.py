@@ -74,11 +74,11 @@ def _sound(tmp_path_factory: pytest.TempPathFactory) -> None:
         load(path)
 
 
-@pytest.mark.parametrize("seed", slow_but(range(3), 0))
+@pytest.mark.parametrize("seed", slow_but(range(7), 0))
 @pytest.mark.usefixtures("_sound")
 def test_a_mutated_config_is_loaded_or_refused_in_one_line(seed: int, tmp_path: Path) -> None:
     generator, texts = random.Random(seed), sources()
-    for _ in range(50):
+    for _ in range(25):
         content = mutated(texts, generator)
         fault = found(content, tmp_path).fault
         assert fault is None, (fault, content)

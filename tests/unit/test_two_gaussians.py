@@ -256,7 +256,7 @@ def test_the_scale_of_a_start():
     np.testing.assert_array_equal(0.8 * one, other)
 
 
-@pytest.mark.parametrize("batch_size", [1, 4])
+@pytest.mark.parametrize("batch_size", slow_but([1, 4], 4))
 def test_the_norm_of_a_linear_unit_follows_its_exact_mean(batch_size):
     """E q' = q (1 − 2γ m_2/d + γ² (m_4 (d + 2)/n_b + m_2² (1 − 1/n_b))/d²) + γ² (1 + Δ) m_2/(d n_b), q = 1 at first.
 
