@@ -4,16 +4,13 @@ numba optimises a function together with all that it calls and translates it to 
 with the caller: the function at the end of a chain of n calls is optimised and translated n times, although only the
 code of the last caller runs. With the options `FOR_KERNELS` a function is translated to LLVM's intermediate code alone.
 The first compilation of a kernel takes 20 to 45 % less time, and the results have the same bits.
-
-numba looks up the functions that a kernel calls by, among others, its options, of which it hashes the names alone and
-compares all at each look-up: a tenth of the time. Here it hashes and compares the values that are not the defaults.
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags
+from numba.core.compiler import Compiler
 
 
 class _UnoptimisedLibrary(JITCodeLibrary):
@@ -60,20 +57,3 @@ LINKS = all(hasattr(JITCodeLibrary, method) for method in _REPLACED)
 
 FOR_KERNELS: dict[str, Any] = {**WITHOUT_WRAPPERS, **({"pipeline_class": _InnerCompiler} if LINKS else {})}
 """Options of numba for functions that only compiled code calls."""
-
-
-def _non_defaults(flags: Flags) -> dict[str, Any]:
-    """The options that are not the defaults."""
-    return {name: value for name, value in flags._values.items() if value != flags.options[name].default}
-
-
-def _equal(flags: Flags, other: Any) -> bool:
-    return _non_defaults(flags) == _non_defaults(other) if isinstance(other, Flags) else NotImplemented
-
-
-def _hash(flags: Flags) -> int:
-    return hash(tuple(sorted(_non_defaults(flags))))
-
-
-if hasattr(Flags(), "_values") and hasattr(Flags, "options"):
-    Flags.__eq__, Flags.__hash__ = _equal, _hash

@@ -14,7 +14,6 @@ import pytest
 from filelock import FileLock
 from numba.core import event
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Flags
 from numba.core.errors import TypingError
 
 from sweeplib.numerics.binding import bound
@@ -353,14 +352,3 @@ def test_machine_code_is_not_older_than_the_constants_of_another_file(tmp_path):
         )
         done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True, check=True)
         assert done.stdout.split() == [str(factor + 1.0)] * 3
-
-
-def test_options_of_compilation_are_equal_if_their_values_are():
-    """Whether a default is given or not; numba looks up the functions that a kernel calls by them."""
-    plain, stated, other, more = (Flags() for _ in range(4))
-    stated.nrt = plain.nrt
-    other.nrt = not plain.nrt
-    more.nrt, more.fastmath = other.nrt, {"contract"}
-    assert {plain: 1, other: 2, more: 3} == {stated: 1, other.copy(): 2, more.copy(): 3}
-    assert len({plain, stated, other, more}) == 3
-    assert plain != "flags"
