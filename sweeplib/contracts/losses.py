@@ -14,7 +14,7 @@ from sweeplib.kernels.loss_drifts import equations
 from sweeplib.kernels.losses import force_address
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import called
+from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import LOSSES, Problem
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.views import OverlapView
@@ -54,7 +54,7 @@ def its_force_is_compiled_as_it_is_in_python(name: str) -> None:
     for signs in (False, True):
         (E, y), labels = LINES.copy(), np.where(LINES[1] > 0.0, 1.0, -1.0) if signs else LINES[1]
         expected = [known.force(numbers, one, label) for one, label in zip(E + (labels - y), labels, strict=True)]
-        called(force_address(name, signs), numbers, E, y)
+        call_by_address(force_address(name, signs), numbers, E, y)
         require_equal(E, expected, "its force, compiled", rtol=1e-9, atol=1e-12)
 
 

@@ -17,7 +17,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.kernels.losses import means_of
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.compiled import called, over_arrays, pointer
+from sweeplib.numerics.compiled import call_by_address, over_arrays, pointer
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals
 from sweeplib.problem import LOSSES, Criterion
 from sweeplib.views import OverlapView
@@ -58,7 +58,7 @@ class LabelMeans:
         f, f_star, weight = self._on_lines(now, i)
         loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
         mean = _mean_address(self.criterion.loss, self.criterion.signs)
-        called(mean, numbers, f_star.ravel(), f.ravel(), float(now.Delta[i]), loss)
+        call_by_address(mean, numbers, f_star.ravel(), f.ravel(), float(now.Delta[i]), loss)
         return float(weight @ (loss.reshape(f.shape) @ DENSITY) * SPACING)
 
     def _error(self, now: OverlapView, i: int) -> float:
@@ -82,7 +82,7 @@ class LabelMeans:
         fields = (turned[:, 1:] @ others)[:, :, None] + turned[:, :1, None] * NODES
         f, value, form = np.zeros(fields[0].size), np.empty(fields[0].size), over_arrays(activation(self.student).value)
         for unit in range(p):
-            called(form, (fields[k + unit] + now.b[i, unit]).ravel(), value)
+            call_by_address(form, (fields[k + unit] + now.b[i, unit]).ravel(), value)
             f += a[unit] / p * value
         f_star = labels(self.target, self.teacher, fields[:k].reshape(k, -1), now.a_star[i])
         return f.reshape(shape), f_star.reshape(shape), weight

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.problem.parameters import Part, declaring
+from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
@@ -64,4 +64,4 @@ def unchanged(needed: "Expectations") -> "Expectations":
     return needed
 
 
-LOSSES: Registry[Loss] = Registry("loss", declaring("loss"))
+LOSSES: Registry[Loss] = Registry("loss", declare_parameters_of("loss"))
