@@ -97,7 +97,8 @@ def mean_losses(means: LabelMeans, now: OverlapView) -> Array:
 def _lines(others: int) -> tuple[Array, Array]:
     """The other coordinates (others, lines) of lines, and their weights."""
     if others == 1:
-        z: Array = OTHER_SPACING * np.arange(-round(REACH / OTHER_SPACING), round(REACH / OTHER_SPACING) + 1)
+        most = round(REACH / OTHER_SPACING)
+        z = np.asarray(OTHER_SPACING * np.arange(-most, most + 1), dtype=np.float64)
         weight: Array = OTHER_SPACING * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
         return z[None], weight
     return low_discrepancy_normals(0, 0, 0, others, LINES), np.full(LINES, 1.0 / LINES)
