@@ -63,8 +63,8 @@ class Core:
     `square` is E²/2, `correlation` −y f, `logistic` log(1 + e^{−y f}), `absolute` |E|, `huber` E²/2 with a force of at
     most `huber_delta`. Risks are those of the square loss; `test_loss` is the mean of this one."""
     labels: Literal["real", "sign"] = parameter("real", "labels", "", "sign")
-    """`sign`: the label is the sign of y = f* + √Δ z, not y itself. Risks, also with a refitted second layer, are those of
-    real labels."""
+    """`sign`: the label is the sign of y = f* + √Δ z, not y itself. Risks, also with a refitted second layer, are those
+    of real labels."""
     data: str = parameter("teacher_student", "law of the data", "", "two_gaussians")
     """law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has labels y
     = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`, and no
