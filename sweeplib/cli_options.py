@@ -104,6 +104,7 @@ KINDS = [
     "targets",
     "starts",
     "data",
+    "losses",
     "clusters",
     "plugins",
 ]

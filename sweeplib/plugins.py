@@ -25,7 +25,19 @@ if TYPE_CHECKING:
     from sweeplib.maths.expectations import FAMILIES, Expectations, Family, expectations
     from sweeplib.maths.hermite import hermite_series
     from sweeplib.observables import OBSERVABLES, Observable
-    from sweeplib.problem import DATA, STARTS, TARGETS, DataLaw, Parameters, Problem, Start, Target, parameter
+    from sweeplib.problem import (
+        DATA,
+        LOSSES,
+        STARTS,
+        TARGETS,
+        DataLaw,
+        Loss,
+        Parameters,
+        Problem,
+        Start,
+        Target,
+        parameter,
+    )
     from sweeplib.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 __all__ = [
@@ -38,6 +50,7 @@ __all__ = [
     "FIGURES",
     "FORMS",
     "INTERACTIVE",
+    "LOSSES",
     "OBSERVABLES",
     "ONE_PASS",
     "STARTS",
@@ -56,6 +69,7 @@ __all__ = [
     "InputError",
     "Interactive",
     "Level",
+    "Loss",
     "NetworkView",
     "NumericalOptions",
     "Observable",

@@ -44,6 +44,7 @@ class OverlapView(View):
     d (n,), batch_size : input dimension, infinite unless given, and samples of a step, one unless given.
     refit : the function `refitted`, of the view and its arguments; by default that of infinitely many samples.
     b (n, p) : offsets of the units, zero unless given.
+    of_labels : what gives the means over fresh labels, `LabelMeans`.
     """
 
     dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "quantile")
@@ -62,6 +63,7 @@ class OverlapView(View):
         batch_size: int = 1,
         refit: "Callable[[OverlapView, NDArray[np.int64], Array], Array] | None" = None,
         b: Array | None = None,
+        of_labels: Any = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
@@ -69,6 +71,7 @@ class OverlapView(View):
         self.batch_size = batch_size
         self.b = np.zeros(a.shape) if b is None else b
         self._refit = refit
+        self.of_labels = of_labels
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:

@@ -25,6 +25,7 @@ KINDS = {
     "targets": ("sweeplib.problem.targets", "TARGETS"),
     "starts": ("sweeplib.problem.starts", "STARTS"),
     "data": ("sweeplib.problem.data", "DATA"),
+    "losses": ("sweeplib.problem.losses", "LOSSES"),
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
 }
 """The kinds of names, each with the registry that has them."""
@@ -32,7 +33,7 @@ KINDS = {
 KEYS, PLUGINS = "keys", "plugins"
 """The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
 
-PARTS = {"observables": "observables", "targets": "target", "starts": "start", "data": "data"}
+PARTS = {"observables": "observables", "targets": "target", "starts": "start", "data": "data", "losses": "loss"}
 """The kinds of parts with parameters of a problem, with the key that has their names."""
 
 FUNCTIONS = {"analyses": 1, "figures": 2}

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
 from sweeplib.code.user_paths import located
-from sweeplib.contracts import activations, analyses, clusters, dynamics, figures, observables, problems
+from sweeplib.contracts import activations, analyses, clusters, dynamics, figures, losses, observables, problems
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
 from sweeplib.errors import InputError
 
@@ -17,6 +17,7 @@ CONTRACTS: Mapping[str, tuple[Check, ...]] = {
     "start": problems.START_CHECKS,
     "target": problems.TARGET_CHECKS,
     "data law": problems.DATA_CHECKS,
+    "loss": losses.CHECKS,
     "observable": observables.CHECKS,
     "dynamics": dynamics.CHECKS,
     "analysis": analyses.CHECKS,

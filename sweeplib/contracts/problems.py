@@ -61,6 +61,7 @@ CHANGED_OF: dict[str, Problem] = {
     "target": replace(CHANGED, k=2),
     "sampling": replace(CHANGED, samples=20),
     "contrast": Problem(**COMMON, k=0, data="two_gaussians", contrast=0.3),
+    "huber_delta": replace(CHANGED, loss="huber"),
 }
 
 SAMPLES, MOST = 200_000, 5.0

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.label_means import LabelMeans
 from sweeplib.maths.expectations import expectations
+from sweeplib.problem import Criterion
 from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 Array = NDArray[np.float64]
@@ -43,6 +45,7 @@ def _overlaps(**other: Any) -> dict[str, Any]:
         name: np.einsum("nid,njd->nij", one, two) / DIMENSION for name, (one, two) in pairs.items()
     }
     found |= _arrays(a=(STUDENTS,), a_star=(TEACHERS,), Delta=()) | {"expectations": expectations("erf")}
+    found["of_labels"] = LabelMeans(Criterion("square", (), signs=False), "erf", "committee", "erf")
     return found | {"d": np.full(REPLICAS, DIMENSION), "batch_size": 2} | other
 
 

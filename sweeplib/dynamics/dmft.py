@@ -193,6 +193,7 @@ class Dmft(StepDynamics):
             R=lambda: self._two_times("R").mean(axis=1),
             training_risk=self._now("training_risk").mean(axis=1),
             refit=given.refitted,
+            of_labels=given.of_labels,
         )
         return [(np.ones(len(given)), view)]
 

@@ -256,7 +256,9 @@ class OverlapDynamics(Dynamics):
         replicas = self.replicas
         of_problem = replicas.Delta, replicas.population
         steps = replicas.d, replicas.batch_size
-        return OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
+        view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
+        view.of_labels = replicas.of_labels
+        return view
 
     @classmethod
     def diagnostics(
@@ -266,7 +268,7 @@ class OverlapDynamics(Dynamics):
         found, finer = {}, problem_expectations(problem).finer is not None
         if {"risk", "test_error"}.intersection(observables) and (finer or problem.has_offsets):
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": "by quadrature; estimated by finer rules"})
-        if cls.uses_drifts and finer:
+        if cls.uses_drifts and (finer or not problem.criterion.is_closed):
             rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
             found["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
         return found
@@ -275,9 +277,9 @@ class OverlapDynamics(Dynamics):
         """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
         replicas, error = self.replicas, self.risk_errors()
         found = {} if error is None else {"risk_error": error}
-        if self.uses_drifts and replicas.expectations.finer:
+        if self.uses_drifts and replicas.equations.finer:
             state = (self.Q, self.M, replicas.P, self.a, replicas.a_star, replicas.Delta)
-            self._drift_error = np.fmax(self._drift_error, replicas.expectations.drift_errors(*state))
+            self._drift_error = np.fmax(self._drift_error, replicas.equations.drift_errors(*state))
             found["drift_error"] = self._drift_error
         return found
 
@@ -314,6 +316,9 @@ ONE_PASS = frozenset(
 
 OFFSETS = frozenset({"offset_scale", "offset_rate"})
 """The parameters that give units offsets."""
+
+LOSS = frozenset({"loss", "labels"})
+"""The parameters that give the loss, and what a label is."""
 
 DECAYS = frozenset({"weight_decay", "second_layer_decay"})
 """The parameters by which weights and the second layer decay."""

@@ -19,6 +19,7 @@ from sweeplib.dynamics.dynamics import (
     DECAYS,
     DYNAMICS,
     LARGEST_UNDECIDED,
+    LOSS,
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
@@ -35,6 +36,7 @@ from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
@@ -44,7 +46,7 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import Problem
+from sweeplib.problem import DEFAULTS, LOSSES, Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -75,7 +77,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS
     unaffected_by = frozenset({"times", "thresholds"})
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
@@ -91,7 +93,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         start = self.replicas.expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
         targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
-        given = replicas.expectations
+        given = replicas.equations
         self._finer = given.finer or given
         self._solution = self._integration(given, SAFETY * self._rtol, SAFETY * options.atol, targets)
         coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
@@ -142,7 +144,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     def _tolerances(self) -> Array:
         """The relative tolerance (n,) of each replica."""
-        start, pair = self.replicas, self.replicas.expectations
+        start, pair = self.replicas, self.replicas.equations
         finest = FINEST / SAFETY if self._finite_d else DEFAULT_RTOL
         if self.options.rtol is not None or pair.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
@@ -197,7 +199,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
-        slow = SLOW if self.replicas.expectations.finer else 1.0
+        slow = SLOW if self.replicas.equations.finer else 1.0
         error = slow * np.abs(risk - other) + least * terms
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
@@ -286,15 +288,24 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError with `finite_d` for a schedule, for decays, and for more teacher rows than dimensions."""
+        """Raise InputError for a loss without closed form of more than `MOST_FIELDS` fields.
+
+        And with `finite_d` for a schedule, decays, another loss, and more teacher rows than dimensions.
+        """
+        fields, criterion = problem.p + problem.k, problem.criterion
+        if fields > MOST_FIELDS and not criterion.is_closed:
+            closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
+            expected = f"p + k of at most {MOST_FIELDS}; or one of {closed} with real labels; or sgd, sgd_chain"
+            problem_of = f"{problem.labels} labels and the loss {problem.loss} have drifts by nodes over p + k fields"
+            raise InputError(problem_of, key="p", value=problem.p, expected=expected)
         if not isinstance(options, OdeOptions) or not options.finite_d:
             return
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-        for name in sorted(DECAYS):
-            if getattr(problem, name) > 0.0:
-                expected = "0 with finite_d; or `finite_d: false`"
+        for name in sorted(DECAYS | LOSS):
+            if getattr(problem, name) != DEFAULTS[name]:
+                expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
                 raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)
         if problem.k > problem.d:
             expected = f"at most d = {problem.d}, as finite_d needs independent teacher rows; or `finite_d: false`"

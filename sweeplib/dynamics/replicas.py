@@ -8,10 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.label_means import LabelMeans
 from sweeplib.dynamics.second_layers import Regression, second_layers
+from sweeplib.kernels.loss_drifts import equations
 from sweeplib.kernels.numbers import Numbers
 from sweeplib.maths.expectations import Expectations, Risks
 from sweeplib.maths.overlaps import Overlaps
+from sweeplib.problem import Criterion
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import OverlapView
@@ -45,7 +48,7 @@ class Starts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """n runs of problems that share p, k, functions, geometry, batches, schedule and data law, not its parameters.
+    """n runs of problems that share p, k, functions, loss, geometry, batches, schedule, data law, not its parameters.
 
     γ, Δ, d, seed and start may differ too. `target` is the target's name with the values of its parameters.
 
@@ -70,6 +73,7 @@ class Replicas:
     activation: str
     teacher_activation: str
     target: str
+    criterion: Criterion
     spherical: bool
     batch_size: int
     repeats: int
@@ -162,6 +166,17 @@ class Replicas:
     def expectations(self) -> Expectations:
         """The Gaussian expectations of the target for the activations."""
         return target(self.target).expectations(self.activation, self.teacher_activation)
+
+    @cached_property
+    def equations(self) -> Expectations:
+        """The same with the drifts of the loss."""
+        names = self.activation, self.target, self.teacher_activation
+        return equations(self.criterion, self.expectations, self.p + self.k, *names)
+
+    @property
+    def of_labels(self) -> LabelMeans:
+        """The means over fresh labels, as observables read them."""
+        return LabelMeans(self.criterion, self.activation, self.target, self.teacher_activation)
 
     @cached_property
     def population(self) -> Risks:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, OFFSETS, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -70,7 +70,7 @@ class Sgd(StepDynamics):
     replicas_at_once = 8
     view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
-    reads = StepDynamics.reads | of_batches | {"schedule", "data"} | OFFSETS | DECAYS
+    reads = StepDynamics.reads | of_batches | {"schedule", "data"} | OFFSETS | DECAYS | LOSS
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
@@ -167,6 +167,7 @@ class Sgd(StepDynamics):
         specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
         y = labels(given.target, given.teacher_activation, lam_star, given.a_star[i]) + shift
         y += np.sqrt(given.Delta[i]) * z
+        y = np.where(y > 0.0, 1.0, -1.0) if given.criterion.signs else y
         choices = np.uint64(stream_key(int(key), "batches"))
         numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
         return TrainingSet(x, y, *numbers, choices, bool(given.epochs[i]))

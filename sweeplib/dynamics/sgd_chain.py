@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -35,7 +35,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS | LOSS
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
 

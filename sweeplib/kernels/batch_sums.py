@@ -89,9 +89,9 @@ def samples_of(settings, chain):  # type: ignore[no-untyped-def]
     if settings.batch_size < LARGE:
         return empty_samples(p, k, chain.a.shape[1], chain.a, chain.constants, chain.fields)
     lanes = group_width(settings.batch_size)
-    wide, rows = np.empty((4, p, lanes)), np.empty((2, lanes))
+    wide, rows = np.empty((4, p, lanes)), np.empty((3, lanes))
     constants = constants_of(np.empty((k * (k + 1) + COUNT) * lanes), k)
-    fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1])
+    fields = Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[0], rows[1], rows[2])
     return empty_samples(p, k, lanes, wide[3], constants, fields)
 
 
@@ -151,7 +151,7 @@ def load(chain, replica, samples):  # type: ignore[no-untyped-def]
 def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyped-def]
     """From the fields of the samples, fill E, σ(λ) and the columns of C; E is zero from lane `filled` on."""
     p, k = settings.p, settings.k
-    _, lam_star, _, c, E, deviation = samples.fields
+    _, lam_star, _, c, E, deviation, _ = samples.fields
     lanes, share, T = E.shape[0], 1.0 / settings.batch_size, samples.constants.numbers.T
     functions.labels(lam_star, samples.constants.a_star, E)
     for lane in range(lanes):
@@ -167,7 +167,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
 @kernel
 def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[no-untyped-def]
     """Draw a sample of each replica, and add it to the sums."""
-    lam, lam_star, value, _, E, _ = samples.fields
+    lam, lam_star, value, _, E, _, _ = samples.fields
     column, z, rotations = samples.column, samples.z, chain.rotations
     p, width, lanes = sums.moves.shape
     draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)
@@ -188,7 +188,7 @@ def add_to_replicas(settings, functions, chain, samples, sums):  # type: ignore[
 @kernel
 def add_to_replica(settings, functions, chain, replica, samples, filled, sums):  # type: ignore[no-untyped-def]
     """Draw a sample of the replica in each lane, and add the first `filled` of them to its sums."""
-    lam, lam_star, value, _, E, _ = samples.fields
+    lam, lam_star, value, _, E, _, _ = samples.fields
     column, z = samples.column, samples.z
     p, width, _ = sums.moves.shape
     draw_normals(samples.stream.step, samples.stream.seed, samples.stream.key, z)

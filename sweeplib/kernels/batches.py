@@ -15,6 +15,7 @@ from sweeplib.kernels.weights import (
     draw_block,
     fill_moves,
     fill_overlaps,
+    force,
     is_waiting,
     kept_part,
     move_others,
@@ -61,6 +62,8 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
             E = displacement(replica, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
                 return False
+            if not functions.is_plain:
+                E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
             fill_moves(replica, share * E, T, functions, room)
             for i in range(p):
                 layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]

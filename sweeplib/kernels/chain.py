@@ -52,7 +52,7 @@ class Length(NamedTuple):
 
 
 class Fields(NamedTuple):
-    """λ, σ(λ) and c (p, lanes), λ* (k, lanes), E and √Δ (lanes,)."""
+    """λ, σ(λ) and c (p, lanes), λ* (k, lanes), E or the force, √Δ and the label (lanes,)."""
 
     lam: Array
     lam_star: Array
@@ -60,6 +60,7 @@ class Fields(NamedTuple):
     c: Array
     E: Array
     deviation: Array
+    label: Array
 
 
 class Rotations(NamedTuple):
@@ -96,7 +97,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     ends = p * k * lanes, (p * k + p * p) * lanes
     given = constants_of(constants, k)
     Delta, d = given.numbers.Delta, given.numbers.d
-    rows = np.empty((10, lanes))
+    rows = np.empty((11, lanes))
     z, sure, four = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
@@ -114,7 +115,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         given,
         z,
         length,
-        Fields(wide[0], teacher, wide[1], wide[2], rows[4], rows[9]),
+        Fields(wide[0], teacher, wide[1], wide[2], rows[4], rows[9], rows[10]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
     )
@@ -329,13 +330,18 @@ def decay(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
-    """Subtract f from the labels in E; fill σ(λ), and c with σ'(λ). Set `broken` (lanes,) where E overflows."""
-    lam, _, value, c, E, _ = fields
+    """Replace the labels in E by y − f, or the force; fill σ(λ), c with σ'(λ); set `broken` where y − f overflows."""
+    lam, _, value, c, E, _, label = fields
     p, lanes = lam.shape
+    if not functions.is_plain:
+        for lane in range(lanes):
+            label[lane] = E[lane]
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     add_mean(-1.0 / p, a, value, E)
     for lane in range(lanes):
         broken[lane] |= not abs(E[lane]) < OVERFLOW
+    if not functions.is_plain:
+        functions.force(functions.numbers, E, label)
     functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
 
 
@@ -347,7 +353,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     """
     p, k = settings.p, settings.k
     A, a, constants, numbers, z = work.A, work.a, work.constants, work.constants.numbers, work.z
-    lam, lam_star, value, c, E, deviation = work.fields
+    lam, lam_star, value, c, E, deviation, _ = work.fields
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_length(stream, work.length, z[k + p + 1])

@@ -104,7 +104,7 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
     """A step of SGD in the frame: V ← (1 − λ T) V + (T/n_b) Σ c xᵀ, a += ε T [Σ σ(λ) E/n_b − λ_a a]; project."""
     chain, V, moves, layer = work.chain, work.V, work.moves, work.layer
     a, numbers, norm = chain.a, chain.constants.numbers, chain.rotations.tail
-    lam, _, value, c, E, _ = chain.fields
+    lam, _, value, c, E, _, _ = chain.fields
     p, width, lanes = V.shape
     share = 1.0 / settings.batch_size
     moves[:], layer[:] = 0.0, 0.0

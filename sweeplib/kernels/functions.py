@@ -3,12 +3,16 @@
 from collections.abc import Callable
 from functools import cache
 
+import numpy as np
+
 from sweeplib.kernels.labels import labels_address
 from sweeplib.kernels.lanes import Functions
+from sweeplib.kernels.losses import force_address
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.addresses import drifts_address, lane_drifts_address, no_drifts, risk_address
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import over_arrays
+from sweeplib.problem import Criterion
 from sweeplib.problem import target as target_of
 
 
@@ -22,9 +26,13 @@ NO_DRIFTS = no_lane_drifts, no_drifts
 
 @cache
 def functions(
-    student: str, target: str, teacher: str, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS
+    student: str,
+    target: str,
+    teacher: str,
+    criterion: Criterion,
+    drifts: tuple[Callable[..., None], ...] = NO_DRIFTS,
 ) -> Functions:
-    """The addresses of the functions of a student's activation and of a target with the teacher's activation.
+    """The addresses of the functions of a student's activation, a target with the teacher's activation, and a loss.
 
     `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them.
     """
@@ -39,4 +47,7 @@ def functions(
         lane_drifts_address(drifts[0]),
         needed.lipschitz,
         drifts_address(drifts[1]),
+        criterion.is_plain,
+        force_address(criterion.loss, criterion.signs),
+        np.array(criterion.numbers, float),
     )

@@ -55,7 +55,8 @@ class Functions(NamedTuple):
     """Addresses of the functions of a pair of activations and a target.
 
     They are σ and σ' (x, out), f* (λ*, a*, out), the risk, the drifts of many systems and those of one. `pair` is the
-    argument of both of the activations' functions, and `lipschitz` a bound of |σ'|, or inf.
+    argument of both of the activations' functions, and `lipschitz` a bound of |σ'|, or inf. Unless the loss `is_plain`,
+    its `force` (numbers, E, y) replaces displacements; `numbers` are the values of its parameters.
     """
 
     value: Any
@@ -66,6 +67,9 @@ class Functions(NamedTuple):
     drifts: Any
     lipschitz: float
     one_drifts: Any
+    is_plain: bool
+    force: Any
+    numbers: Array
 
 
 class Constants(NamedTuple):

@@ -19,6 +19,7 @@ from sweeplib.kernels.weights import (
     GOING,
     MULTIPLE,
     STOPPED,
+    called_once,
     fill_overlaps,
     is_waiting,
     kept_part,
@@ -62,21 +63,23 @@ class TrainingSet(NamedTuple):
 class Chunk(NamedTuple):
     """Work arrays of the samples of a chunk.
 
-    λ + b, σ(λ + b) and the factors of the inputs (size p,), p of each sample in turn; E (size,); and the population
-    risk (1,).
+    λ + b, σ(λ + b) and the factors of the inputs (size p,), p of each sample in turn; E, the force and the label
+    (size,); and the population risk (1,).
     """
 
     lam: Array
     value: Array
     factors: Array
     E: Array
+    force: Array
+    label: Array
     risk: Array
 
 
 class Means(NamedTuple):
-    """Means over the training set, with c_i = a_i σ'(λ_i) E.
+    """Means over the training set, with c_i = a_i σ'(λ_i) g, g the force.
 
-    They are those of the loss ½E² (1,), of Σ_i c_i² ‖x‖² (1,) and of c_i x times √d (p, d).
+    They are those of ½E² (1,), of Σ_i c_i² ‖x‖² (1,) and of c_i x times √d (p, d).
     """
 
     loss: Array
@@ -169,9 +172,9 @@ def add_samples(rows, x, factors, out):  # type: ignore[no-untyped-def]
             add_sample(factors[s * p + i], x[rows[s]], out[i])
 
 
-@_kernel
+@called_once
 def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untyped-def]
-    """Fill λ + b, σ(λ + b), c_i = a_i σ'(λ_i + b_i) E as factors, and E; return whether all E are finite."""
+    """Fill λ + b, σ(λ + b), E, the force g, c_i = a_i σ'(λ_i + b_i) g as factors; return whether all E are finite."""
     p, filled = len(replica.a), len(rows)
     lam, value, factors = chunk.lam[: filled * p], chunk.value[: filled * p], chunk.factors[: filled * p]
     fill_fields(rows, data.x, replica.W, lam)
@@ -187,9 +190,14 @@ def fill_chunk(rows, replica, functions, data, chunk):  # type: ignore[no-untype
             f += replica.a[i] * value[s * p + i]
         E = data.y[rows[s]] - f / p
         finite &= abs(E) < OVERFLOW
-        chunk.E[s] = E
+        chunk.E[s] = chunk.force[s] = E
+    if not functions.is_plain:
+        for s in range(filled):
+            chunk.label[s] = data.y[rows[s]]
+        functions.force(functions.numbers, chunk.force[:filled], chunk.label[:filled])
+    for s in range(filled):
         for i in range(p):
-            factors[s * p + i] *= replica.a[i] * E
+            factors[s * p + i] *= replica.a[i] * chunk.force[s]
     return finite
 
 
@@ -249,10 +257,11 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
     p, d = replica.W.shape
     most = max(FOUR, min(LONGEST_CHUNK, CHUNK_NUMBERS // d // FOUR * FOUR))
     size = min(n, most)
-    return Chunk(np.empty(size * p), np.empty(size * p), np.empty(size * p), np.empty(size), np.empty(1))
+    of_units = np.empty(size * p), np.empty(size * p), np.empty(size * p)
+    return Chunk(*of_units, np.empty(size), np.empty(size), np.empty(size), np.empty(1))
 
 
-@_kernel
+@called_once
 def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type: ignore[no-untyped-def]
     """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
@@ -273,7 +282,7 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
             return False
         for s in range(len(rows)):
             for i in range(p):
-                layer_moves[0, i] += layer_scale * chunk.E[s] * chunk.value[s * p + i]
+                layer_moves[0, i] += layer_scale * chunk.force[s] * chunk.value[s * p + i]
                 layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
                 chunk.factors[s * p + i] *= scale
         if few:

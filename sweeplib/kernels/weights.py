@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.row_products import add_gram, inner_product, loop, moved_products, products
 from sweeplib.kernels.schedules import step_time
-from sweeplib.numerics.inner_functions import FOR_KERNELS
+from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
 from sweeplib.numerics.random import fill_normals
 
 BLOCK = 4
@@ -29,6 +29,8 @@ GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
+called_once = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, forceinline=True, **FOR_KERNELS)
+"""For what a step calls in one place: a call with all fields of its arguments takes a tenth of a microsecond."""
 _allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
 
 
@@ -76,7 +78,8 @@ class Room(NamedTuple):
     Of the block and the one before: normals (2, BLOCK, padded).
     Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
     the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
-    Of one step: λ, λ + b, σ, c (p,), and the factors by which projection shrinks rows, in this step and in total.
+    Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
+    rows, in this step and in total.
     """
 
     normals: Array
@@ -87,6 +90,7 @@ class Room(NamedTuple):
     label: Array
     shift: Array
     gram: Array
+    sample: Array
     lam: Array
     field: Array
     value: Array
@@ -139,6 +143,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         np.empty(BLOCK),
         np.empty(BLOCK),
         np.empty((BLOCK, BLOCK)),
+        np.empty((2, 1)),
         rows[0],
         rows[1],
         rows[2],
@@ -150,7 +155,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
     )
 
 
-@_kernel
+@called_once
 def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
     """Draw the samples from step number `step` on, and fill their products with the weights and their labels."""
     d = replica.W.shape[1]
@@ -189,6 +194,14 @@ def displacement(replica, label, functions, room):  # type: ignore[no-untyped-de
         room.field[i] = room.lam[i] + replica.b[i]
     functions.value(room.field, room.value)
     return label - inner_product(replica.a, room.value) / len(replica.a)
+
+
+@numba.njit(_nrt=False, error_model="numpy", **WITHOUT_WRAPPERS)
+def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
+    """The force −∂L/∂f of a sample with the displacement E; `sample` is a work array (2, 1)."""
+    sample[0, 0], sample[1, 0] = E, label
+    function(numbers, sample[0], sample[1])
+    return sample[0, 0]
 
 
 @_kernel
@@ -285,7 +298,7 @@ def shrink_rows(square, kept, room):  # type: ignore[no-untyped-def]
         room.norm[i] *= room.shrink[i]
 
 
-@_kernel
+@called_once
 def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ignore[no-untyped-def]
     """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
@@ -299,6 +312,8 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     E = displacement(replica, room.label[s], functions, room)
     if not abs(E) < OVERFLOW:
         return DIVERGED
+    if not functions.is_plain:
+        E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
     waiting = is_waiting(exits)
     square = inner_product(x[:d], x[:d]) if replica.spherical or waiting else 0.0
     fill_moves(replica, E, T, functions, room)

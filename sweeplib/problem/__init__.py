@@ -1,8 +1,9 @@
-"""Problem, one point of a sweep; data laws, targets and starts, one per file."""
+"""Problem, one point of a sweep; data laws, targets, starts and losses, one per file."""
 
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.data import DATA, DataLaw
 from sweeplib.problem.expectations import problem_expectations
+from sweeplib.problem.losses import LOSSES, Criterion, Loss
 from sweeplib.problem.parameters import (
     DEFAULTS,
     PARAMETERS,
@@ -25,12 +26,15 @@ __all__ = [
     "DATA",
     "DEFAULTS",
     "FORMULA_FIELDS",
+    "LOSSES",
     "NAMED_FIELDS",
     "PARAMETERS",
     "READERS",
     "STARTS",
     "TARGETS",
+    "Criterion",
     "DataLaw",
+    "Loss",
     "Parameter",
     "Parameters",
     "Part",

@@ -58,6 +58,13 @@ class Core:
     """what the student learns: `committee` is f* = (1/k) Σ a*_r σ*(λ*_r). A formula of the teacher's fields, such as
     `lam1 + lam1*lam2 + he3(lam3)`, has + - * / ** and activations, and functions of numbers as in `sqrt(2)*lam1`; k is
     the number of its highest field."""
+    loss: str = parameter("square", "loss", r"\ell", "correlation")
+    """loss L(f, y) whose gradient SGD follows, by name: the force g = −∂L/∂f takes the place of E = y − f in all steps.
+    `square` is E²/2, `correlation` −y f, `logistic` log(1 + e^{−y f}), `absolute` |E|, `huber` E²/2 with a force of at
+    most `huber_delta`. Risks are those of the square loss; `test_loss` is the mean of this one."""
+    labels: Literal["real", "sign"] = parameter("real", "labels", "", "sign")
+    """`sign`: the label is the sign of y = f* + √Δ z, not y itself. Risks, also with a refitted second layer, are those
+    of real labels."""
     data: str = parameter("teacher_student", "law of the data", "", "two_gaussians")
     """law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has labels y
     = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`, and no

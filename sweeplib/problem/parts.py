@@ -8,6 +8,7 @@ from sweeplib.errors import InputError
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.data import DATA
 from sweeplib.problem.data.data import TEACHER_FIELDS, DataLaw
+from sweeplib.problem.losses import LOSSES
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, Part
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import TARGETS, target
@@ -27,6 +28,7 @@ def read_by(registry: Mapping[str, Part]) -> Callable[["Problem"], Reads]:
 
 READERS: dict[str, Callable[["Problem"], Reads]] = {
     "data": read_by(DATA),
+    "loss": read_by(LOSSES),
     "start": read_by(STARTS),
     "target": read_by(TARGETS),
 }
@@ -34,6 +36,7 @@ READERS: dict[str, Callable[["Problem"], Reads]] = {
 OFFERS = {
     "data": "a data law that acts on it: {}",
     "dynamics": "a dynamics that acts on it: {} (`where` gives each dynamics its part of a grid)",
+    "loss": "a loss that acts on it: {}",
     "observables": "an observable that acts on it: {}",
     "start": "a start that acts on it: {}",
     "target": "a target that acts on it: {}",
@@ -50,7 +53,7 @@ def parts_of(problem: "Problem") -> dict[str, Part]:
     """Return the parts that a problem names, by kind; a law without a teacher has no target."""
     law = DATA[problem.data]
     taught: dict[str, Part] = {"target": target(problem.target)} if law.teacher else {}
-    return {"data": law, "start": STARTS[problem.student_start]} | taught
+    return {"data": law, "start": STARTS[problem.student_start], "loss": LOSSES[problem.loss]} | taught
 
 
 def meaningful(parts: Sequence[Part]) -> list[str]:
@@ -65,7 +68,7 @@ def meaningful(parts: Sequence[Part]) -> list[str]:
 
 
 def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
-    """Raise InputError for a value that would be read by another data law, start or target, and not by its own."""
+    """Raise InputError for a value that would be read by another data law, start, target or loss, not by its own."""
     given = problem.given
     own = [(name, (PARAMETERS[name].owner,)) for name in sorted(given) if name in PARAMETERS and name not in CORE]
     deciding: list[tuple[str, tuple[str, ...]]] = [*own, *((name, kinds) for name, kinds in _DECIDED.items())]
@@ -84,7 +87,7 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
     for name in names:
         if name in given and not any(name in reads for reads in acting.values()):
             reading = ", ".join(other for other, reads in READERS[kind](problem).items() if name in reads)
-            which = f"the {kind} " if kind in ("start", "target") else ""
+            which = f"the {kind} " if kind in ("start", "target", "loss") else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"
             expected = f"{json.dumps(DEFAULTS[name])}, its default; or {OFFERS[kind].format(reading or 'none yet')}"
             raise InputError(

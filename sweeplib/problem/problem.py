@@ -13,6 +13,7 @@ from sweeplib.language import canonical_schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA
+from sweeplib.problem.losses import LOSSES, Criterion
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
@@ -129,6 +130,12 @@ class Problem(Core):
         """The target with the values of its parameters, as `target` takes it."""
         return with_numbers(self.target, self)
 
+    @property
+    def criterion(self) -> Criterion:
+        """The loss with the values of its parameters, and whether labels are signs."""
+        numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].own)
+        return Criterion(self.loss, numbers, self.labels == "sign")
+
     def step_time(self) -> float:
         """The ODE time γ/(p d) that one SGD step takes."""
         return self.gamma / (self.p * self.d)
@@ -196,6 +203,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "activation": canonical_name,
     "teacher_activation": canonical_name,
     "target": canonical_target,
+    "loss": _registered_name(LOSSES),
     "data": _registered_name(DATA),
     "start": _registered_name(STARTS),
     "schedule": canonical_schedule,

@@ -25,6 +25,7 @@ from sweeplib.problem import (
     CORE,
     DATA,
     DEFAULTS,
+    LOSSES,
     PARAMETERS,
     STARTS,
     TARGETS,
@@ -134,6 +135,11 @@ class Case:
             raise InputError(problem, key="thresholds", value=value, expected=expected)
         self._refuse_drifts("units with offsets have no drifts of overlaps")
 
+    def _check_loss(self) -> None:
+        """Raise InputError for observables by the drifts of the square loss of real labels, with another criterion."""
+        if not self.problem.criterion.is_plain:
+            self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
+
     def _refuse_drifts(self, why: str) -> None:
         """Raise InputError for a recorded observable that uses drifts."""
         for name in self.recording.observables:
@@ -192,7 +198,7 @@ class Case:
     def shape(self) -> Hashable:
         """Equal for cases that can be run in one batch."""
         problem = self.problem
-        functions = (problem.activation, problem.teacher, problem.learned, problem.data, problem.rates)
+        functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
@@ -211,6 +217,7 @@ CHECKS = (
     Case._check_needs,
     Case._check_teacher,
     Case._check_offsets,
+    Case._check_loss,
     Case._check_dynamics,
     Case._check_drifts,
 )
@@ -226,7 +233,7 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     without a default may be unread; others have their default if they are not read.
     """
     problem = case.problem
-    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
+    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
     values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
     if names not in digests:
         reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
@@ -311,16 +318,15 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that computes results of the problem.
 
-    It covers the driver, the dynamics, activations, target, start, data law and observables.
+    It covers the driver, the dynamics, activations, target, start, data law, loss and observables.
     """
-    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data
-    return _numerics_version(dynamics, *names, tuple(observables))
+    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
+    return _numerics_version(dynamics, tuple(observables), *names)
 
 
 @lru_cache(maxsize=1024)
-def _numerics_version(
-    dynamics: str, student: str, teacher: str, target: str, start: str, data: str, observables: tuple[str, ...]
-) -> str:
+def _numerics_version(dynamics: str, observables: tuple[str, ...], *of_problem: str) -> str:
+    student, teacher, target, start, data, loss = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
@@ -332,7 +338,7 @@ def _numerics_version(
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__}
     modules |= {function.__module__ for function in functions if function is not None}
-    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data)}
+    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data), LOSSES.origin(loss)}
     modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()
     names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}

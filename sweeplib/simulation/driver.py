@@ -223,6 +223,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         activation=problem.activation,
         teacher_activation=problem.teacher,
         target=problem.learned,
+        criterion=problem.criterion,
         spherical=problem.spherical,
         parameters={name: cases.field(name) for name in REAL},
         d=cases.field("d", np.int64),

@@ -81,7 +81,7 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     """Return two problems that differ in a field; the dynamics takes both if it reads the field."""
     if acts_on(dynamics, field) or field not in DEFAULTS:
         return next(contract.pairs(dynamics, field))
-    kept = {"sampling": ("samples",), "contrast": ("data", "contrast")}.get(field, ())
+    kept = {"sampling": ("samples",), "contrast": ("data", "contrast"), "huber_delta": ("loss",)}.get(field, ())
     one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
@@ -92,6 +92,8 @@ def acts_on(dynamics: str, field: str) -> bool:
     return field in names_with_parts(DYNAMICS[dynamics].reads)
 
 
+WITHIN = {"sampling": "samples", "contrast": "data", "huber_delta": "loss"}
+"""Fields that are nothing without another one."""
 OBSERVED = sorted(parameters_of("observables"))
 OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
 REFUSED = [(name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED)]
@@ -139,8 +141,8 @@ def test_numbers_do_not_change_with_what_is_not_read(dynamics: str, field: str) 
 def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics: str, field: str) -> None:
     """The message has the value, its default, and the dynamics that act on the field."""
     one, other = pair(field, dynamics)
-    if field in ("sampling", "contrast"):  # that without which there is none is refused first
-        field, other = {"sampling": "samples", "contrast": "data"}[field], one
+    if field in WITHIN:  # that without which there is none is refused first
+        field, other = WITHIN[field], one
     with pytest.raises(InputError) as caught:
         case(other, dynamics, ("risk",)).check()
     assert caught.value.key == field
@@ -195,9 +197,7 @@ def test_the_problems_are_derived_from_what_a_dynamics_reads(tmp_path: Path) -> 
         load_plugins([str(tmp_path / "heavy.py")])
         for field in PARAMETERS:
             one, other = pair(field, "heavy")
-            assert not refused(
-                case(one, "heavy", ()), *({"sampling": ["samples"], "contrast": ["data"]}.get(field, ()))
-            )
+            assert not refused(case(one, "heavy", ()), *([WITHIN[field]] if field in WITHIN else []))
             assert refused(case(other, "heavy", ())) != (acts_on("heavy", field) or field not in DEFAULTS)
 
 

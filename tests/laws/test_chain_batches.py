@@ -11,6 +11,7 @@ from scipy import stats
 from scipy.special import erf
 
 from sweeplib import Problem, simulate
+from tests.losses import force, with_loss
 from tests.tiers import slow_among
 
 LEVEL = 1e-4
@@ -34,7 +35,7 @@ def by_numpy(problem, steps, start, runs):
         for _ in range(min(problem.repeats, steps - first)):
             lam = x @ np.swapaxes(W, 1, 2)
             value, slope = erf(lam / np.sqrt(2)), np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
-            E = (y - (value * a[:, None]).mean(axis=-1))[..., None]
+            E = force(problem, (value * a[:, None]).mean(axis=-1), y)[..., None]
             T = problem.step_time()
             W = (1 - problem.weight_decay * T) * W + problem.gamma / (p * n_b) * np.swapaxes(
                 a[:, None] * slope * E, 1, 2
@@ -44,11 +45,15 @@ def by_numpy(problem, steps, start, runs):
     return W @ np.swapaxes(W, 1, 2) / d, W @ W_star.T / d, a
 
 
-def problem_of(p, d, n_b, repeats=1, *, k=1, spherical=False, second_layer_rate=0.0, decay=0.0):
+def problem_of(p, d, n_b, repeats=1, *, k=1, spherical=False, second_layer_rate=0.0, decay=0.0, loss=()):
     """Students of erf whose steps have a length of order one and fluctuations of that order."""
     batches = {"batch_size": n_b, "repeats": repeats, "weight_decay": decay}
     batches |= {"second_layer_decay": decay if second_layer_rate else 0.0}
-    geometry = {"spherical": spherical, "second_layer_rate": second_layer_rate, "a": 0.7}
+    geometry = with_loss(*loss or ["square"]) | {
+        "spherical": spherical,
+        "second_layer_rate": second_layer_rate,
+        "a": 0.7,
+    }
     gamma = 1.5 * p * np.sqrt(n_b)
     return Problem(gamma=gamma, p=p, k=k, d=d, Delta=0.3, activation="erf", **batches, **geometry)
 
@@ -66,6 +71,13 @@ PROBLEMS = {
     "decay": problem_of(3, 20, 1, k=2, second_layer_rate=1.0, decay=2.0),
     "decay on the sphere": problem_of(3, 20, 1, k=2, spherical=True, second_layer_rate=1.0, decay=2.0),
     "batches and decay": problem_of(3, 20, 7, k=2, second_layer_rate=1.0, decay=2.0),
+    "correlation": problem_of(3, 30, 1, k=2, second_layer_rate=1.0, loss=["correlation"]),
+    "batches, signs, correlation, sphere": problem_of(2, 30, 7, k=2, spherical=True, loss=["correlation", "sign"]),
+    "a batch in three steps, absolute": problem_of(2, 9, 7, 3, k=2, second_layer_rate=1.0, loss=["absolute"]),
+    "logistic, signs": problem_of(3, 30, 1, k=2, second_layer_rate=1.0, loss=["logistic", "sign"]),
+    "more samples than lanes, Huber": problem_of(3, 20, 40, k=2, second_layer_rate=1.0, loss=["huber"]),
+    "batches, logistic of real labels": problem_of(2, 20, 7, k=2, loss=["logistic"]),
+    "signs": problem_of(2, 20, 1, k=2, spherical=True, loss=["square", "sign"]),
     "a batch in three steps with decay": problem_of(2, 9, 7, 3, k=2, spherical=True, second_layer_rate=1.0, decay=1.0),
 }
 

@@ -1,4 +1,4 @@
-"""Decay of the weights and of the second layer: known numbers, SGD by NumPy on the same samples, exits, limits."""
+"""Decay of both layers, with each loss: known numbers, SGD by NumPy on the same samples, exits, limits."""
 
 import dataclasses
 import math
@@ -14,6 +14,7 @@ from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
+from tests.losses import FORCES, force, with_loss
 
 COMMITTEE = Problem(
     gamma=1.0,
@@ -75,7 +76,7 @@ def steps_by_numpy(case, count):
         lam = x @ W.T
         value = erf(lam / np.sqrt(2))
         y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(problem.Delta) * z
-        E = y - value @ layer / p
+        E = force(problem, value @ layer / p, y)
         slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
         W = (1 - problem.weight_decay * T) * W + problem.gamma / (p * n_b) * (layer * slope * E[:, None]).T @ x
         layer = layer + problem.second_layer_rate * T * (
@@ -95,11 +96,15 @@ KINDS = {
     "batches": {"batch_size": 6},
     "a training set, one by one": {"samples": 1, "batch_size": 1},
     "a training set": {"samples": 7, "batch_size": 7},
+    **{f"{loss}, {labels}": with_loss(loss, labels) for loss in FORCES for labels in ("real", "sign")},
+    **{f"{loss}, batches": with_loss(loss) | {"batch_size": 6} for loss in ("huber", "logistic")},
+    "logistic, a training set": with_loss("logistic", "sign") | {"samples": 7, "batch_size": 7},
+    "huber, a training set": with_loss("huber") | {"samples": 7, "batch_size": 7},
 }
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sgd_takes_the_steps_of_numpy(kind):
+def test_sgd_with_decay_and_each_loss_takes_the_steps_of_numpy(kind):
     """And finds the exit where NumPy does, by the risk at each step."""
     problem = dataclasses.replace(COMMITTEE, **KINDS[kind])
     case = Case(problem, "sgd", 3, Recording((0.0,)))

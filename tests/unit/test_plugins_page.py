@@ -10,6 +10,7 @@ from sweeplib import Problem, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
+from sweeplib.contracts.outcomes import outcomes
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import ACTIVATIONS
@@ -49,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_kind_of_thing_that_can_be_registered_has_an_example(folder: Path) -> None:
     code = "".join(path.read_text() for path in folder.glob("*.py"))
     kinds = set(re.findall(r"^\|.*`([A-Z]+)\.register", PAGE.read_text(), re.MULTILINE))
-    assert len(kinds) == 12
+    assert len(kinds) == 13
     assert set(re.findall(r"^([A-Z]+)\.register", code, re.MULTILINE)) == kinds - {"FORMS"}
 
 
@@ -121,3 +122,16 @@ def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:
         for dynamics in ("mean_field_hd", "weight_flow"):
             with pytest.raises(InputError, match="no mixture of isotropic Gaussians; got 'signs'"):
                 simulate(problem, dynamics, times=[1.0])
+
+
+def test_the_loss_keeps_all_that_a_loss_must(folder: Path) -> None:
+    """And its parameter is an axis."""
+    with nothing_left():
+        found = list(outcomes(str(folder / "cauchy.py")))
+        assert {outcome.status for outcome in found} == {"ok"}
+        assert len(found) == 5
+        common = {"p": 1, "k": 1, "d": 30, "Delta": 0.1, "activation": "erf", "loss": "cauchy", "gamma": 0.5}
+        one, other = (Problem(**common, cauchy_scale=scale) for scale in (0.3, 0.6))
+        assert one.criterion.numbers == (0.3,)
+        risks = [simulate(problem, "sgd_chain", times=[1.0], seeds=[0]).risk.item() for problem in (one, other)]
+        assert risks[0] != risks[1]

@@ -34,6 +34,8 @@ _PAIR = types.NamedTuple(
         _matrices(2),
         types.int64,
         types.float64,
+        types.float64,
+        _LINE,
     ],
     Pair,
 )

@@ -28,6 +28,8 @@ class Pair(NamedTuple):
         infinite for nothing; of a target that is no sum of ridge functions, for each λ*_r of the variance 4^level.
     side : the most equally spaced nodes on each side of zero; where they are not enough, steps are longer.
     most : the number of nodes for λ* above which steps are longer.
+    spacing : distance of the nodes over all fields, for the drifts of a loss that have no closed form.
+    loss : the values of the parameters of the loss.
     """
 
     student_value: Any
@@ -42,6 +44,8 @@ class Pair(NamedTuple):
     steps: Array
     side: int
     most: float
+    spacing: float = 0.0
+    loss: Array = np.empty(0)
 
 
 Ridges = Sequence[tuple[int, float, tuple[float, ...]]]

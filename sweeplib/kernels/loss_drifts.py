@@ -1,0 +1,146 @@
+"""The drifts of the overlaps by the force of any loss: sums over equally spaced nodes of all fields.
+
+Ψ^M_ir = a_i E[σ'_i λ*_r g], Ψ^GF_ij = a_i E[σ'_i λ_j g] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'_i σ'_j g²] and Ψ^a_i =
+E[σ_i g], where g and g² are averaged over the noise of the label first. Nodes are those of a cubic grid in a ball of
+orthonormal coordinates, the teacher's first.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from sweeplib.kernels.losses import means_of
+from sweeplib.maths.activations import activation
+from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations.expectations import FINER, refined
+from sweeplib.maths.expectations.system import Pair
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import in_loops, inlined
+from sweeplib.problem import LOSSES, Criterion
+from sweeplib.problem import target as target_of
+
+REACH = 7.5
+"""The radius of the ball, in standard deviations."""
+SPACINGS = {2: 0.2, 3: 0.3}
+"""The distance of the nodes by the number of fields; with more fields there are too many nodes."""
+SMOOTH = 0.25
+"""The deviation √Δ of labels below which nodes are closer, up to twice as close: means over labels are less smooth."""
+MOST_FIELDS = max(SPACINGS)
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `equations`")
+
+
+value = slope = labels = means = _unbound
+
+
+def equations(
+    criterion: Criterion,
+    needed: Expectations,
+    fields: int,
+    student: str,
+    target: str,
+    teacher: str,
+    *,
+    closed: bool = True,
+) -> Expectations:
+    """The expectations `needed` of a student and a target, with the drifts by the force of a loss.
+
+    fields : their number p + k.
+    closed : whether drifts are by the closed form of the loss, if it has one.
+    """
+    drifts = LOSSES[criterion.loss].drifts
+    if closed and criterion.is_closed and drifts is not None:
+        return drifts(needed)
+    rule = replace(needed, drifts=_rule(criterion.loss, criterion.signs, student, target, teacher), in_lanes=None)
+    spacing, numbers = SPACINGS[fields], np.array(criterion.numbers, float)
+
+    def pair(finer: float) -> Pair:
+        own = needed
+        for _ in FINER[: FINER.index(finer)]:
+            own = own.finer or own
+        return own.pair._replace(spacing=spacing / finer, loss=numbers)
+
+    return refined(rule, pair)
+
+
+@cache
+def _rule(loss: str, signs: bool, student: str, target: str, teacher: str) -> Callable[..., None]:
+    form = activation(student)
+    functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means_of(loss, signs)}
+    return bound(_drifts, **functions, labels=inlined(target_of(target).labels(teacher)), factor=inlined(_factor))
+
+
+def _factor(Q, M, P):  # type: ignore[no-untyped-def]
+    """A lower triangular factor of Ω, the teacher's fields first; fields without variance of their own have none."""
+    p, k = M.shape
+    L = np.zeros((k + p, k + p))
+    for i in range(k + p):
+        for j in range(i + 1):
+            rest = P[i, j] if i < k else (Q[i - k, j - k] if j >= k else M[i - k, j])
+            for l in range(j):  # noqa: E741
+                rest -= L[i, l] * L[j, l]
+            if i == j:
+                L[i, i] = math.sqrt(max(rest, 0.0))
+            elif L[j, j] > 0.0:
+                L[i, j] = rest / L[j, j]
+    return L
+
+
+factor: Any = _factor
+
+
+def _drifts(system, out):  # type: ignore[no-untyped-def]
+    Q, M, P, a, a_star, Delta, _, pair, _ = system
+    p, k = M.shape
+    count, L, spacing = p + k, factor(Q, M, P), pair.spacing * min(max(math.sqrt(Delta) / SMOOTH, 0.5), 1.0)
+    lam, lam_star, f_star, layer = np.empty(p), np.empty((k, 1)), np.empty(1), np.empty((k, 1))
+    sigma, pull, G, z = np.empty(p), np.empty(p), np.zeros((p, p)), np.zeros(3)
+    for r in range(k):
+        layer[r, 0] = a_star[r]
+    for i in range(p):
+        out.a[i] = 0.0
+        for r in range(k):
+            out.M[i, r] = 0.0
+        for j in range(p):
+            out.Var[i, j] = 0.0
+    most = int(REACH / spacing)
+    ends = most, most if count > 1 else 0, most if count > 2 else 0
+    unit = (spacing / math.sqrt(2.0 * math.pi)) ** count
+    for first in range(-ends[0], ends[0] + 1):
+        z[0] = spacing * first
+        for second in range(-ends[1], ends[1] + 1):
+            z[1] = spacing * second
+            if k > 1 or second == -ends[1]:
+                for r in range(k):
+                    lam_star[r, 0] = L[r, 0] * z[0] + (L[r, 1] * z[1] if r > 0 else 0.0)
+                labels(lam_star, layer, f_star)
+            for third in range(-ends[2], ends[2] + 1):
+                z[2] = spacing * third
+                square = z[0] * z[0] + z[1] * z[1] + z[2] * z[2]
+                if square > REACH * REACH:
+                    continue
+                f = 0.0
+                for i in range(p):
+                    lam[i] = 0.0
+                    for j in range(k + i + 1):
+                        lam[i] += L[k + i, j] * z[j]
+                    sigma[i], pull[i] = value(lam[i]), a[i] * slope(lam[i])
+                    f += a[i] * sigma[i] / p
+                g, g_squared, _ = means(pair.loss, f_star[0], f, Delta)
+                weight = unit * math.exp(-0.5 * square)
+                for i in range(p):
+                    out.a[i] += weight * g * sigma[i]
+                    for r in range(k):
+                        out.M[i, r] += weight * g * pull[i] * lam_star[r, 0]
+                    for j in range(p):
+                        G[i, j] += weight * g * pull[i] * lam[j]
+                        out.Var[i, j] += weight * g_squared * pull[i] * pull[j]
+    for i in range(p):
+        for j in range(p):
+            out.GF[i, j] = G[i, j] + G[j, i]

@@ -1,0 +1,26 @@
+"""Mean loss E L(f, y) of fresh labels, with the loss and the kind of labels of the problem."""
+
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.risk import READS
+from sweeplib.views import OverlapView
+
+READS_OF_LABELS = READS | {"Delta"}
+
+
+def test_loss(now: OverlapView) -> Array:
+    """The mean loss (n,)."""
+    return now.of_labels.test_loss(now)
+
+
+OBSERVABLES.register(
+    "test_loss",
+    Observable(
+        "test_loss",
+        test_loss,
+        (),
+        "mean loss of fresh labels",
+        r"\mathbb{E}\,\ell(f, y)",
+        reads=READS_OF_LABELS | {"loss", "labels"},
+        needs_teacher=True,
+    ),
+)
