@@ -11,6 +11,7 @@ from sweeplib.code.exports import HOMES
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES, Analysis
+    from sweeplib.answers import PROPOSERS, Answer, Question, Row, State, rows_asked
     from sweeplib.design.cluster import CLUSTERS, ClusterSettings
     from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
     from sweeplib.dynamics.dynamics import Diagnostic, NumericalOptions
@@ -40,10 +41,12 @@ __all__ = [
     "INTERACTIVE",
     "OBSERVABLES",
     "ONE_PASS",
+    "PROPOSERS",
     "STARTS",
     "TARGETS",
     "Activation",
     "Analysis",
+    "Answer",
     "Chart",
     "ClusterSettings",
     "Curve",
@@ -65,7 +68,10 @@ __all__ = [
     "ParticleView",
     "Points",
     "Problem",
+    "Question",
+    "Row",
     "Start",
+    "State",
     "StepDynamics",
     "Target",
     "TrainingView",
@@ -76,6 +82,7 @@ __all__ = [
     "expectations",
     "hermite_series",
     "parameter",
+    "rows_asked",
     "spelled",
 ]
 
