@@ -105,6 +105,7 @@ KINDS = [
     "starts",
     "data",
     "clusters",
+    "proposers",
     "plugins",
 ]
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
