@@ -106,6 +106,7 @@ KINDS = [
     "data",
     "losses",
     "clusters",
+    "proposers",
     "plugins",
 ]
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""

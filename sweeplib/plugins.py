@@ -11,6 +11,7 @@ from sweeplib.code.exports import HOMES
 
 if TYPE_CHECKING:
     from sweeplib.analysis import ANALYSES, Analysis
+    from sweeplib.answers import PROPOSERS, Answer, Question, Row, State, rows_asked
     from sweeplib.design.cluster import CLUSTERS, ClusterSettings
     from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
     from sweeplib.dynamics.dynamics import Diagnostic, NumericalOptions
@@ -53,10 +54,12 @@ __all__ = [
     "LOSSES",
     "OBSERVABLES",
     "ONE_PASS",
+    "PROPOSERS",
     "STARTS",
     "TARGETS",
     "Activation",
     "Analysis",
+    "Answer",
     "Chart",
     "ClusterSettings",
     "Curve",
@@ -79,7 +82,10 @@ __all__ = [
     "ParticleView",
     "Points",
     "Problem",
+    "Question",
+    "Row",
     "Start",
+    "State",
     "StepDynamics",
     "Target",
     "TrainingView",
@@ -90,6 +96,7 @@ __all__ = [
     "expectations",
     "hermite_series",
     "parameter",
+    "rows_asked",
     "spelled",
 ]
 

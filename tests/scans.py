@@ -31,12 +31,23 @@ def lognormal(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 class SyntheticSweep:
-    """A sweep along gamma: `rows` are the seeds of each value; mean steps are law(γ), runs end at the horizon."""
+    """A sweep along gamma: `rows` are the seeds of each value; runs end at the horizon.
+
+    Mean steps are law(γ); a part never(γ) of the runs never exits.
+    """
 
     def __init__(
-        self, law: Law, rows: Mapping[float, int], question: Question, *, noise=exits_like, horizon=np.inf, seed=0
+        self,
+        law: Law,
+        rows: Mapping[float, int],
+        question: Question,
+        *,
+        noise=exits_like,
+        horizon=np.inf,
+        seed=0,
+        never: Law = lambda gamma: 0.0,
     ):
-        self.law, self.noise, self.horizon, self.seed = law, noise, horizon, seed
+        self.law, self.noise, self.horizon, self.seed, self.never = law, noise, horizon, seed, never
         self.question, self.rows = question, dict(rows)
         self.rounds, self.runs = Rounds({}), dict[float, np.ndarray]()
 
@@ -50,7 +61,9 @@ class SyntheticSweep:
             stream = np.random.default_rng([self.seed, int(gamma * 1e9)])
             known = self.runs.get(gamma, np.empty(0))
             if len(known) < count:
-                known = self.runs[gamma] = self.law(gamma) * self.noise(stream, 2 * count)
+                known = self.law(gamma) * self.noise(stream, 2 * count)
+                known[stream.random(2 * count) < self.never(gamma)] = np.inf
+                self.runs[gamma] = known
             steps[0, place, :count, 0], status[0, place, :count] = known[:count], 1
         dims = ("dynamics", "gamma", "seed", "threshold")
         exit_, end = np.where(steps <= self.horizon, steps, np.nan), np.minimum(steps, self.horizon)

@@ -56,6 +56,7 @@ class Analysis:
         each number is that of the same runs had they gone on, or NaN.
     headline : the variable that is put into words when a sweep is done, with its interval `<headline>_low`,
         `<headline>_high`. None: no such lines.
+    label : the variable that names the kind of each point, by flags (CF conventions) of which 0 is undecided.
     quantities : the variables that the general figures draw under a name of their own: name and variable.
     """
 
@@ -66,6 +67,7 @@ class Analysis:
     outline: Callable[..., Outline] | None = None
     ends: Mapping[str, Treated] = field(default_factory=dict)
     headline: str | None = None
+    label: str | None = None
     quantities: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:

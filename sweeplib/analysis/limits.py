@@ -227,5 +227,6 @@ ANALYSES.register(
         outline=_outline,
         ends={"exit": Treated.refused},
         headline="agreement",
+        label="limit",
     ),
 )

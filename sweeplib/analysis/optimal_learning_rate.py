@@ -50,12 +50,14 @@ class RateScan(NamedTuple):
     """The steps to the exit of each run of a scan, and the learning rates; steps are NaN where a γ is left out.
 
     `censored` is true where too many runs did not exit (their mean is unknown), `lost` where too many runs were lost.
+    `restricted` are the steps to the exit or the horizon, whose mean is less than that of the exits.
     """
 
     steps: xr.DataArray
     gamma: xr.DataArray
     censored: xr.DataArray
     lost: xr.DataArray
+    restricted: xr.DataArray
 
     def left_out(self, dim: str) -> dict[str, xr.DataArray]:
         """Return the numbers of learning rates along `dim` that are left out, by reason."""
@@ -74,7 +76,8 @@ def rate_scan(ds: xr.Dataset, max_censored: float, max_lost: float) -> RateScan:
     sample = passages(ds, "steps", max_lost)
     censored = sample.censored().sum("seed") > max_censored * sample.used.sum("seed") + 1e-9
     gamma = field(ds, "gamma").astype(float).broadcast_like(ds["status"].isel(seed=0, drop=True))
-    return RateScan(sample.restricted().where(~censored), gamma, censored, sample.refused)
+    restricted = sample.restricted()
+    return RateScan(restricted.where(~censored), gamma, censored, sample.refused, restricted)
 
 
 def _too_few(steps: xr.DataArray) -> xr.DataArray:

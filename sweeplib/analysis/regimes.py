@@ -202,5 +202,6 @@ ANALYSES.register(
         "Regime of SGD from the scaling of risk, noise and spread with d",
         outline=_outline,
         ends={"exit": Treated.refused},
+        label="regime",
     ),
 )

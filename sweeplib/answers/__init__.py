@@ -23,8 +23,20 @@ width, is as narrow as was asked; otherwise it says what is missing, why, and ho
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS, Proposer, proposer_of
 from sweeplib.answers.rounds import run_rounds
+from sweeplib.answers.table import rows_asked
+from sweeplib.design.questions import Question, Row
 from sweeplib.registry import import_modules
 
-__all__ = ["PROPOSERS", "Answer", "Proposer", "State", "proposer_of", "run_rounds"]
+__all__ = [
+    "PROPOSERS",
+    "Answer",
+    "Proposer",
+    "Question",
+    "Row",
+    "State",
+    "proposer_of",
+    "rows_asked",
+    "run_rounds",
+]
 
 import_modules(f"{__name__}.proposers", [f"{__path__[0]}/proposers"])

@@ -23,7 +23,8 @@ class Answer:
 
     wanted : the half width that was asked for, in the units of the value.
     why : the reason why there is no answer yet, or none at all.
-    cases : an estimate of the number of cases that are missing for it; NaN if it cannot be told.
+    cases : an estimate of the number of cases that are missing for it, of one dynamics until it is recorded; NaN if it
+        cannot be told.
     requests : the rows of the next round.
     """
 
@@ -72,6 +73,8 @@ class Answer:
 
     def said(self) -> str:
         """Return the value with its interval, and what is missing."""
+        if self.state is State.given and not self.interval:
+            return self.why
         value = f"{self.value:.4g}" if math.isfinite(self.value) else "no value"
         if self.interval:
             value += f" ({self.interval})"

@@ -1,10 +1,11 @@
 """Proposer: what looks at the rows that there are, and asks for those that a question needs."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sweeplib.answers.answer import Answer
 from sweeplib.errors import InputError
+from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,7 +19,11 @@ class Proposer(Protocol):
 
     It is told a whole dataset after each round, of which it keeps nothing but what it computed from the last: the same
     dataset gives the same answers and requests, whatever came before.
+
+    example : an entry of `answers` that it takes.
     """
+
+    example: ClassVar[Mapping[str, Any]]
 
     def __init__(self, name: str, question: "Question") -> None: ...
 
@@ -33,15 +38,21 @@ class Proposer(Protocol):
         """Return the answers at all points, with their requests, from a dataset, with the options of the analysis."""
 
 
-PROPOSERS: dict[str, type[Proposer]] = {}
-"""The proposers, which are asked in this order; no registry, as plugins cannot bring their own."""
+PROPOSERS: Registry[type[Proposer]] = Registry("proposer")
 
 
 def proposer_of(name: str, question: "Question") -> Proposer:
-    """Return the proposer for a question; InputError, at its key, if none is made for it."""
-    for known in PROPOSERS.values():
-        if known.takes(question):
-            return known(name, question)
+    """Return the proposer for a question: of those that take it a plugin's before one of sweeplib.
+
+    InputError, at its key, if none is made for it, or plugins have several.
+    """
+    taking = [known for known in PROPOSERS if PROPOSERS[known].takes(question)]
+    own = [known for known in taking if not PROPOSERS.origin(known).startswith("sweeplib.")]
+    if len(own) > 1:
+        problem = f"several proposers of plugins take it: {', '.join(own)}"
+        raise InputError(problem, key=f"answers.{name}", expected="one, by `plugins`")
+    for known in own or taking:
+        return PROPOSERS[known](name, question)
     what = ", ".join(question.bounds)
     problem = f"nothing proposes values of {what} for {question.of}, {question.variable}"
     expected = "`refine: seeds`, or for `of: optimal_learning_rate` the axis of the learning rates with its bounds"

@@ -2,20 +2,24 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.prices import Price, measured_prices, price_of_rows
 from sweeplib.answers.proposer import proposer_of
 from sweeplib.answers.shown import said
 from sweeplib.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.budget import CASES
+from sweeplib.code.plugins import reason_in_user_code
 from sweeplib.design.questions import Question, Row, with_rows
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.process.terminal import duration
 from sweeplib.storage.dataset.finalise import dataset_in_memory
-from sweeplib.storage.records.jobs import tell
+from sweeplib.storage.records.jobs import next_part, tell
 from sweeplib.storage.records.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
@@ -40,31 +44,72 @@ def run_rounds(
         whole = with_rows(sweep, rounds.rows)
         summaries = run_sweep(whole, directory, progress=progress, **options)
         computed.update({name: summary.computed for name, summary in summaries.items()})
+        if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
+            rounds = replace(rounds, prices=measured_prices(whole, directory))
         if rounds.ended or not sweep.questions:
             return {name: Summary(last.cases, computed[name]) for name, last in summaries.items()}
         rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
         say(said(rounds))
+        next_part()
         tell(news=said(rounds))
 
 
 def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     """Return the rounds with the rows that the questions of a sweep need after those of `ds`, all of which are done."""
-    before, spent = _seeds_of_rows(ds, rounds), dict(rounds.spent)
+    before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
     answers: list[Answer] = []
     room = CASES - whole.size
     for name, question in whole.questions.items():
-        told = [_with_new_rows(answer, before) for answer in _told(whole, name, question, ds)]
+        chosen = [_with_new_rows(answer, before) for answer in _told(whole, name, question, ds)]
         most = room if question.budget is None else min(room, question.budget - spent.get(name, 0))
-        chosen = affordable(told, before, most, len(whole.runs), question.budget)
-        taken = sum(cost(answer, before, len(whole.runs)) for answer in chosen)
+        limit = (
+            f"the limit of {CASES:,} cases of a sweep"
+            if question.budget is None
+            else f"its budget of {question.budget:,} cases"
+        )
+        by_cases = Budget(most, limit, lambda _: len(whole.runs), before)
+        chosen = by_cases.affordable(chosen)
+        if math.isfinite(question.seconds):
+            price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
+            limit = f"its budget of {duration(question.seconds)} of a processor"
+            by_time = Budget(question.seconds - seconds.get(name, 0.0), limit, price, before)
+            chosen = by_time.affordable(chosen)
+            seconds[name] = seconds.get(name, 0.0) + sum(map(by_time.cost, chosen))
+        taken = int(sum(map(by_cases.cost, chosen)))
         spent[name], room = spent.get(name, 0) + taken, room - taken
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
-    return rounds.with_round(rows, [answer.record() for answer in answers], spent)
+    counted = [replace(answer, cases=len(whole.runs) * answer.cases) for answer in answers]
+    return rounds.with_round(rows, [answer.record() for answer in counted], spent, seconds)
 
 
 def _told(sweep: "Sweep", name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
-    return proposer_of(name, question).tell(ds, sweep.analyses.get(question.of, {}))
+    """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
+    proposer = proposer_of(name, question)
+    try:
+        answers = proposer.tell(ds, sweep.analyses.get(question.of, {}))
+    except Exception as error:
+        if isinstance(error, SweeplibError) or type(proposer).__module__.startswith("sweeplib."):
+            raise
+        problem = f"its proposer, {type(proposer).__name__}, fails: {reason_in_user_code(error)}"
+        raise InputError(problem, key=f"answers.{name}", expected="see `sweeplib test-plugin`") from error
+    for row in (row for answer in answers for row in answer.requests):
+        _check_row(row, name, question, ds)
+    return answers
+
+
+def _check_row(row: Row, name: str, question: Question, ds: "xr.Dataset") -> None:
+    """Raise InputError for a row without a value of each axis, or with one that the question does not allow."""
+    problem, key = f"its proposer asks for a row at {dict(row.at)}", f"answers.{name}"
+    if set(row.at) != set(row_dims(ds)):
+        raise InputError(problem, key=key, expected=f"a value of each of {', '.join(row_dims(ds))}")
+    for axis, value in row.at.items():
+        known = ds[axis].values.tolist()
+        low, high = question.bounds.get(axis, (known[0], known[-1]))
+        may_grow = axis in question.bounds or axis in question.resolution
+        if value not in known and not (may_grow and low <= value <= high):
+            expected = f"{axis} from {low:g} to {high:g}" if may_grow else f"a value of {axis} in the grid"
+            raise InputError(problem, key=key, expected=expected)
 
 
 def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
@@ -95,27 +140,39 @@ def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
     return replace(answer, requests=new)
 
 
-def cost(answer: Answer, before: Seeds, runs: int) -> int:
-    """Return the number of cases that the requests of an answer add, for this number of runs."""
-    return runs * sum(row.seeds - before(row) for row in answer.requests)
+@dataclass(frozen=True)
+class Budget:
+    """What may be spent on the answers to a question, in words `limit`, where a seed of a row costs its `price`."""
 
+    room: float
+    limit: str
+    price: Price
+    before: Seeds
 
-def affordable(answers: Iterable[Answer], before: Seeds, room: int, runs: int, budget: int | None) -> list[Answer]:
-    """Return the answers with the requests for which there is room, those that need least first.
+    def cost(self, answer: Answer) -> float:
+        """Return what the requests of an answer cost."""
+        return sum(self.price(row) * (row.seeds - self.before(row)) for row in answer.requests)
 
-    Room is kept for all that an answer needs, so that as many as possible are given.
-    """
-    kept = list(answers)
-    needs = [max(cost(answer, before, runs), runs * answer.cases if math.isfinite(answer.cases) else 0)
-             for answer in kept]  # fmt: skip
-    limit = f"the limit of {CASES:,} cases of a sweep" if budget is None else f"its budget of {budget:,} cases"
-    for place in sorted(range(len(kept)), key=needs.__getitem__):
-        if kept[place].requests:
-            if needs[place] <= room:
-                room -= int(needs[place])
-            else:
-                kept[place] = replace(kept[place], why=f"{kept[place].why}, and {limit} does not suffice", requests=())
-    return kept
+    def need(self, answer: Answer) -> float:
+        """Return an estimate of what an answer costs to its end, at the price of its requests."""
+        now, seeds = self.cost(answer), sum(row.seeds - self.before(row) for row in answer.requests)
+        return max(now, answer.cases * now / seeds if seeds and math.isfinite(answer.cases) else 0.0)
+
+    def affordable(self, answers: Sequence[Answer]) -> list[Answer]:
+        """Return the answers with the requests for which there is room, those that need least first.
+
+        Room is kept for all that an answer needs, so that as many as possible are given.
+        """
+        kept, room = list(answers), self.room
+        needs = list(map(self.need, kept))
+        for place in sorted(range(len(kept)), key=needs.__getitem__):
+            if kept[place].requests:
+                if needs[place] <= room:
+                    room -= needs[place]
+                else:
+                    why = f"{kept[place].why}, and {self.limit} does not suffice"
+                    kept[place] = replace(kept[place], why=why, requests=())
+        return kept
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:

@@ -1,5 +1,6 @@
 """The answers of a sweep for a reader: lines of a summary, rows of a table."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,30 @@ def said(rounds: Rounds) -> str:
     return f"answers: {given} of {len(rounds.answers)} given, {after}"
 
 
+def tables(sweep: "Sweep", directory: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables of the answers of a sweep, and of the rows of its rounds; none if it asks nothing."""
+    if not sweep.questions:
+        return {}
+    rounds = rounds_of(sweep, directory)
+    asked = {"Answers, each with its precision, or what is missing": cells(list(map(Answer.of, rounds.answers)))}
+    return asked | ({"Rows that rounds asked for": round_cells(rounds)} if rounds.rows else {})
+
+
+def round_cells(rounds: Rounds) -> dict[str, Any]:
+    """Return how many points each round asked for, by reason, and the seeds that they were to have."""
+    found: dict[tuple[int, str], list[int]] = {}
+    for number, rows in enumerate(rounds.rows, 1):
+        for row in rows:
+            found.setdefault((number, row.reason), []).append(row.seeds)
+    lines = [[number, reason, len(seeds), _between(seeds)] for (number, reason), seeds in found.items()]
+    return {"headings": ("round", "reason", "points", "seeds"), "rows": lines}
+
+
+def _between(seeds: list[int]) -> str:
+    low, high = min(seeds), max(seeds)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
 def cells(answers: list[Answer]) -> dict[str, Any]:
     """Return what a table of answers shows, as plain values."""
     headings = ("question", "at", "value", "95 % interval", "half width", "asked", "answer")
@@ -46,10 +71,10 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
         [
             answer.question,
             answer.where,
-            f"{answer.value:.4g}",
+            f"{answer.value:.4g}" if math.isfinite(answer.value) else "",
             answer.interval,
             f"{answer.half_width:.2g}" if answer.interval else "",
-            f"{answer.wanted:.2g}",
+            f"{answer.wanted:.2g}" if math.isfinite(answer.wanted) else "",
             answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
         ]
         for answer in answers

@@ -9,6 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.design.axis import places_in
+from sweeplib.design.questions import Row
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,6 +22,15 @@ RESULT_DIMS = ("dynamics", "threshold")
 def seeds_asked(ds: xr.Dataset) -> xr.DataArray:
     """Return the number of runs of each row of each dynamics, whatever became of them."""
     return (~with_status(ds, "missing")).sum("seed")
+
+
+def rows_asked(ds: xr.Dataset) -> Iterator[Row]:
+    """Yield each point of the grid that has runs, with the number of its seeds."""
+    counts, dims = seeds_asked(ds).max("dynamics"), row_dims(ds)
+    there = values_at(counts, dims)
+    for place in np.argwhere(there > 0).tolist():
+        at = {dim: value(ds, dim, index) for dim, index in zip(dims, place, strict=True)}
+        yield Row(at, int(there[tuple(place)]), "")
 
 
 def points(variable: xr.DataArray, at: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, int]]:

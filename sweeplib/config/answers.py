@@ -4,12 +4,12 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
-from sweeplib.config.models import PERCENT, AnswerSection, SweepConfig
+from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
 from sweeplib.design.axis import POINT, Axis, places_in
-from sweeplib.design.questions import Question, Row, with_rows
+from sweeplib.design.questions import Precision, Question, Row, with_rows
 from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import planned_outline
@@ -40,16 +40,37 @@ def with_questions(sweep: Sweep, config: SweepConfig) -> Sweep:
 def _question(name: str, section: AnswerSection, sweep: Sweep) -> Question:
     key = f"answers.{name}"
     variable = _variable(key, section)
-    percent = re.fullmatch(PERCENT, section.to) if isinstance(section.to, str) else None
-    to = float(percent[1]) / 100.0 if percent else float(section.to)
-    if not 0.0 < to < math.inf:
-        raise InputError("not a precision", key=f"{key}.to", value=section.to, expected="more than 0")
-    bounds = {} if section.refine == "seeds" else {axis: (low, high) for axis, (low, high) in section.refine.items()}
+    refined = {} if section.refine == "seeds" else section.refine
+    bounds = {axis: (one[0], one[1]) for axis, one in refined.items() if isinstance(one, list)}
+    resolution = {axis: _width(f"{key}.refine.{axis}", one) for axis, one in refined.items() if axis not in bounds}
+    if resolution and section.to != DECIDED:
+        [axis, *_] = resolution
+        wrong = {"value": refined[axis], "expected": f"two bounds, as [0.02, 2], or `to: {DECIDED}`"}
+        raise InputError("a resolution is that of labels", key=f"{key}.refine.{axis}", **wrong)
+    to, relative = (None, False) if section.to == DECIDED else _width(f"{key}.to", section.to)
     for axis, (low, high) in bounds.items():
         if not low < high:
             raise InputError("not bounds", key=f"{key}.refine.{axis}", value=[low, high], expected="a lower, a higher")
     at = {axis: _values_at(f"{key}.at", axis, wanted, sweep, bounds) for axis, wanted in section.at.items()}
-    return Question(section.of, variable, to, percent is not None, bounds, at, section.budget)
+    cases, seconds = _budget(section.budget)
+    return Question(section.of, variable, to, relative, bounds, at, cases, seconds, resolution)
+
+
+def _budget(given: int | str | None) -> tuple[int | None, float]:
+    """Return the limits of cases and of seconds."""
+    time = re.fullmatch(HOURS, given) if isinstance(given, str) else None
+    if time:
+        return None, float(time[1]) * (3600.0 if time[2] == "h" else 60.0)
+    return None if given is None else int(given), math.inf
+
+
+def _width(key: str, given: float | str) -> Precision:
+    """Return a width from a number or per cent; InputError, at its key, unless it is more than 0."""
+    percent = re.fullmatch(PERCENT, given) if isinstance(given, str) else None
+    to = float(percent[1]) / 100.0 if percent else float(given)
+    if not 0.0 < to < math.inf:
+        raise InputError("not a precision", key=key, value=given, expected="more than 0")
+    return Precision(to, percent is not None)
 
 
 def _variable(key: str, section: AnswerSection) -> str:
@@ -59,13 +80,22 @@ def _variable(key: str, section: AnswerSection) -> str:
         analysis = ANALYSES[section.of]
     except InputError as error:
         raise error.within(prefix=f"{key}.of") from None
-    variables = {*analysis.quantities.values(), *([analysis.headline] if analysis.headline else ())}
-    variable = section.variable or analysis.headline
-    if variable is None or variable not in variables:
-        named_value = {} if variable is None else {"value": variable}
-        problem = "this analysis has several" if variable is None else f"not a quantity of {section.of}"
-        raise InputError(problem, key=f"{key}.variable", choices=variables, **named_value)
+    labels = section.to == DECIDED
+    own, kind = (analysis.label, "label") if labels else (analysis.headline, "quantity")
+    known = {*(() if labels else analysis.quantities.values()), *([own] if own else ())}
+    if not known:
+        _refuse_analysis(key, section, [name for name, other in ANALYSES.items() if other.label or not labels])
+    variable = section.variable or own
+    if variable is None or variable not in known:
+        given = {} if variable is None else {"value": variable}
+        problem = "this analysis has several" if variable is None else f"not a {kind} of {section.of}"
+        raise InputError(problem, key=f"{key}.variable", choices=known, **given)
     return variable
+
+
+def _refuse_analysis(key: str, section: AnswerSection, choices: list[str]) -> NoReturn:
+    what = "does not label points" if section.to == DECIDED else "has no quantity with an interval"
+    raise InputError(f"this analysis {what}", key=f"{key}.of", value=section.of, choices=choices)
 
 
 def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -84,12 +114,13 @@ def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[s
 
 def _refuse_bounds(name: str, question: Question, sweep: Sweep) -> None:
     """Raise InputError for an axis that cannot get values, and for bounds at which a point is no valid problem."""
-    for name_of, bounds in question.bounds.items():
+    for name_of in {**question.bounds, **question.resolution}:
         key = f"answers.{name}.refine.{name_of}"
         axis = _refinable_axis(sweep, name_of, key)
+        ends = question.bounds.get(name_of, (axis.values[0], axis.values[-1]))
         first = {other.name: other.values[0] for other in sweep.grid.axes}
         try:
-            with_rows(sweep, [[Row({**first, axis.name: float(bound)}, 1, "") for bound in bounds]])
+            with_rows(sweep, [[Row({**first, axis.name: _as_of(axis, end)}, 1, "") for end in ends]])
         except InputError as error:
             error.key = key
             raise
@@ -101,6 +132,11 @@ def _refinable_axis(sweep: Sweep, name: str, key: str) -> Axis:
         raise InputError("not an axis of the grid", key=key, value=name, choices=set(axes) - {POINT})
     if axes[name].linked:
         raise InputError("other names vary with this axis", key=key, value=name, expected="an axis outside of `zip`")
-    if not all(isinstance(value, float) for value in axes[name].values):
-        raise InputError("not an axis of real numbers", key=key, value=name, expected="an axis such as gamma")
+    if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in axes[name].values):
+        raise InputError("not an axis of numbers", key=key, value=name, expected="an axis such as gamma")
     return axes[name]
+
+
+def _as_of(axis: Axis, bound: float) -> int | float:
+    """Return a bound as a value of an axis: whole if its values are."""
+    return float(bound) if isinstance(axis.values[0], float) else math.ceil(bound)

@@ -27,6 +27,7 @@ KINDS = {
     "data": ("sweeplib.problem.data", "DATA"),
     "losses": ("sweeplib.problem.losses", "LOSSES"),
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
+    "proposers": ("sweeplib.answers", "PROPOSERS"),
 }
 """The kinds of names, each with the registry that has them."""
 
@@ -105,6 +106,8 @@ def example(kind: str, name: str) -> dict[str, Any]:
         return named | ({"problem": own} if own else {}) if kind == "observables" else {"problem": named | own}
     if kind == "dynamics":
         return {kind: {name: _sample(thing.Options)}}
+    if kind == "proposers":
+        return {"answers": {name: dict(thing.example)}}
     return {kind: {name: _sample(thing.function)}} if kind in FUNCTIONS else {"problem": {kind.removesuffix("s"): name}}
 
 

@@ -142,17 +142,35 @@ Dynamics = Annotated[
 
 
 def _precision(value: Any) -> Any:
-    """Return `2 %` or a number as they are; a PydanticCustomError for another value."""
+    """Return `2 %`, a number or `decided` as they are; a PydanticCustomError for another value."""
+    if not (value == DECIDED or _is_width(value)):
+        expected = "`2 %`, relative to the value, a positive number in its units, or `decided` for labels of points"
+        raise PydanticCustomError(REFUSED, expected)
+    return value
+
+
+def _is_width(value: Any) -> bool:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not (value > 0 if number else isinstance(value, str) and re.fullmatch(PERCENT, value)):
-        raise PydanticCustomError(REFUSED, "`2 %`, relative to the value, or a positive number in its units")
+    return value > 0 if number else isinstance(value, str) and re.fullmatch(PERCENT, value) is not None
+
+
+def _budget(value: Any) -> Any:
+    """Return a number of cases, a time or None as they are; a PydanticCustomError for another value."""
+    count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    if not (value is None or count or (isinstance(value, str) and re.fullmatch(HOURS, value))):
+        raise PydanticCustomError(REFUSED, "a whole number of cases, at least 0, or a time such as `2 h` or `30 min`")
     return value
 
 
 def _refine(value: Any) -> Any:
-    """Return `seeds` or the bounds of axes as they are; a PydanticCustomError for another value."""
-    if value != "seeds" and not (isinstance(value, dict) and value and all(map(_are_bounds, value.values()))):
-        raise PydanticCustomError(REFUSED, "`seeds`, or an axis with its bounds, such as `{gamma: [0.02, 2]}`")
+    """Return `seeds`, or axes with bounds or a resolution, as they are; a PydanticCustomError for another value."""
+    axes = isinstance(value, dict) and value and all(_are_bounds(one) or _is_width(one) for one in value.values())
+    if value != "seeds" and not axes:
+        expected = (
+            "`seeds`, an axis with its bounds, such as `{gamma: [0.02, 2]}`, or for labels axes with a resolution, "
+            "such as `{delta: 0.02}`"
+        )
+        raise PydanticCustomError(REFUSED, expected)
     return value
 
 
@@ -161,11 +179,15 @@ def _are_bounds(value: Any) -> bool:
     return numbers and all(isinstance(end, int | float) for end in value)
 
 
+DECIDED = "decided"
+HOURS = r"\s*(\d+\.?\d*|\.\d+)\s*(h|min)\s*"
 PERCENT = r"\s*((?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\s*%\s*"
 
 
 Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
-Refined = Annotated[Any, BeforeValidator(_refine, json_schema_input_type=Literal["seeds"] | dict[str, Bounds])]
+Refined = Annotated[
+    Any, BeforeValidator(_refine, json_schema_input_type=Literal["seeds"] | dict[str, Bounds | float | str])
+]
 
 
 class AnswerSection(Section):
@@ -174,29 +196,31 @@ class AnswerSection(Section):
     of: str = Field(description="The analysis that gives the answer.", examples=["optimal_learning_rate"])
     variable: str | None = Field(
         default=None,
-        description="Its variable, which has an interval; by default the one that its headline names.",
+        description="Its variable, which has an interval; by default the one that its headline names, or its label.",
         examples=["exit_steps_mean"],
     )
     to: Annotated[Any, BeforeValidator(_precision, json_schema_input_type=float | str)] = Field(
-        description="The half width that its 95 % interval may have: in per cent of the value, or in its units.",
-        examples=["2 %", 0.02],
+        description="The half width that its 95 % interval may have: in per cent of the value, or in its units; "
+        "`decided` for the labels of points, such as regimes.",
+        examples=["2 %", 0.02, "decided"],
     )
     refine: Refined = Field(
         default="seeds",
         description="What may be added: `seeds` of the points that there are, or values of an axis between two bounds, "
-        "with their seeds.",
-        examples=["seeds", {"gamma": [0.02, 2]}],
+        "with their seeds. For labels: the distance to which boundaries are located along axes, a number or in per "
+        "cent, and the bounds of axes such as d all of whose values make a label.",
+        examples=["seeds", {"gamma": [0.02, 2]}, {"delta": 0.02, "kappa": 0.02, "d": [100, 100000]}],
     )
     at: dict[str, Wanted] = Field(
         default_factory=dict,
         description="Ask only where axes, `dynamics` or `threshold` have one of these values; by default everywhere.",
         examples=[{"p": [1, 4], "dynamics": "sgd_chain"}],
     )
-    budget: int | None = Field(
+    budget: Annotated[Any, BeforeValidator(_budget, json_schema_input_type=int | str | None)] = Field(
         default=None,
-        ge=0,
-        description="The number of cases that may be added; what they cannot answer is said. By default no limit.",
-        examples=[50000],
+        description="The number of cases that may be added, or the hours or minutes of a processor that these may "
+        "take; what they cannot answer is said. By default no limit.",
+        examples=[50000, "2 h", "30 min"],
     )
 
 

@@ -8,7 +8,17 @@ from typing import Literal
 
 from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
 from sweeplib.code.user_paths import located
-from sweeplib.contracts import activations, analyses, clusters, dynamics, figures, losses, observables, problems
+from sweeplib.contracts import (
+    activations,
+    analyses,
+    clusters,
+    dynamics,
+    figures,
+    losses,
+    observables,
+    problems,
+    proposers,
+)
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
 from sweeplib.errors import InputError
 
@@ -24,6 +34,7 @@ CONTRACTS: Mapping[str, tuple[Check, ...]] = {
     "figure": figures.CHECKS,
     "interactive plot": figures.INTERACTIVE_CHECKS,
     "cluster": clusters.CHECKS,
+    "proposer": proposers.CHECKS,
 }
 """The checks of each kind of registered things."""
 
@@ -66,7 +77,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     If the first check of a thing fails, the others, which need it, are left out.
     """
     load_plugins([plugin])
-    for part in (analyses, dynamics, figures, problems):
+    for part in (analyses, dynamics, figures, problems, proposers):
         part.forget()
     order = list(CONTRACTS)
     found = sorted(registered_names(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))

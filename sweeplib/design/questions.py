@@ -1,9 +1,10 @@
 """Questions that a sweep is to answer to a precision, and the rows that rounds have added to it for them."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeplib.design.axis import Axis
 
@@ -12,30 +13,50 @@ if TYPE_CHECKING:
     from sweeplib.language import Expression
 
 
+class Precision(NamedTuple):
+    """A width, `relative` to the value or in its units."""
+
+    to: float
+    relative: bool
+
+
 @dataclass(frozen=True)
 class Question:
     """A `variable` of the analysis `of` that is wanted to a precision, at all points or those `at` some values.
 
-    to : the half width of its 95 % interval, `relative` to the value or in its units.
+    to : the half width of its 95 % interval, `relative` to the value or in its units; None where labels are to be
+        decided.
     bounds : the range of each axis that may get values; none if only seeds may be added.
+    resolution : the distance to which boundaries between labels are to be located along axes.
     budget : the number of cases that may be added for it; None for no limit.
+    seconds : the seconds of processors that these may take.
     """
 
     of: str
     variable: str
-    to: float
+    to: float | None
     relative: bool = True
     bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     at: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     budget: int | None = None
+    seconds: float = math.inf
+    resolution: Mapping[str, Precision] = field(default_factory=dict)
+
+    @property
+    def decided(self) -> bool:
+        """Return whether labels are wanted, not a number."""
+        return self.to is None
 
     def half_width(self, value: float) -> float:
         """Return the half width that the interval of a value may have."""
-        return self.to * abs(value) if self.relative else self.to
+        to = math.nan if self.to is None else self.to
+        return to * abs(value) if self.relative else to
 
     @property
     def precision(self) -> str:
-        """Return the precision in words: `2 %` or `0.02`."""
+        """Return the precision in words: `2 %`, `0.02` or `decided`."""
+        if self.to is None:
+            return "decided"
         return f"{100 * self.to:g} %" if self.relative else f"{self.to:g}"
 
 

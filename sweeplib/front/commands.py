@@ -8,7 +8,19 @@ import typer
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import echo
 
-KINDS = ["sweep", "activation", "analysis", "cluster", "data", "dynamics", "figure", "observable", "start", "target"]
+KINDS = [
+    "sweep",
+    "activation",
+    "analysis",
+    "cluster",
+    "data",
+    "dynamics",
+    "figure",
+    "observable",
+    "proposer",
+    "start",
+    "target",
+]
 """The kinds of files in `front.starter`, which is not imported for the sake of speed."""
 KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 

@@ -17,6 +17,7 @@ PLUGINS = {
     "dynamics": "dynamics",
     "figure": "figures",
     "observable": "observables",
+    "proposer": "proposers",
     "start": "starts",
     "target": "targets",
 }

@@ -56,7 +56,8 @@ def _html(sweep: Sweep, directory: Path) -> str:
         **made,
         name=sweep.name,
         config=sweep.source,
-        headlines=[*answers(sweep, directory), *headline_lines(sweep, directory, MOST_HEADLINES, value_label)],
+        headlines=[*answers(sweep, directory)[:1], *headline_lines(sweep, directory, MOST_HEADLINES, value_label)],
+        answers=_answers(sweep, directory),
         overview=overview(dataset, counts, journal),
         provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,
@@ -66,6 +67,15 @@ def _html(sweep: Sweep, directory: Path) -> str:
         figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
     )
+
+
+def _answers(sweep: Sweep, directory: Path) -> dict[str, dict[str, Any]]:
+    """Return the tables of the answers, by caption."""
+    if not sweep.questions:
+        return {}
+    from sweeplib.answers.shown import tables
+
+    return tables(sweep, directory)
 
 
 def prepare() -> None:

@@ -8,12 +8,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import xarray as xr
+from scipy.special import stdtrit
 
 from sweeplib.analysis.kit.seed_means import mean_interval
 from sweeplib.answers.answer import State
+from sweeplib.answers.proposers.boundary import GROWTH, MOST
+from sweeplib.answers.proposers.line import Line, Ruler
 from sweeplib.answers.proposers.optimum import Finding, Look, ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, next_seeds
-from sweeplib.design.questions import Question
+from sweeplib.design.questions import Precision, Question
 from tests.scans import exits_like, exponential, lognormal
 from tests.tiers import slow_but
 
@@ -77,7 +80,7 @@ def answered_scan(law: Callable[[float], float], rng: np.random.Generator, to: f
         steps = np.full((seeds.max(), len(gammas)), np.nan)
         for place, gamma in enumerate(gammas):
             steps[: seeds[place], place] = times[gamma]
-        column = ScanColumn(gammas, gammas, steps, seeds, np.zeros(len(gammas), bool))
+        column = ScanColumn(gammas, gammas, steps, seeds, np.zeros(len(gammas), bool), steps)
         finding = Look(column, question, (0.05, 1.95 if law is POLE else 4.0)).finding()
         new = {x: count for x, count in finding.seeds.items() if count > len(times.get(x, ()))}
         if not new:
@@ -98,3 +101,33 @@ def test_optima_to_a_precision_are_covered(truth: str) -> None:
     given = [each for each in found if each.state is State.given]
     assert len(given) > 0.9 * sweeps
     assert np.mean([abs(np.log(each.gamma / best)) <= each.half for each in given]) > least(len(given))
+
+
+def located(rng: np.random.Generator, truth: float, slope: float, first: int = 32) -> list[tuple[float, float]]:
+    """Return the ends of located boundaries of the sign of slope·(x − truth), decided by Student's t, to .02."""
+    runs: dict[float, np.ndarray] = {x: np.empty(0) for x in np.linspace(-1.0, 1.0, 9).tolist()}
+    more = dict.fromkeys(runs, first)
+    while more:
+        for x, count in more.items():
+            known = runs.get(x, np.empty(0))
+            runs[x] = np.append(known, slope * (x - truth) + rng.standard_normal(count - len(known)))
+        xs = sorted(runs)
+        seeds = np.array([len(runs[x]) for x in xs])
+        means = np.array([runs[x].mean() for x in xs])
+        half = stdtrit(seeds - 1, 0.975) * [runs[x].std(ddof=1) for x in xs] / np.sqrt(seeds)
+        codes = np.where(means < -half, 1, np.where(means > half, 2, 0))
+        line = Line(xs, codes, GROWTH * seeds > MOST, Ruler(Precision(0.02, False)))
+        needs = [line.need(*ends) for ends in line.boundaries()]
+        more = {x: first for need in needs for x in need.values}
+        more |= {xs[place]: GROWTH * len(runs[xs[place]]) for need in needs for place in need.places}
+    return [(xs[low], xs[high]) for low, high in line.boundaries() if line.is_located(low, high)]
+
+
+@pytest.mark.parametrize("slope", slow_but([100.0, 30.0, 10.0], 30.0))
+def test_located_boundaries_contain_the_truth(slope: float) -> None:
+    """A point .02 from the boundary is 2, .6, .2 standard deviations of a run from it."""
+    rng, sweeps = np.random.default_rng(4), 100
+    truths = rng.uniform(-0.9, 0.9, sweeps)
+    found = [(truth, ends) for truth in truths for ends in located(rng, truth, slope)]
+    assert len(found) > 0.7 * sweeps
+    assert np.mean([low <= truth <= high for truth, (low, high) in found]) > least(len(found))

@@ -1,7 +1,9 @@
 """Questions to a precision: configs, rows, rounds that are interrupted, what cannot be answered."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import sweeplib
-from sweeplib.answers import State, rounds
+from sweeplib.answers import PROPOSERS, State, rounds
 from sweeplib.cli import app
 from sweeplib.config import from_mapping
 from sweeplib.design.questions import Question, Row, with_rows, without_rows
@@ -48,12 +50,14 @@ def config(**answers: Any) -> dict[str, Any]:
         ({"variable": "mean"}, "answers.q.variable", "exit_steps_median"),
         ({"variable": None}, "answers.q.variable", "several"),
         ({"to": "0 %"}, "answers.q.to", "more than 0"),
-        ({"to": "decided"}, "answers.q.to", "2 %"),
+        ({"to": "decided"}, "answers.q.of", "does not label points"),
+        ({"to": "exact"}, "answers.q.to", "2 %"),
         ({"refine": "d"}, "answers.q.refine", "seeds"),
         ({"refine": {"gamma": [0.01, 0.3]}}, "answers.q.refine", "nothing proposes"),
         ({"at": {"p": [1]}}, "answers.q.at", "gamma"),
         ({"at": {"gamma": 0.06}}, "answers.q.at.gamma", "0.05"),
-        ({"budget": "2 h"}, "answers.q.budget", "whole number"),
+        ({"budget": "2 days"}, "answers.q.budget", "30 min"),
+        ({"budget": 1.5}, "answers.q.budget", "whole number"),
         ({"budget": -1}, "answers.q.budget", "at least 0"),
         ({"precision": 1}, "answers.q.precision", "unknown key"),
     ],
@@ -110,8 +114,11 @@ def _here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "dispatched", computed)
 
 
-def swept(folder: Path, *, grid: dict[str, Any] | None = None, **answers: Any) -> sweeplib.Sweep:
-    sweep = sweeplib.Sweep(results=folder, **config(**answers) | ({"grid": grid} if grid else {}))
+def swept(
+    folder: Path, *, grid: dict[str, Any] | None = None, plugins: Sequence[str] = (), **answers: Any
+) -> sweeplib.Sweep:
+    changed = {"plugins": list(plugins)} | ({"grid": grid} if grid else {})
+    sweep = sweeplib.Sweep(results=folder, **config(**answers) | changed)
     sweep.design = replace(sweep.design, cluster=Here(block_size=64))
     return sweep
 
@@ -186,6 +193,28 @@ def test_rounds_that_are_interrupted_anywhere_end_with_the_same_bits(tmp_path: P
     assert records[0] == records[1]
 
 
+@pytest.mark.parametrize(("minutes", "answered"), [(1e-6, 0), (1e3, 2)])
+def test_a_budget_of_time_is_spent_at_prices_that_are_measured_once(
+    tmp_path: Path, minutes: float, answered: int
+) -> None:
+    """Prices of another run of the same sweep, ten thousand times higher, change no decision."""
+    asked = EXITS | {"budget": f"{minutes:.7f} min"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rounds, "run_sweep", stopping_after(1))
+        with pytest.raises(StoppedError):
+            swept(tmp_path, exits=asked).run(progress=False)
+    [price] = rounds_of(swept(tmp_path, exits=asked).design, tmp_path / "asked").prices.values() or [None]
+    assert price is None or 1e-12 < price < 1e-4
+    sweep = swept(tmp_path, exits=asked)
+    sweep.run(progress=False)
+    answers = sweep.answers
+    assert sum(answer.state is State.given for answer in answers) == answered
+    assert all("its budget of 0 s of a processor" in answer.why for answer in answers if answered == 0)
+    record = rounds_of(sweep.design, sweep.directory)
+    assert set(record.prices) == {"sgd_chain"}
+    assert 0.0 <= record.seconds["exits"] <= 60.0 * minutes
+
+
 @pytest.mark.slow
 def test_another_config_begins_its_rounds_anew_and_has_the_rows_of_a_first_run(tmp_path: Path) -> None:
     swept(tmp_path / "grew", exits=EXITS).run(progress=False)
@@ -193,6 +222,19 @@ def test_another_config_begins_its_rounds_anew_and_has_the_rows_of_a_first_run(t
     assert not rounds_of(grew.design, grew.directory).rows
     first = swept(tmp_path / "first", exits=EXITS | {"to": "12 %"})
     xr.testing.assert_identical(grew.run(progress=False), first.run(progress=False))
+
+
+def stopping_after(count: int) -> Any:
+    """Return a `run_sweep` that stops after as many calls."""
+    run, calls = rounds.run_sweep, []
+
+    def running(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) > count:
+            raise StoppedError
+        return run(*args, **options)
+
+    return running
 
 
 def written(folder: Path, **answers: Any) -> str:
@@ -219,6 +261,54 @@ def test_the_command_refuses_a_config_without_questions(tmp_path: Path) -> None:
     assert "the config asks nothing" in shown.output + str(shown.exception)
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("raise KeyError('risk')", "fails: KeyError: 'risk'"),
+        ("return [Answer(self.name, {}, requests=(Row({'gamma': 0.5}, 9, 'x'),))]", "a value of gamma in the grid"),
+        ("return [Answer(self.name, {}, requests=(Row({}, 9, 'x'),))]", "a value of each of gamma"),
+        ("return []", ""),
+        ("return [Answer(self.name, {}, why='nothing helps')]", ""),
+    ],
+)
+def test_a_proposer_of_ones_own_that_is_wrong_ends_in_a_line(tmp_path: Path, line: str, words: str) -> None:
+    name = f"own{abs(hash(line))}"
+    path = tmp_path / f"{name}.py"
+    path.write_text(OWN_PROPOSER.format(name=name, line=line))
+    sweep = swept(tmp_path, plugins=[str(path)], exits=EXITS | {"to": "0.1 %"})
+    try:
+        if not words:
+            sweep.run(progress=False)
+            assert not any(answer.state is State.given for answer in sweep.answers)
+            return
+        with pytest.raises(InputError, match="its proposer") as error:
+            sweep.run(progress=False)
+        assert words in str(error.value) and error.value.key == "answers.exits"
+    finally:
+        PROPOSERS._things.pop(name)
+
+
+OWN_PROPOSER = """
+from sweeplib.plugins import PROPOSERS, Answer, Row
+
+class Own:
+    def __init__(self, name, question):
+        self.name = name
+
+    @classmethod
+    def takes(cls, question):
+        return question.to == 0.001
+
+    def check(self, outline, options):
+        pass
+
+    def tell(self, ds, options):
+        {line}
+
+PROPOSERS.register("{name}", Own)
+"""
+
+
 def question(of: str = "exit_times", variable: str = "exit_steps_mean", to: float = 0.1, **others: Any) -> Question:
     return Question(of, variable, to, **others)
 
@@ -235,6 +325,14 @@ def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
     [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question(budget=1)).answered()
     assert (answer.state, answer.interval) == (State.open, "")
     assert np.isnan(answer.cases) and "more runs" not in answer.line() and "does not suffice" in answer.why
+
+
+def test_the_cost_of_an_answer_counts_all_dynamics() -> None:
+    sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64}, question(to=0.02, budget=0))
+    whole = SimpleNamespace(questions={"asked": sweep.question}, analyses={}, runs={"a": 0, "b": 0}, size=0)
+    [one] = sweep.answered()
+    [both] = rounds.decided(whole, Rounds({}), sweep.dataset()).answers
+    assert both["cases"] == 2 * one.cases > 500
 
 
 def test_a_budget_gives_the_answers_that_need_least() -> None:
@@ -309,6 +407,22 @@ def test_two_equal_optima_are_no_answer() -> None:
     assert "two optima" in answer.why
 
 
+def test_an_axis_of_whole_numbers_gets_whole_numbers() -> None:
+    rates = dict.fromkeys((4, 6, 9, 14, 22, 34), 16)
+    sweep = SyntheticSweep(lambda x: 1000.0 * (x / 15 + 15 / x) ** 2, rates, optimum(low=1, high=80))
+    [answer] = sweep.answered()
+    assert answer.state is State.given
+    assert answer.low <= 15.0 <= answer.high
+    assert all(isinstance(x, int) for x in sweep.rows)
+
+
+def test_an_axis_with_two_whole_numbers_left_ends() -> None:
+    sweep = SyntheticSweep(lambda x: 1000.0 * (x / 2 + 2 / x) ** 2, {1: 64, 3: 64}, optimum(low=1, high=4))
+    [answer] = sweep.answered()
+    assert answer.state is State.none and "too few rates" in answer.why
+    assert set(sweep.rows) <= {1, 2, 3, 4}
+
+
 def test_a_precision_beyond_that_of_the_form_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, SCAN, optimum(to=0.005)).answered()
     assert answer.state is State.none
@@ -330,7 +444,37 @@ def test_a_horizon_that_cuts_runs_off_far_from_the_optimum_does_not_matter() -> 
     assert answer.low <= 1.0 <= answer.high
 
 
+def test_a_horizon_says_whether_a_longer_one_would_help() -> None:
+    """A tenth of the runs at rates above .85 never exits, whatever the horizon."""
+    never = lambda g: 0.1 if g > 0.85 else 0.0  # noqa: E731
+    [answer] = SyntheticSweep(pole, dict.fromkeys(SCAN, 512), optimum(), never=never, horizon=1e4).answered()
+    [late] = SyntheticSweep(pole, dict.fromkeys(SCAN, 512), optimum(), horizon=3700.0).answered()
+    assert answer.state is late.state is State.none
+    assert "a longer horizon helps" in late.why
+    assert "a longer horizon cannot help" in answer.why
+
+
+def test_rates_that_never_exit_and_are_surely_not_the_optimum_do_not_matter() -> None:
+    never = lambda g: 0.5 if g > 1.5 else 0.0  # noqa: E731
+    scan = dict.fromkeys((0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.45, 1.55), 256)
+    [answer] = SyntheticSweep(lambda g: 1000.0 * (1 + 0.5 * np.log(g) ** 2), scan, optimum(), never=never,
+                              horizon=2e4).answered()  # fmt: skip
+    assert answer.state is State.given, answer.why
+    assert answer.low <= 1.0 <= answer.high
+
+
 def test_rates_at_which_no_run_exits_are_no_answer() -> None:
     [answer] = SyntheticSweep(pole, SCAN, optimum(), horizon=10.0).answered()
     assert answer.state is State.none
     assert "do not exit" in answer.why
+
+
+@pytest.mark.slow
+def test_the_report_has_the_answers_and_says_why_each_row_was_added(tmp_path: Path) -> None:
+    path = written(tmp_path, exits=EXITS | {"to": "3 %", "budget": 2000})
+    ended = CliRunner().invoke(app, ["sweep", path, "--results", str(tmp_path / "results")])
+    assert ended.exit_code == 0, ended.output
+    page = (tmp_path / "results" / "asked" / "report" / "index.html").read_text()
+    answers = page.partition('id="answers"')[2].partition("<h2")[0]
+    assert "its budget of 2,000 cases does not suffice; about" in answers
+    assert "<td>exits: 3 %</td><td>2</td>" in answers

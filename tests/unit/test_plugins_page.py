@@ -10,7 +10,7 @@ from sweeplib import Problem, simulate
 from sweeplib.analysis import ANALYSES
 from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
-from sweeplib.contracts.outcomes import outcomes
+from sweeplib.contracts.outcomes import all_outcomes, outcomes
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.maths.activations import ACTIVATIONS
@@ -107,6 +107,11 @@ def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expe
         assert problem_expectations(taught).name.startswith("hermite(")
         with sweep.cluster.client() as client:
             assert client.submit(sum, [1, 2]).result() == 3
+
+
+def test_the_proposer_of_the_page_passes_its_checks(folder: Path) -> None:
+    with nothing_left():
+        assert {outcome.status for outcome in all_outcomes([str(folder / "fixed.py")])} == {"ok"}
 
 
 def test_the_data_law_of_the_page_has_its_inputs(folder: Path) -> None:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import chdtrc, stdtrit
@@ -41,8 +41,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 FORMS = (mixed, powers)
-RISE, END_RISE = 2.0, 1.5
-"""The factors above the least mean steps to which the range goes, and a scan to its ends."""
+RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
+"""The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates
+at which runs do not exit, where these are surely slower than that."""
 BINS, FEWEST = 7, 6
 """Rows in the range, and the fewest: one more than a form has functions."""
 WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
@@ -53,6 +54,8 @@ MOST_TO_TELL = 8192
 """Seeds of a row after which two minima, or an optimum and a bound, count as not told apart, and needs are believed."""
 CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
+NEVER = 0.9
+"""The part of the runs without an exit at half of the horizon from which on those at the horizon will never exit."""
 ALLOWANCE = 0.0075
 """By how much ln γ of the optimum may be off because of the form: most of what known curves show
 (docs/how-to/answers.md)."""
@@ -78,6 +81,12 @@ class Finding:
 
 class OptimalRate:
     """Asks for rates and seeds until the interval of the optimal learning rate is narrow enough."""
+
+    example: ClassVar[Mapping[str, Any]] = {
+        "of": "optimal_learning_rate",
+        "to": "10 %",
+        "refine": {"gamma": [0.05, 1.9]},
+    }
 
     def __init__(self, name: str, question: Question) -> None:
         self.name, self.question = name, question
@@ -115,7 +124,7 @@ class OptimalRate:
 
     def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any]) -> Answer:
         finding = Look(column, self.question, self.question.bounds[self.dim]).finding()
-        requests = tuple(self._rows(finding, row))
+        requests = tuple(self._rows(finding, row, column.is_whole))
         low, high = (finding.gamma * math.exp(sign * finding.half) for sign in (-1.0, 1.0))
         wanted = self.question.half_width(finding.gamma)
         return Answer(
@@ -123,9 +132,9 @@ class OptimalRate:
             requests,
         )  # fmt: skip
 
-    def _rows(self, finding: Finding, row: dict[str, Any]) -> Iterator[Row]:
+    def _rows(self, finding: Finding, row: dict[str, Any], whole: bool) -> Iterator[Row]:
         for x, count in sorted(finding.seeds.items()):
-            yield Row({**row, self.dim: x}, count, f"{self.name}: {finding.why}")
+            yield Row({**row, self.dim: round(x) if whole else x}, count, f"{self.name}: {finding.why}")
 
 
 class Look:
@@ -161,17 +170,32 @@ class Look:
         return None
 
     def _cut_off(self) -> Finding | None:
-        """Rows that are late, whose means are not known, may be beyond the range only, where the steps have risen."""
-        risen = self.known & (self.logs > self.logs.min() + math.log(END_RISE))
+        """Rows that are late, whose means are not known, may be beyond the range only, where the steps have risen.
+
+        The mean of a late row is larger than that of its runs up to the horizon: it may be the row where they have.
+        """
+        goal = self.logs.min() + math.log(END_RISE)
+        risen = self.known & (self.logs > goal)
         late = np.flatnonzero(self.column.late)
         for nearest in map(int, [*late[late < self.best][-1:], *late[late > self.best][:1]]):
             first, last = sorted((nearest, self.best))
-            if not risen[first + 1 : last].any() and not self._is_gap(nearest):
-                where = f"at {self.column.gamma[nearest]:.3g}, near the optimum,"
-                remedy = "a longer horizon helps, unless they never do"
-                why = f"{where} more than {CUT_OFF:.1%} of the runs do not exit: {remedy}"
-                return Finding(why, state=State.none)
+            between = self.logs[first + 1 : last]
+            is_beyond = risen[first + 1 : last].any() or (
+                self.column.least_log(nearest, TOLD) > goal
+                and bool((between > self.logs.min() + math.log(SOME_RISE)).any())
+            )
+            if not is_beyond and not self._is_gap(nearest):
+                return Finding(self._why_late(nearest), state=State.none)
         return None
+
+    def _why_late(self, row: int) -> str:
+        """Return why a late row has no mean, and whether a longer horizon would give it one."""
+        half, whole = self.column.without_exit(row)
+        problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {whole:.1%} of the runs do not exit"
+        if whole < NEVER * half:
+            return f"{problem}: a longer horizon helps"
+        remedy = "a longer horizon cannot help, smaller upper bounds of the rates or the median of exit_times may"
+        return f"{problem}, nearly all of those that had not at half of the horizon: {remedy}"
 
     def _is_gap(self, late: int) -> bool:
         """Return whether there is room for rates between a late row and the next one towards the least steps."""
@@ -190,12 +214,19 @@ class Look:
             gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
             if sign * math.log(gamma / limit) < -NEAR:
                 step = abs(math.log(gamma / self.column.gamma[inner])) if last else WIDEST_STEP
-                new = self.column.x_of(gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
+                new = self._next(place, gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
                 is_within = sign * math.log(self.column.gamma_of(new) / limit) < 0.0 and new not in self.column.x
                 return Finding(f"its optimum may lie beyond {gamma:.3g}", {new if is_within else bound: FIRST})
             if place == self.best:
                 return self._at_bound(place, inner)
         return None
+
+    def _next(self, place: int, gamma: float) -> float:
+        """Return the value of the axis at a rate beyond the row at a place: of whole numbers at least the next one."""
+        x, end = self.column.x_of(gamma), float(self.column.x[place])
+        if not self.column.is_whole or x != end:
+            return x
+        return end + math.copysign(1.0, self.bounds[0 if place == 0 else 1] - end)
 
     def _at_bound(self, place: int, inner: int) -> Finding | None:
         """The least steps are at a bound: the optimum lies beyond it if those of the next row are clearly larger."""
@@ -388,4 +419,4 @@ class Fit:
         return self.scan.error(self.directions) ** 2 / alone if alone > 0.0 else 1.0
 
 
-PROPOSERS["optimum"] = OptimalRate
+PROPOSERS.register("optimum", OptimalRate)

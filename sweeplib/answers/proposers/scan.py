@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.optimal_learning_rate import RateScan as Runs
 
 if TYPE_CHECKING:
@@ -116,8 +117,9 @@ def allocation(directions: Callable[[Array], Array], scan: Scan) -> tuple[Array,
 class ScanColumn:
     """The rows of a scan along an axis at one point, in the order of their learning rates.
 
-    x, gamma : values of the axis and learning rates. steps (seeds, rows) : NaN without a run, and where too many runs
-    of a row did not exit, which is `late`. seeds : the numbers of runs that were asked for.
+    x, gamma : values of the axis, which may be whole numbers, and learning rates. steps (seeds, rows) : NaN without a
+    run, and where too many runs of a row did not exit, which is `late`. restricted (seeds, rows) : the steps to the
+    exit or the horizon. seeds : the numbers of runs that were asked for.
     """
 
     x: Array
@@ -125,6 +127,8 @@ class ScanColumn:
     steps: Array
     seeds: NDArray[np.int64]
     late: NDArray[np.bool_]
+    restricted: Array
+    is_whole: bool = False
 
     @classmethod
     def of(cls, runs: Runs, asked: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
@@ -136,9 +140,12 @@ class ScanColumn:
         counts, gamma = here(asked).values, here(runs.gamma).values
         order = np.argsort(gamma)
         order = order[counts[order] > 0]
-        steps = here(runs.steps).transpose("seed", dim).values[:, order]
-        late = here(runs.censored).values[order]
-        return cls(asked[dim].values[order].astype(float), gamma[order], steps, counts[order], late)
+        steps, restricted = (
+            here(each).transpose("seed", dim).values[:, order] for each in (runs.steps, runs.restricted)
+        )
+        late, x = here(runs.censored).values[order], asked[dim].values[order]
+        is_whole = np.issubdtype(x.dtype, np.integer)
+        return cls(x.astype(float), gamma[order], steps, counts[order], late, restricted, is_whole)
 
     def gamma_of(self, x: float) -> float:
         """Return the learning rate at a value of the axis: exact where it is a power of it, or exponential."""
@@ -148,7 +155,25 @@ class ScanColumn:
     def x_of(self, gamma: float) -> float:
         """Return the value of the axis at a learning rate, rounded."""
         u = _on_lines(np.log(self.gamma), self._u, math.log(gamma))
-        return float(f"{math.exp(u) if self._is_positive else u:.{DIGITS}g}")
+        x = math.exp(u) if self._is_positive else u
+        return float(round(x)) if self.is_whole else float(f"{x:.{DIGITS}g}")
+
+    def least_log(self, row: int, errors: float) -> float:
+        """Return a lower bound of the logarithm of the mean steps of a row: of the restricted ones, less its errors."""
+        steps = self._seen(row)
+        if len(steps) < FEWEST_SEEDS:
+            return -math.inf
+        least = steps.mean() - errors * steps.std(ddof=1) / math.sqrt(len(steps))
+        return math.log(least) if least > 0.0 else -math.inf
+
+    def without_exit(self, row: int) -> tuple[float, float]:
+        """Return the parts of the runs of a row that do not exit by half of the horizon, and by the horizon."""
+        steps = self._seen(row)
+        return float(np.mean(steps > 0.5 * steps.max())), float(np.mean(steps >= steps.max()))
+
+    def _seen(self, row: int) -> Array:
+        steps = self.restricted[:, row]
+        return steps[np.isfinite(steps)]
 
     @property
     def _is_positive(self) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -55,13 +55,15 @@ def next_seeds(seeds: int, ratio: float) -> tuple[int, int]:
 class MoreSeeds:
     """Asks for seeds at each point until its interval is narrow enough."""
 
+    example: ClassVar[Mapping[str, Any]] = {"of": "exit_times", "variable": "exit_steps_mean", "to": "10 %"}
+
     def __init__(self, name: str, question: Question) -> None:
         self.name, self.question = name, question
 
     @classmethod
     def takes(cls, question: Question) -> bool:
         """Return whether only seeds may be added."""
-        return not question.bounds
+        return not (question.bounds or question.decided)
 
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
         """Every sweep that fits the analysis may have more seeds."""
@@ -149,4 +151,4 @@ def _rows(ds: xr.Dataset, asked: xr.DataArray, place: Mapping[str, int]) -> list
     return rows
 
 
-PROPOSERS["seeds"] = MoreSeeds
+PROPOSERS.register("seeds", MoreSeeds)

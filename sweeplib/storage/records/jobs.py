@@ -10,6 +10,7 @@ import resource
 import socket
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
@@ -142,12 +143,19 @@ def tell(*, force: bool = True, **news: Any) -> None:
         _records[-1].tell(force=force)
 
 
+def next_part() -> None:
+    """Add the cases of this process's job to those of its parts before, such as rounds; it tells of the next part."""
+    if _records:
+        _records[-1].next_part()
+
+
 class _Record:
     """The file of a job of this process; while another living process does the job, the file is left to that one."""
 
     def __init__(self, path: Path, name: str) -> None:
         now, pid = time.time(), os.getpid()
         self.path, self.written, self.own = path, 0.0, False
+        self.before: dict[str, Any] = {"done": 0, "total": 0, "cases": {}}
         self.news: dict[str, Any] = {
             "name": name,
             "pid": pid,
@@ -164,7 +172,16 @@ class _Record:
             if not self.own:
                 return
             with suppress(OSError):  # the job itself reports a full disk, where that stops it
-                write_json(self.path, self.news | {"told": time.time()}, durable=False)
+                write_json(self.path, self.news | self._whole() | {"told": time.time()}, durable=False)
+
+    def next_part(self) -> None:
+        self.before = self._whole()
+        self.news = {name: value for name, value in self.news.items() if name not in self.before}
+
+    def _whole(self) -> dict[str, Any]:
+        """Return the numbers of cases of all parts."""
+        numbers = {name: self.before[name] + self.news.get(name, 0) for name in ("done", "total")}
+        return numbers | {"cases": dict(Counter(self.before["cases"]) + Counter(self.news.get("cases", {})))}
 
     def _is_of_another(self) -> bool:
         other = _job_in(self.path)

@@ -1,7 +1,7 @@
 """The rounds of a sweep with questions, `answers.json` in its folder: which rows each asked for, and the answers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ class Rounds:
     """The rows of each round, the answers after the last complete one, and whether no more rounds follow.
 
     spent : the number of cases that were added for each question.
+    seconds : what they take by the prices, for the questions whose budget is a time.
+    prices : the seconds of a unit of work of each dynamics, measured before the first decision that needs them.
 
     They are those of a config and of the code that makes the numbers, `made_from`: with another config, rounds begin
     anew, so that the rows of a sweep never depend on its history. Cases that are in the run store are not computed
@@ -30,14 +32,21 @@ class Rounds:
     rows: tuple[tuple[Row, ...], ...] = ()
     answers: tuple[Mapping[str, Any], ...] = ()
     spent: Mapping[str, int] = field(default_factory=dict)
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    prices: Mapping[str, float] = field(default_factory=dict)
     ended: bool = False
 
     def with_round(
-        self, rows: Iterable[Row], answers: Iterable[Mapping[str, Any]], spent: Mapping[str, int]
+        self,
+        rows: Iterable[Row],
+        answers: Iterable[Mapping[str, Any]],
+        spent: Mapping[str, int],
+        seconds: Mapping[str, float],
     ) -> "Rounds":
         """Return the rounds with the decision of one more; without rows it is the last."""
         new = tuple(rows)
-        return Rounds(self.made_from, (*self.rows, new) if new else self.rows, tuple(answers), spent, ended=not new)
+        rounds = (*self.rows, new) if new else self.rows
+        return replace(self, rows=rounds, answers=tuple(answers), spent=spent, seconds=seconds, ended=not new)
 
     def write(self, directory: Path) -> "Rounds":
         """Write the rounds into the folder of their sweep; return them."""
@@ -55,7 +64,7 @@ def rounds_of(sweep: "Sweep", directory: Path) -> Rounds:
     if record is None or record["made_from"] != made_from:
         return Rounds(made_from)
     rows = tuple(tuple(Row(**row) for row in some) for some in record["rows"])
-    return Rounds(made_from, rows, tuple(record["answers"]), record["spent"], record["ended"])
+    return Rounds(**record | {"made_from": made_from, "rows": rows, "answers": tuple(record["answers"])})
 
 
 def with_rounds(sweep: "Sweep", directory: Path) -> "Sweep":

@@ -1,0 +1,181 @@
+"""Boundaries between labelled points: located by bisection, or said not to be."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sweeplib.answers import State
+from sweeplib.answers.proposers.boundary import next_value
+from sweeplib.answers.proposers.line import Line, Need, Ruler
+from sweeplib.config import from_mapping
+from sweeplib.design.questions import Precision
+from sweeplib.errors import InputError
+from tests.labels import LabelledPlane, asked, intervals
+
+COARSE = np.linspace(-1.0, 1.0, 9).tolist()
+TRUTH = 0.313
+
+
+def slope(x: float, y: float) -> float:
+    return 20.0 * (x - TRUTH - 0.5 * y)
+
+
+def test_boundaries_along_two_axes_are_located() -> None:
+    plane = LabelledPlane(slope, asked(axes=("x", "y")), xs=COARSE, ys=[-0.5, 0.0, 0.5])
+    answers = plane.answered()
+    assert {answer.state for answer in answers} == {State.given}
+    for answer in answers:
+        place = answer.at.get("x", answer.value) - TRUTH - 0.5 * answer.at.get("y", answer.value)
+        assert abs(place) <= answer.half_width <= 0.01
+    assert len(answers) == 5
+    assert len(plane.rows) < 101 * 3 / 4
+
+
+def test_a_relative_resolution_bisects_logarithms() -> None:
+    plane = LabelledPlane(lambda x, y: 20 * np.log(x / 30.0), asked(0.1, relative=True), xs=[1.0, 10.0, 100.0])
+    [answer] = plane.answered()
+    assert answer.low <= 30.0 <= answer.high <= 1.1 * answer.low
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.25, 0.01])
+def test_a_boundary_at_a_point_of_the_grid_or_beside_it_is_located(truth: float) -> None:
+    plane = LabelledPlane(lambda x, y: 30.0 * (x - truth), asked(), xs=COARSE, seeds=16)
+    [answer] = plane.answered()
+    assert answer.state is State.given
+    assert answer.low <= truth <= answer.high
+
+
+def test_each_boundary_of_a_label_that_goes_to_and_fro_is_located() -> None:
+    plane = LabelledPlane(lambda x, y: 5.0 * np.cos(4.0 * x), asked(), xs=COARSE)
+    ends = [(answer.low, answer.high) for answer in plane.answered() if answer.state is State.given]
+    assert len(ends) == 2
+    for (low, high), truth in zip(sorted(ends), (-np.pi / 8, np.pi / 8), strict=True):
+        assert low <= truth <= high
+
+
+def test_a_whole_number_has_its_boundary_between_neighbours() -> None:
+    plane = LabelledPlane(lambda x, y: x - 7.5, asked(0.5), xs=[1, 4, 16, 32])
+    [answer] = plane.answered()
+    assert (answer.state, answer.low, answer.high) == (State.given, 7.0, 8.0)
+    assert all(isinstance(row[0], int) for row in plane.rows)
+
+
+def test_runs_that_all_diverge_have_no_answer_at_once() -> None:
+    plane = LabelledPlane(slope, asked(), xs=COARSE, status=2)
+    answers = plane.answered()
+    assert {answer.why for answer in answers} == {"its runs have ended without a result"}
+    assert len(plane.rows) == len(COARSE) == len(answers)
+
+
+def test_points_of_one_label_have_no_boundary_and_say_so() -> None:
+    [answer] = LabelledPlane(lambda x, y: 3.0, asked(), xs=COARSE).answered()
+    assert answer.state is State.given
+    assert answer.line() == "asked: no boundary: all points are above"
+
+
+def test_points_on_a_boundary_get_seeds_and_then_are_said_to_be_undecided() -> None:
+    plane = LabelledPlane(lambda x, y: 0.0, asked(), xs=[0.0, 1.0])
+    answers = plane.answered()
+    assert {answer.state for answer in answers} == {State.none}
+    assert {answer.why for answer in answers} == {"not decided with 512 seeds"}
+
+
+def test_undecided_points_get_larger_values_of_an_axis_with_bounds_first() -> None:
+    plane = LabelledPlane(lambda x, y: 0.0, asked(bounds={"d": (10, 5000)}), xs=[0.0], ds=[10, 100, 1000], largest=2000)
+    plane.answered()
+    assert sorted(row[2] for row in plane.rows) == [10, 18, 32, 100, 316, 1000, 3160, 5000]
+    assert plane.first[0.0, 0.0, 3160] == 4 and plane.rows[0.0, 0.0, 1000] == 512
+    assert plane.rows[0.0, 0.0, 5000] == 32  # was not run
+
+
+@pytest.mark.parametrize(
+    ("column", "low", "high", "expected"),
+    [
+        ([100], 100, 1000, 200),
+        ([100, 1000], 100, 1000, 316),
+        ([100, 1000], 10, 1000, 31.6),
+        ([1, 2, 3, 4, 5, 6], 1, 8, 8),
+        ([1, 2], 1, 2, None),
+        ([1, 2], 1, 3, 3),
+        ([1.0], 1, 1.5, 1.5),
+    ],
+)
+def test_the_next_value_of_a_limit(column: list[Any], low: float, high: float, expected: float | None) -> None:
+    found = next_value(column, low, high)
+    assert found == (round(expected) if expected and isinstance(column[0], int) else expected)
+    assert isinstance(found, int) == isinstance(column[0], int) or found is None
+
+
+def line(x: list[float], codes: list[int], ended: bool = False) -> Line:
+    return Line(x, np.array(codes), np.full(len(x), ended), Ruler(Precision(0.1, False)))
+
+
+def test_a_boundary_beside_an_undecided_point_is_doubted() -> None:
+    """One wrong decision among many points near a boundary would pass for one."""
+    assert line([0.0, 0.1, 0.2, 0.3], [1, 1, 2, 2]).is_located(1, 2)
+    assert line([0.0, 0.1, 0.2, 0.3], [1, 1, 2, 0]).need(1, 2) == Need((), (2, 3))
+    assert not line([0.0, 0.1, 0.2, 0.3], [1, 1, 2, 0], ended=True).is_located(1, 2)
+    assert line([-1.0, 0.1, 0.2, 1.0], [1, 1, 2, 2]).need(1, 2) == Need((0.0, 0.3), ())
+
+
+def test_undecided_points_are_enclosed_and_get_seeds_only_where_they_are_wide() -> None:
+    assert line([0.0, 0.5, 1.0], [1, 0, 2]).need(0, 2) == Need((0.25, 0.75))
+    assert line([0.0, 0.4, 0.5, 1.0], [1, 0, 0, 2]).need(0, 3) == Need((), (1, 2))
+
+
+def regimes(**refine: Any) -> dict[str, Any]:
+    return {
+        "name": "phases",
+        "problem": {"k": 1, "Delta": 0.5, "p": 1, "activation": "erf", "start": "sphere"},
+        "grid": {"delta": [0.0, 0.5], "d": [20, 30]},
+        "derive": {"gamma": "d**-delta"},
+        "seeds": 4,
+        "dynamics": ["sgd_chain", "ode", "gradient_flow"],
+        "times": [0, 1],
+        "observables": ["risk", "student_norm"],
+        "figures": [],
+        "answers": {"q": {"of": "regimes", "to": "decided", "refine": refine or "seeds"}},
+    }
+
+
+def changed(**question: Any) -> dict[str, Any]:
+    asked = regimes()
+    return asked | {"answers": {"q": asked["answers"]["q"] | question}}
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "words"),
+    [
+        (regimes(delta=[0.1, 0.2]), "answers.q.refine.delta", "its resolution"),
+        (regimes(d=0.1), "answers.q.refine.d", "two bounds"),
+        (regimes(delta="0 %"), "answers.q.refine.delta", "more than 0"),
+        (regimes(kappa=0.1), "answers.q.refine.kappa", "delta"),
+        (regimes(delta="fine"), "answers.q.refine", "as `{delta: 0.02}`"),
+        (changed(of="averages"), "answers.q.of", "regimes"),
+        (changed(variable="regimes"), "answers.q.variable", "did you mean 'regime'"),
+        (
+            changed(to="2 %", of="limits", variable="agreement", refine={"delta": 0.1}),
+            "answers.q.refine.delta",
+            "labels",
+        ),
+    ],
+)
+def test_what_labels_cannot_be_asked_is_refused_at_its_key(config: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        from_mapping(config)
+    assert error.value.key == key
+    assert words in str(error.value)
+
+
+def test_labels_may_be_asked_with_seeds_alone() -> None:
+    assert from_mapping(regimes()).questions["q"].decided
+    bounds = from_mapping(regimes(delta=0.1, d=[20, 100])).questions["q"]
+    assert (bounds.resolution, bounds.bounds) == ({"delta": Precision(0.1, False)}, {"d": (20, 100)})
+
+
+def test_intervals_are_those_of_answers_that_are_given() -> None:
+    plane = LabelledPlane(slope, asked(budget=0), xs=COARSE)
+    [answer] = plane.answered()
+    assert answer.state is State.open and "its budget of 0 cases" in answer.why
+    assert not intervals([answer])
