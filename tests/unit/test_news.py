@@ -17,7 +17,7 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import work
 from sweeplib.execution.live import news
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
-from sweeplib.execution.live.headline import _mean, _median
+from sweeplib.execution.live.headline import _mean, _median, _unless_lost
 from sweeplib.execution.live.news import Begun, SweepNews
 from sweeplib.execution.live.picture import COLOURS, _colours, _over, kinds
 from sweeplib.execution.live.teller import Teller, teller_of
@@ -117,8 +117,9 @@ def test_a_median_counts_runs_that_did_not_exit_and_a_few_runs_have_no_interval(
     assert _median(np.array([3.0, np.inf, 1.0]))[0] == 3.0
     assert _median(np.array([np.inf, 1.0, np.inf]))[0] == np.inf
     assert np.isnan(_median(np.arange(5.0))[1:3]).all()
-    assert np.isnan(_mean(np.array([1.0, np.nan]))[1]) and _mean(np.array([1.0, np.nan]))[3] == 1
-    assert np.isnan(_mean(np.array([np.nan]))[0])
+    assert np.isnan(_mean(np.array([1.0, 2.0]))[1]) and _mean(np.array([1.0, np.inf, 2.0]))[0] == np.inf
+    assert _unless_lost(_mean, [np.ones(98), np.array([np.nan, 1.0])])[0] == 1.0
+    assert np.isnan(_unless_lost(_mean, [np.ones(8), np.array([np.nan, 1.0])])[0])
 
 
 def test_two_runs_of_a_scheduler_are_apart_and_a_second_run_of_a_folder_takes_the_place_of_the_first() -> None:

@@ -3,13 +3,14 @@
 import math
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import bdtr, bdtrik, stdtrit
 
 from sweeplib.execution.live.case_map import in_words
+from sweeplib.execution.live.graph import Curve, Curves
 from sweeplib.simulation import Status
 from sweeplib.storage.store.damage import DamageError
 
@@ -22,29 +23,11 @@ if TYPE_CHECKING:
 
 SECONDS_TO_READ, SECONDS_AT_THE_END = 0.02, 0.5
 """How long blocks are read for one news, and for the last one."""
+Statistic = Callable[[np.ndarray], tuple[float, float, float, int]]
 OUTSIDE = 0.025
 """The probability on each side of an interval."""
-
-
-@dataclass(frozen=True)
-class Curve:
-    """A curve over an axis: at each `x` the value `y` of so many `runs`, and its 95 % interval, NaN if it has none."""
-
-    x: list[float]
-    y: list[float]
-    low: list[float]
-    high: list[float]
-    runs: list[int]
-
-
-@dataclass(frozen=True)
-class Curves:
-    """The curves of the dynamics that have results. `y` says what is drawn, `at` at which values of the other axes."""
-
-    x: str
-    y: str
-    at: str
-    of: dict[str, Curve] = field(default_factory=dict)
+MOST_LOST = 0.02
+"""There is no value where more than this part of the runs is lost, as in the analyses."""
 
 
 class Headline:
@@ -81,7 +64,7 @@ class Headline:
         if self._axis is None or not self._values:
             return None
         found = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
-        return Curves(self._axis.name, self._said, self._at, found)
+        return Curves(self._axis.name, self._said, self._at, of=found)
 
     def _read(self, block: "Block") -> None:
         assert self._axis is not None
@@ -96,28 +79,41 @@ class Headline:
             return
         if values is None:
             return
-        known = np.isin(status, (Status.ok, Status.timeout))
-        own, values = self._values.setdefault(block.dynamics, {}), values[positions]
-        for place in np.unique(places[known]).tolist():
-            own.setdefault(place, []).append(values[known & (places == place)])
+        values = values[positions]
+        own, seen = self._values.setdefault(block.dynamics, {}), status != Status.missing
+        for place in np.unique(places[seen]).tolist():
+            own.setdefault(place, []).append(values[seen & (places == place)])
 
     def _values_of(self, layout: "Layout", number: int) -> np.ndarray | None:
-        """Return the values of the rows of a block, infinite for a run that did not exit; None if it has none."""
+        """Return the values of the rows of a block; None if it has none.
+
+        They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
+        """
         if self._threshold is not None:
             self._said = f"median exit time in steps, threshold {self._threshold:g}"
-            exits = layout.block_data("exit_steps", number)[:, -1]
-            return np.where(np.isnan(exits), np.inf, exits)
+            exits, status = layout.block_data("exit_steps", number)[:, -1], layout.status(layout.block(number))
+            return np.where(np.isnan(exits) & np.isin(status, (Status.ok, Status.diverged)), np.inf, exits)
         name = next((name for name in self._observables if list(layout.variables.get(name, ())) == ["time"]), None)
         if name is None:
             return None
         self._said = f"mean {name.replace('_', ' ')} at the last time"
-        return layout.block_data(name, number)[:, -1]
+        diverged = layout.status(layout.block(number)) == Status.diverged
+        return np.where(diverged, np.inf, layout.block_data(name, number)[:, -1])
 
     def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> Curve:
         statistic = _median if self._threshold is not None else _mean
-        columns = [(axis.values[place], *statistic(np.concatenate(values[place]))) for place in sorted(values)]
+        columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         return Curve(*map(list, zip(*[column for column in columns if math.isfinite(column[1])], strict=True))
                      or ([], [], [], [], []))  # fmt: skip
+
+
+def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:
+    """Return a statistic with its interval and the number of runs; NaN if too many runs are lost."""
+    values = np.concatenate(parts)
+    known = values[~np.isnan(values)]
+    if len(values) - len(known) > MOST_LOST * len(values):
+        return math.nan, math.nan, math.nan, len(known)
+    return statistic(known)
 
 
 def _median(values: np.ndarray) -> tuple[float, float, float, int]:
@@ -135,12 +131,11 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
 
 
 def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
-    """Return the mean of the finite values, its interval by Student's t, and their number."""
-    finite = values[np.isfinite(values)]
-    if not len(finite):
-        return math.nan, math.nan, math.nan, 0
-    mean, n = float(finite.mean()), len(finite)
-    half = stdtrit(n - 1, 1 - OUTSIDE) * finite.std(ddof=1) / math.sqrt(n) if n > 1 else math.nan
+    """Return the mean, its interval by Student's t if there are three values, and their number."""
+    mean, n = float(values.mean()), len(values)
+    if n < 3 or not math.isfinite(mean):
+        return mean, math.nan, math.nan, n
+    half = float(stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half, n
 
 

@@ -15,7 +15,7 @@ from sweeplib.simulation import Status
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-    from sweeplib.execution.live.headline import Curves
+    from sweeplib.execution.live.graph import Curves
 
 OPERATION = "sweeplib_news"
 """The name of the scheduler's handler of news."""

@@ -18,6 +18,7 @@ PATH = "/sweep"
 MILLISECONDS = 1000
 """How often an open page looks for news."""
 NOTHING = "No sweep has told this scheduler of itself yet. The page shows one as soon as its simulations begin."
+SO_FAR = "These are the results so far; the analyses of the report take account of runs that were stopped, too."
 TEMPLATE = """{% extends "simple.html" %}
 {% block content %}
 <style>
@@ -145,4 +146,4 @@ class _Page:
             div.text, div.visible = text, bool(text)
         self._legend.text = legend(run.maps[dynamics], running=cells is not None)
         self._picture.draw(run, dynamics, (across, up), cells)
-        self._curves.draw(run)
+        self._curves.draw(run.news.headline if run.news else None, SO_FAR)
