@@ -37,6 +37,8 @@ CONFIDENCE = 0.95
 MOST_CURVES = 12
 MOST_POINTS = 400
 """The largest numbers of curves and of points of one; of longer axes every nth value is drawn, and the page says so."""
+LOST_EXITS = "fewer than half of the runs exited, or too many were lost"
+LOST_MEANS = "a run diverged, or too many were lost"
 NONE = "none"
 STYLE = """
 :host { font-size: 15px; line-height: 1.45; max-width: 100%; } .bk-clearfix { width: 100%; }
@@ -151,7 +153,8 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     ends = [end for end in ("end_steps", "end_time") if end in ds]
     part = ds[[*dict.fromkeys([name, *ends, "status"])]]
     part = part.isel({dim: place for dim, place in places.items() if dim in part.dims}).load()
-    *found, count, statistic = _exits(part, name) if name.startswith("exit_") else _means(part, name)
+    exits = name.startswith("exit_")
+    *found, count, statistic = _exits(part, name) if exits else _means(part, name)
     order = [dim for dim in (hue, axis) if dim]
     over = part[x].broadcast_like(found[0])
     single = [dim for dim in found[0].dims if dim not in order]
@@ -162,7 +165,9 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     fixed = ", ".join(f"{dim} = {_level(ds[dim], place)}" for dim, place in at.items() if ds.sizes[dim] > 1)
     thinned = f" One of {step} values of {x} is drawn." if step > 1 else ""
     label = f"{statistic} {plain_label(heading(ds[name]))[:1].lower()}{plain_label(heading(ds[name]))[1:]}"
-    return Curves(plain_label(heading(ds[x])), label, fixed, hue or "", of), f"{_lost(found[0], made(part))}{thinned}"
+    return Curves(
+        plain_label(heading(ds[x])), label, fixed, hue or "", of
+    ), f"{_lost(found[0], made(part), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
 
 
 def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
@@ -190,12 +195,10 @@ def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
     return mean, mean - half, mean + half, count, "Mean"
 
 
-def _lost(value: xr.DataArray, run: xr.DataArray) -> str:
-    """Return why points of a plot have no value although there was a `run`."""
+def _lost(value: xr.DataArray, run: xr.DataArray, why: str) -> str:
+    """Return how many points of a plot have no value although there was a `run`, and why."""
     missing = int((value.isnull() & run.any("seed")).sum())
-    return f"{missing:,} of {value.size:,} points have no value: too many runs are lost, or did not exit." * (
-        missing > 0
-    )
+    return f"{missing:,} of {value.size:,} points have no value: {why}." * (missing > 0)
 
 
 def _level(coordinate: xr.DataArray, place: int) -> str:

@@ -21,10 +21,12 @@ from sweeplib.execution.live.headline import _mean, _median, _unless_lost
 from sweeplib.execution.live.news import Begun, SweepNews
 from sweeplib.execution.live.picture import COLOURS, _colours, _over, kinds
 from sweeplib.execution.live.teller import Teller, teller_of
+from sweeplib.execution.live.text import legend
 from sweeplib.execution.progress import Progress
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import dataset_in_memory
+from sweeplib.storage.records.files import append_line, appended_lines
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
@@ -76,6 +78,9 @@ def test_a_run_is_seen_by_prometheus_on_the_page_and_its_performance_kept(tmp_pa
     assert "calm" in text and "Dask Performance Report" in text and '<script src="http' not in text
     assert "18 of 18 cases, 1 failed, 1 diverged" in html and "All cases have ended." in html
 
+    assert "failed</span>" in legend(run.maps["calm"], running=False) and ">diverged</span>" in legend(
+        run.maps["calm"], running=False
+    )
     assert [axis.labels for axis in run.begun.axes] == [["0.1", "101", "104"]]
     stored = inventory(sweep, "calm", RunStore(directory, "calm"))
     expected = [np.bincount(stored.status[stored.flat // 6 == place], minlength=len(Status)) for place in range(3)]
@@ -95,7 +100,7 @@ def test_the_results_so_far_are_those_of_the_store(clients: tuple[Client, Client
     run = told(clients[0])[-1]
     assert run.news is not None and run.news.headline is not None
     curves = run.news.headline
-    assert (curves.x, curves.y, curves.at) == ("gamma", "median exit time in steps, threshold 0.1", "")
+    assert (curves.x, curves.y, curves.at) == ("gamma", "Median exit time in steps, threshold 0.1", "")
     stored = dataset_in_memory(sweep, tmp_path / "troubled").exit_steps.sel(dynamics="calm", threshold=0.1)
     exits = stored.transpose("gamma", "seed").values
     assert curves.of["calm"].y == np.median(exits, axis=1).tolist()
@@ -211,3 +216,19 @@ def test_maps_are_summed_over_the_axes_that_are_not_shown() -> None:
     merged, steps = _over(np.ones((1000, len(Status)), int), [0, None])
     assert merged.shape == (1, 143, len(Status)) and steps == [7, 1] and merged.sum() == 1000 * len(Status)
     assert _over(np.ones((1, len(Status)), int)[0][None].reshape(len(Status)), [None, None])[0].shape == (1, 1, 7)
+
+
+def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_later(tmp_path: Path) -> None:
+    path = tmp_path / "reasons.jsonl"
+    assert appended_lines(path, 0, 1000) == ([], 0)
+    append_line(path, {"number": 1})
+    first, after = appended_lines(path, 0, 1000)
+    assert first == [{"number": 1}] and after == path.stat().st_size
+    append_line(path, {"number": 2, "long": "x" * 900})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-5])
+    assert appended_lines(path, after, 1000) == ([], after)
+    path.write_bytes(whole)
+    assert [line["number"] for line in appended_lines(path, after, 1000)[0]] == [2]
+    skipped = appended_lines(path, after, 500)  # longer than what is read at once
+    assert skipped == ([], after + 500) and appended_lines(path, skipped[1], 1000) == ([], len(whole))

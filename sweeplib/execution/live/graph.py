@@ -10,9 +10,10 @@ import numpy as np
 COLOURS = ("#2f6fb0", "#d1720c", "#2a8a5f", "#8a4fa3", "#8c5a3c", "#b03a6b", "#5d6670", "#7d8420")
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
 HEIGHT = 400
+MOST_DECADES = 4
+"""An axis over more decades has ticks at powers of ten alone."""
 MOST_BARS = 100
 """Curves with more points have their intervals as a band."""
-TICKS = [float(f"{digit}e{power}") for power in range(-12, 15) for digit in (1, 2, 5)]
 LOGARITHMIC = 20.0
 """An axis is logarithmic if its largest value is so many times the smallest, which is positive."""
 
@@ -58,9 +59,9 @@ class Graph:
         self.root.visible = curves is not None
         if curves is None:
             return
-        logarithmic = tuple(_is_logarithmic(values) for values in _values(curves))
+        logarithmic = tuple(map(_ticks, _values(curves)))
         many = [len(curve.x) > MOST_BARS for curve in curves.of.values()]
-        kind = curves.x, curves.y, curves.each, tuple(curves.of), logarithmic, any(many)
+        kind = curves.x, curves.y, curves.each, tuple(curves.of), str(logarithmic), any(many)
         at = f", at {escape(curves.at)}" * bool(curves.at)
         self._title.text = (
             f"<h2>{escape(curves.y)}{at}</h2><p>{'Bands' if any(many) else 'Bars'}: 95 % intervals. {escape(said)}</p>"
@@ -73,8 +74,8 @@ class Graph:
         self._kind, self._sources = kind, [ColumnDataSource(data) for data in columns]
         self.root.children = [self._title, self._figure(curves, *logarithmic, many=any(many))]
 
-    def _figure(self, curves: Curves, log_x: bool, log_y: bool, *, many: bool) -> Any:
-        from bokeh.models import FixedTicker, HoverTool, NoOverlap
+    def _figure(self, curves: Curves, log_x: list[float], log_y: list[float], *, many: bool) -> Any:
+        from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
         from bokeh.plotting import figure
 
         plot = figure(
@@ -94,9 +95,10 @@ class Graph:
             ("95 % interval", "@low to @high"),
             ("runs", "@runs"),
         ]
-        for axis, logarithmic in ((plot.xaxis, log_x), (plot.yaxis, log_y)):
-            if logarithmic:
-                axis.ticker, axis.major_label_policy = FixedTicker(ticks=TICKS), NoOverlap()
+        for axis, ticks in ((plot.xaxis, log_x), (plot.yaxis, log_y)):
+            if ticks:
+                axis.ticker, axis.formatter = FixedTicker(ticks=ticks), PrintfTickFormatter(format="%g")
+                axis.major_label_policy = NoOverlap()
         points, lines, bands = self._sources
         looks = {"size": 3 if many else 7, "color": "colour", "marker": "marker", "legend_group": "name"}
         plot.patches("xs", "ys", source=bands, color="colour", alpha=0.2, line_width=0)
@@ -107,6 +109,7 @@ class Graph:
         plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
         legend = plot.legend[0]
         legend.title, legend.title_standoff, legend.ncols, legend.orientation = curves.each, 2, 4, "horizontal"
+        legend.location, legend.visible = "top_left", bool(curves.each)
         plot.add_layout(legend, "above")
         return plot
 
@@ -149,6 +152,11 @@ def _values(curves: Curves) -> tuple[list[float], list[float]]:
     return [x for curve in found for x in curve.x], [y for curve in found for y in curve.y]
 
 
-def _is_logarithmic(values: list[float]) -> bool:
+def _ticks(values: list[float]) -> list[float]:
+    """Return the ticks of an axis of values if it is to be logarithmic, of many decades one each; otherwise none."""
     finite = [value for value in values if math.isfinite(value)]
-    return bool(finite) and min(finite) > 0 and max(finite) > LOGARITHMIC * min(finite)
+    if not finite or min(finite) <= 0 or max(finite) <= LOGARITHMIC * min(finite):
+        return []
+    first, last = (math.floor(math.log10(end)) for end in (min(finite), max(finite)))
+    digits = (1, 2, 5) if last - first < MOST_DECADES else (1,)
+    return [float(f"{digit}e{power}") for power in range(first - 1, last + 2) for digit in digits]

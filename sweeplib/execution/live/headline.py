@@ -90,13 +90,13 @@ class Headline:
         They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
         """
         if self._threshold is not None:
-            self._said = f"median exit time in steps, threshold {self._threshold:g}"
+            self._said = f"Median exit time in steps, threshold {self._threshold:g}"
             exits, status = layout.block_data("exit_steps", number)[:, -1], layout.status(layout.block(number))
             return np.where(np.isnan(exits) & np.isin(status, (Status.ok, Status.diverged)), np.inf, exits)
         name = next((name for name in self._observables if list(layout.variables.get(name, ())) == ["time"]), None)
         if name is None:
             return None
-        self._said = f"mean {name.replace('_', ' ')} at the last time"
+        self._said = f"Mean {name.replace('_', ' ')} at the last time"
         diverged = layout.status(layout.block(number)) == Status.diverged
         return np.where(diverged, np.inf, layout.block_data(name, number)[:, -1])
 

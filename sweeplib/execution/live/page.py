@@ -1,5 +1,6 @@
 """The page `/sweep` of Dask's dashboard: a read-only document of Bokeh, which draws what drivers have told."""
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -108,7 +109,8 @@ class _Page:
     def update(self) -> None:
         """Draw what is new."""
         runs = self._news.runs
-        self._run.options = [(key, run.begun.sweep) for key, run in reversed(runs.items())]
+        names = Counter(run.begun.sweep for run in runs.values())
+        self._run.options = [(key, _named(run, names)) for key, run in reversed(runs.items())]
         self._run.visible = len(runs) > 1
         if self.run is None:
             self._heading.text = f"<p>{NOTHING}</p>"
@@ -147,3 +149,8 @@ class _Page:
         self._legend.text = legend(run.maps[dynamics], running=cells is not None)
         self._picture.draw(run, dynamics, (across, up), cells)
         self._curves.draw(run.news.headline if run.news else None, SO_FAR)
+
+
+def _named(run: "Run", names: Counter[str]) -> str:
+    """Return the name of a run's sweep, with the folder of its results if another sweep has that name too."""
+    return run.begun.sweep if names[run.begun.sweep] == 1 else f"{run.begun.sweep}: {run.begun.results}"

@@ -10,14 +10,13 @@ import numpy as np
 
 from sweeplib.execution.live.picture import COLOURS, kinds
 from sweeplib.process.terminal import duration
-from sweeplib.simulation import Status, outcomes
+from sweeplib.simulation import FAILURES, OUTCOMES, Status, outcomes
 
 if TYPE_CHECKING:
     from sweeplib.execution.live.news import Run
 
 SILENT_SECONDS = 15.0
 """After which the page says when it heard of a run last."""
-NAMES = {"ok": "ok", "left": "left", "failed": "failed", "other": "other outcomes"}
 
 
 def heading(run: "Run") -> str:
@@ -84,9 +83,11 @@ def paces(run: "Run") -> str:
 
 def legend(counts: np.ndarray, *, running: bool) -> str:
     """Return the meaning of the colours that occur on a map."""
-    found = kinds(counts.sum(0))
-    shown = [name for name in NAMES if name in ("ok", "left") or found[name]]
-    keys = [f'<span class="key" style="background: {COLOURS[name]}"></span>{NAMES[name]}' for name in shown]
+    numbers, found = _named(counts), kinds(counts.sum(0))
+    named = {"ok": ["ok"], "left": ["left"], "failed": [status.name for status in FAILURES if numbers[status.name]]}
+    named["other"] = [status.name for status in OUTCOMES if numbers[status.name]]
+    shown = [name for name in named if name in ("ok", "left") or found[name]]
+    keys = [f'<span class="key" style="background: {COLOURS[name]}"></span>{", ".join(named[name])}' for name in shown]
     keys += ["◆ being computed"] * running
     return "".join(f'<span class="key-text">{key}</span>' for key in keys)
 
