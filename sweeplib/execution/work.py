@@ -63,7 +63,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
 
     The blocks are listed while the cluster starts.
     """
-    from sweeplib.execution.live.teller import Teller, teller_of
+    from sweeplib.execution.live.teller import teller_of
 
     cluster = cluster_of(work.sweep).in_results(work.directory)
     with ThreadPoolExecutor(1) as beside:
@@ -77,7 +77,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
             with performance_kept(client, kept), _shown(work, blocks, sharing, show=show) as shown:
                 teller = teller_of(client, work, blocks, partial(_say, shown))
                 link = dashboard_link(client)
-                page = page_link(link) if link and isinstance(teller, Teller) else None
+                page = page_link(link) if link and teller.page else None
                 tell(dashboard=link, page=page, doing=None)
                 shown.say(f"dashboard: {link or 'none'}")
                 if page:

@@ -9,6 +9,7 @@ import threading
 import webbrowser
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from html import escape
 from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Any
@@ -175,7 +176,7 @@ def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
 
     sample = passages(part, name.removeprefix("exit_"))
     found = xr.apply_ufunc(
-        lambda *cells: medians(*cells, CONFIDENCE), sample.exit, sample.end, sample.used,
+        partial(medians, confidence=CONFIDENCE), sample.exit, sample.end, sample.used,
         input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
     )  # fmt: skip
     return *found, sample.used.sum("seed"), "Median"

@@ -1,6 +1,7 @@
 """What a driver tells the scheduler of its run: numbers of cases, the map, failures, the results so far; metrics."""
 
 import pickle
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
@@ -27,6 +28,7 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import dataset_in_memory
 from sweeplib.storage.records.files import append_line, appended_lines
+from sweeplib.storage.records.jobs import job, jobs
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
@@ -161,9 +163,10 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
     teller_of(Refusing(), None, [], lines.append).tell(Progress())
     assert lines == ["the scheduler cannot show the sweep: ModuleNotFoundError: No module named 'sweeplib'"]
 
-    def lost(self: Teller, told: object) -> None:
+    def lost(self: Teller, told: object) -> bool:
         if not isinstance(told, Begun):
             raise OSError("gone")
+        return False
 
     monkeypatch.setattr(Teller, "_send", lost)
     said: list[str] = []
@@ -216,6 +219,18 @@ def test_maps_are_summed_over_the_axes_that_are_not_shown() -> None:
     merged, steps = _over(np.ones((1000, len(Status)), int), [0, None])
     assert merged.shape == (1, 143, len(Status)) and steps == [7, 1] and merged.sum() == 1000 * len(Status)
     assert _over(np.ones((1, len(Status)), int)[0][None].reshape(len(Status)), [None, None])[0].shape == (1, 1, 7)
+
+
+def test_a_scheduler_without_a_dashboard_has_no_page_of_a_sweep(tmp_path: Path) -> None:
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    with LocalCluster(**options, scheduler_kwargs={"dashboard": False}) as cluster, Client(cluster) as client:
+        sweep = replace(calm(gammas=(0.1,), seeds=2), cluster=InProcess(block_size=2))
+        with job(tmp_path / "troubled", "simulate"):
+            run_sweep(sweep, tmp_path / "troubled", progress=False, client=client)
+        assert jobs(tmp_path / "troubled")["simulate"].page is None
+        assert told(client)[0].news.ended
+        with pytest.raises(urllib.error.HTTPError):
+            page(client, "sweep")
 
 
 def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_later(tmp_path: Path) -> None:

@@ -113,14 +113,15 @@ class SweepNews(SchedulerPlugin):
 
     def __init__(self) -> None:
         self.runs: dict[str, Run] = {}
+        self.page = False
 
     async def start(self, scheduler: "Scheduler") -> None:
         """Let the scheduler take news, and show them."""
         scheduler.handlers[OPERATION] = self.take
-        if "dashboard" in scheduler.services:
+        if find_spec("bokeh") is not None:
             from sweeplib.execution.live.page import add_page
 
-            add_page(scheduler, self)
+            self.page = add_page(scheduler, self)
         if find_spec("prometheus_client") is not None:
             from sweeplib.execution.live.metrics import COLLECTED
 
@@ -133,8 +134,8 @@ class SweepNews(SchedulerPlugin):
 
             COLLECTED.remove(self)
 
-    def take(self, pickled: bytes) -> None:
-        """Take news of a run."""
+    def take(self, pickled: bytes) -> bool:
+        """Take news of a run; return whether there is a page that shows them."""
         news = pickle.loads(pickled)  # of a client, whose tasks Dask reads in the same way
         if isinstance(news, Begun):
             same = [key for key, run in self.runs.items() if run.begun.results == news.results]
@@ -143,6 +144,7 @@ class SweepNews(SchedulerPlugin):
             self.runs[news.run] = Run(news)
         elif news.run in self.runs:
             self.runs[news.run].take(news)
+        return self.page
 
     def remove_client(self, scheduler: "Scheduler", client: str) -> None:
         """Note that the driver of a run has left."""

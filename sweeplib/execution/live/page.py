@@ -45,21 +45,26 @@ td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
 """
 
 
-def add_page(scheduler: "Scheduler", news: "SweepNews") -> None:
-    """Add the page to a scheduler's dashboard, with whose address and access it comes, and to the bar of its pages."""
-    from distributed.dashboard.core import BokehApplication
-    from distributed.dashboard.scheduler import template_variables
+def add_page(scheduler: "Scheduler", news: "SweepNews") -> bool:
+    """Add the page to a scheduler's dashboard, with its address and access, and to the bar of its pages.
+
+    Return whether there is a dashboard: a scheduler may have been started without one.
+    """
     from tornado.ioloop import IOLoop
 
+    prefix = next((pages.prefix for pages in scheduler.http_application.applications if hasattr(pages, "prefix")), None)
+    if prefix is None:
+        return False
+    from distributed.dashboard.core import BokehApplication
+    from distributed.dashboard.scheduler import template_variables
+
     variables = template_variables(scheduler)
-    if "sweep" in variables["pages"]:
-        return
-    variables["pages"].append("sweep")
-    prefix = next((app.prefix for app in scheduler.http_application.applications if hasattr(app, "prefix")), "")
+    variables["pages"].append(PATH.strip("/"))
     pages = BokehApplication({PATH: partial(document, news)}, scheduler, prefix=prefix, template_variables=variables)
     scheduler.http_application.add_application(pages)
     pages.initialize(IOLoop.current())
     pages.start()
+    return True
 
 
 def document(news: "SweepNews", scheduler: "Scheduler", extra: Mapping[str, Any], doc: "Document") -> None:

@@ -38,7 +38,9 @@ MOST_FAILURES = 50
 
 
 class Silent:
-    """Tells nothing, of a run whose scheduler cannot show it."""
+    """Tells nothing, of a run whose scheduler cannot show it. `page` is whether there is a page that shows it."""
+
+    page = False
 
     def submitted(self, tasks: "Mapping[str, Task]") -> None:
         """Take note of new tasks."""
@@ -77,7 +79,7 @@ class Teller(Silent):
         widths = cell_widths(grid.shape)
         axes = [Axis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)]
         maps = {name: each.before for name, each in self._maps.items()}
-        self._send(Begun(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps))
+        self.page = self._send(Begun(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps))
 
     def submitted(self, tasks: "Mapping[str, Task]") -> None:
         """Take note of new tasks."""
@@ -101,8 +103,8 @@ class Teller(Silent):
         now = time.monotonic()
         self._next = now + max(SECONDS_BETWEEN_NEWS, REST * (now - started))
 
-    def _send(self, news: Begun | News) -> None:
-        self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news))
+    def _send(self, news: Begun | News) -> bool:
+        return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
     def _news(self, progress: Progress, *, ended: bool) -> News:
         tasks, self._tasks = self._tasks, {}
