@@ -38,7 +38,7 @@ p { margin: 2px 0; } table { border-collapse: collapse; }
 th, td { text-align: left; padding: 3px 14px 3px 0; vertical-align: top; white-space: nowrap; }
 th { font-weight: 600; border-bottom: 1px solid #777; } td { border-bottom: 1px solid #ddd; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-.message { font-family: monospace; font-size: 13px; white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
+td.message { font-family: monospace; font-size: 13px; white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
 .bar { height: 10px; background: #dfe3e8; margin: 6px 0; } .bar div { height: 10px; background: #2f6fb0; }
 .key { display: inline-block; width: 12px; height: 12px; margin: 0 5px 0 0; vertical-align: -1px; }
 .key-text { margin-right: 18px; white-space: nowrap; } .quiet { color: #555; }

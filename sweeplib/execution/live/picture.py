@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"left": "#dfe3e8", "ok": "#2f6fb0", "other": "#e69f00", "failed": "#c8321e"}
 """Of the cells: cases that are left, ok, that have another outcome, and that failed."""
-LEAST_SEEN = {"other": 0.35, "failed": 0.65}
+LEAST_SEEN = {"other": 0.7, "failed": 0.8}
 """The least part of its colour that a single case gives a cell."""
 MOST_ALONG = 160
 """The largest number of cells along an axis of the picture."""
