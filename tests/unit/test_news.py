@@ -19,10 +19,10 @@ from sweeplib.execution import work
 from sweeplib.execution.live import news
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.execution.live.headline import _mean, _median, _unless_lost
-from sweeplib.execution.live.news import Begun, SweepNews
+from sweeplib.execution.live.news import Begun, SweepNews, changed
 from sweeplib.execution.live.picture import COLOURS, _colours, _over, kinds
 from sweeplib.execution.live.teller import Teller, teller_of
-from sweeplib.execution.live.text import legend
+from sweeplib.execution.live.text import answers, failures, heading, legend, paces, plain
 from sweeplib.execution.progress import Progress
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
@@ -247,3 +247,41 @@ def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_lat
     assert [line["number"] for line in appended_lines(path, after, 1000)[0]] == [2]
     skipped = appended_lines(path, after, 500)  # longer than what is read at once
     assert skipped == ([], after + 500) and appended_lines(path, skipped[1], 1000) == ([], len(whole))
+
+
+def begun_run(**said: Any) -> news.Run:
+    """Return a run of 10 cases as a scheduler knows it, with the last news if any are `said`."""
+    counts = np.zeros((2, len(Status)), np.int64)
+    counts[:, Status.missing] = 5
+    run = news.Run(Begun("a", "1", "<i>mine</i>", "/x", [news.Axis("gamma", ["1", "2"])], {"ode": counts}))
+    if said:
+        totals = {"cases": {}, "rate": 2.0, "seconds_left": 60.0}
+        given: dict[str, Any] = {"changes": {}, "tasks": {}, "totals": totals, "paces": {}, "failures": []}
+        run.take(news.News("a", **(given | said)))
+    return run
+
+
+def test_the_page_says_the_state_of_a_run_and_escapes_what_comes_from_it() -> None:
+    run = begun_run()
+    assert "&lt;i&gt;mine" in heading(run) and "0 of 10 cases, 0 failed" in heading(run)
+    assert "The first cases are being computed." in heading(run) and paces(run) == failures(run) == answers(run) == ""
+    pace = {"ode": news.Pace(4, 10, 2.0, 3.0), "sgd": news.Pace(0, 5, 0.0, 1.0), "late": news.Pace(0, 1, 0.0, np.nan)}
+    run = begun_run(changes={"ode": changed(np.array([0, 1, 1]), np.array([1, 1, 3]))}, paces={"ode": pace["ode"]})
+    assert "3 of 10 cases, 1 failed" in heading(run) and "2.0 cases a second, 0:01:00 left" in heading(run)
+    assert ">0:01:00<" in paces(run) and ">2 ok, 1 failed<" in paces(run)
+    run.news.paces.update(pace)
+    run.maps |= {"sgd": run.maps["ode"], "late": run.maps["ode"]}
+    assert "nan" not in paces(run)
+    run.heard -= 100.0
+    assert "No block was done in the last 0:01:40." in heading(run)
+    run.lost = True
+    assert "the same command continues it" in heading(run)
+    failure = {"dynamics": "ode", "status": "failed", "message": "<script>", "cases": 1234, "first": "gamma = 1"}
+    record = {"question": "<b>", "at": {"d": 300}, "value": 1.5, "low": 1.25, "high": None, "wanted": 0.1}
+    run = begun_run(
+        failures=[failure], answers=[record | {"high": 2.0, "state": "open", "why": "few runs"}], ended=True
+    )
+    assert "&lt;script&gt;" in failures(run) and "1,234" in failures(run) and "<script>" not in failures(run)
+    for text in ("&lt;b&gt;", "d = 300", "1.25 to 2", "± 0.1", "open: few runs"):
+        assert text in answers(run)
+    assert "All cases have ended." in heading(run) and "All cases have ended." in plain(run)
