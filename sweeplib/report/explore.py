@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, diverged, made, recorded, unless_lost, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error
 from sweeplib.analysis.kit.survival import medians
@@ -168,7 +168,7 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     label = f"{statistic} {plain_label(heading(ds[name]))[:1].lower()}{plain_label(heading(ds[name]))[1:]}"
     return Curves(
         plain_label(heading(ds[x])), label, fixed, hue or "", of
-    ), f"{_lost(found[0], made(part), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
+    ), f"{_lost(found[0], has_run(part), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
 
 
 def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
@@ -186,9 +186,9 @@ def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
     import xarray as xr
     from scipy.special import stdtrit
 
-    run = made(part)
-    values = recorded(part, name)
-    kept = unless_lost(values, without_value(values, run), run, MOST_LOST, diverged(part))
+    run = has_run(part)
+    values = values_of(part, name)
+    kept = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(part))
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
         (mean, error), count = mean_and_error(kept), kept.count("seed")
     enough = count.where(count >= FEWEST_SEEDS)

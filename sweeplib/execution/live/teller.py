@@ -16,7 +16,7 @@ from sweeplib.execution.progress import Progress
 from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.files import appended_lines
 from sweeplib.storage.records.rounds import rounds_of
-from sweeplib.storage.store.outcomes import in_words, reasons_path
+from sweeplib.storage.store.outcomes import reason_in_words, reasons_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,7 +174,7 @@ class _Reasons:
         for name, path in self._paths.items():
             lines, self._ends[name] = appended_lines(path, self._ends[name], MOST_READ)
             for line in lines:
-                kind = name, str(line["status"]), in_words(line)[:LONGEST_MESSAGE]
+                kind = name, str(line["status"]), reason_in_words(line)[:LONGEST_MESSAGE]
                 self._counts[kind] += len(line["cases"])
                 if kind not in self._first and len(self._first) < MOST_FAILURES:
                     self._first[kind] = maps[name].coordinates(line["cases"][0])
