@@ -11,6 +11,8 @@ import xarray as xr
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.report.explore import Explored
+
 
 @xr.register_dataset_accessor("sweep")
 class SweepAccessor:
@@ -46,6 +48,19 @@ class SweepAccessor:
         figure, options = FIGURES[name], {key: plain(value) for key, value in options.items()}
         analyses = {need: self.analyse(need) for need in figure.needed(options)}
         return shown_in_notebooks(figure(self._ds, analyses, **options))
+
+    def explore(self, *, show: bool = True, port: int | None = None) -> Explored:
+        """Return a page with an interactive plot of the dataset on this machine, and open it in the browser if `show`.
+
+        The page has the axes, curves and values that a reader chooses, aggregated over the seeds before it draws, so
+        that 10⁶ runs are no more than 10. It is there until its method `close` is called or this process ends. The
+        `port` is 5006, or a free one if that is taken.
+        """
+        from sweeplib.report.explore import Explored
+
+        _check(self._ds)
+        page = Explored(self._ds, str(self._ds.attrs.get("sweep", "dataset")), port)
+        return page.show() if show else page
 
     def __getattr__(self, name: str) -> Callable[..., xr.Dataset]:
         from sweeplib.analysis import ANALYSES

@@ -1,4 +1,4 @@
-"""The commands for results that exist: answer, verify, reproduce, retry, export, prune."""
+"""The commands for results that exist: answer, explore, verify, reproduce, retry, export, prune."""
 
 from json import dumps
 from pathlib import Path
@@ -137,6 +137,35 @@ def retry(
 
     for name, count in retry(sweep, directory, what or ()).items():
         echo(f"{name}: {count} cases to run again")
+
+
+@commands.command()
+def explore(
+    config: FileOrFolder,
+    display: Annotated[bool, typer.Option("--show/--no-show", help="Open the page in the browser.")] = True,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="By default 5006, or a free one.", show_default=False)
+    ] = None,
+    set_: Set = None,
+    results: Results = RESULTS,
+) -> None:
+    """Show an interactive plot of the dataset, of any size, in the browser, until Ctrl-C.
+
+    SWEEP may also be a folder dataset.zarr. The page is on this machine only; its address is printed.
+    """
+    is_dataset = (config / "zarr.json").exists()
+    path = config if is_dataset else named(config, set_, results)[1] / "dataset.zarr"
+    if not path.exists():
+        raise InputError("no dataset yet", file=path, expected=f"`sweeplib finalise {config}` before")
+    import sweeplib
+    from sweeplib.report.explore import Explored
+
+    name = path.resolve().parent.name
+    page = Explored(sweeplib.open(path), name, port)
+    echo(page.address)
+    if display:
+        page.show()
+    page.wait()
 
 
 @commands.command()

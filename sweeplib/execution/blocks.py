@@ -5,8 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,11 +90,15 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockReport:
-    """The report of a task: the number of cases it computed, by status, and the number it found done."""
+    """The report of a block: the number of cases that were computed, by status, and of those that were found done.
+
+    `not_ok` has the positions of all cases that ended otherwise than ok: the first and the last of each run, by status.
+    """
 
     computed: dict[str, int]
     found: int
     seconds: float
+    not_ok: dict[str, list[list[int]]] = field(default_factory=dict)
 
 
 def run_block(block: Block) -> BlockReport:
@@ -108,12 +111,15 @@ def run_block(block: Block) -> BlockReport:
     import_plugins(block.plugins)
     started = time.perf_counter()
     with block_lock(Path(block.directory), block.name) as begun:
-        layout = block.open()
-        missing = _missing(block, layout)
-        with begun.now() if len(missing) else nullcontext():
-            computed = _commit(block, layout, missing, apart=block.suspect or begun.before) if len(missing) else {}
-        report = BlockReport(computed, len(block.positions) - len(missing), time.perf_counter() - started)
-        _journal(block, report, missing)
+        layout, wanted = block.open(), np.array(block.positions)
+        status = layout.status(layout.block(block.number))[wanted]
+        new = status == Status.missing
+        if new.any():
+            with begun.now():
+                status[new] = _commit(block, layout, wanted[new], apart=block.suspect or begun.before)
+        found, seconds = int((~new).sum()), time.perf_counter() - started
+        report = BlockReport(counts_of(status[new]), found, seconds, _not_ok(wanted, status))
+        _journal(block, report, wanted[new])
     return report
 
 
@@ -123,10 +129,10 @@ def run_block_apart(block: Block, memory: int) -> BlockReport:
     return run_block(block)
 
 
-def _missing(block: Block, layout: Layout) -> np.ndarray:
-    wanted = np.array(block.positions)
-    missing: np.ndarray = wanted[layout.status(layout.block(block.number))[wanted] == Status.missing]
-    return missing
+def _not_ok(positions: np.ndarray, status: np.ndarray) -> dict[str, list[list[int]]]:
+    """Return the runs of positions whose cases ended otherwise than ok, by their status."""
+    others = [value for value in Status if value != Status.ok and (status == value).any()]
+    return {value.name: runs_of(positions[status == value]) for value in others}
 
 
 def _cases(block: Block, layout: Layout, positions: np.ndarray) -> Cases:
@@ -139,8 +145,8 @@ def _cases(block: Block, layout: Layout, positions: np.ndarray) -> Cases:
     return cases
 
 
-def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -> dict[str, int]:
-    """Compute and write the missing cases; return their number by status."""
+def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -> np.ndarray:
+    """Compute and write the missing cases; return the status of each."""
     cases = _cases(block, layout, missing)
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
     status, told = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
@@ -155,7 +161,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
             data[name][places] = values
     append_reasons(Path(block.directory), block.dynamics, told)
     layout.write(block.number, missing, data, status)
-    return counts_of(status)
+    return status
 
 
 def _computed(block: Block, cases: Cases, explained: Explained, *, apart: bool) -> Records:

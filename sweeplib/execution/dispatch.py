@@ -6,7 +6,7 @@ A task is one block or, where blocks are short, several that follow each other.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from datetime import timedelta
 from queue import Empty, SimpleQueue
@@ -49,6 +49,7 @@ def dispatched(
     expected: int | None = None,
     problem: Callable[[], str | None] = lambda: None,
     probe: Probe | None = None,
+    submitted: "Callable[[Mapping[str, Task]], None]" = lambda _: None,
 ) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield each block with its report, when it is done.
 
@@ -56,10 +57,11 @@ def dispatched(
     SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
     lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
     disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
-    the number of workers that may come. When the generator ends or is closed, tasks that have not begun are taken back.
+    the number of workers that may come; `submitted` gets new tasks by their keys. When the generator ends or is closed,
+    tasks that have not begun are taken back.
     """
     probes = Probes(client, probe, say) if probe is not None else None
-    running = _Running(client, _Workers(client, say, patience, problem, probes), say)
+    running = _Running(client, _Workers(client, say, patience, problem, probes), say, submitted)
     waiting = _Waiting(blocks)
     try:
         while running or waiting:
@@ -117,8 +119,14 @@ class _Waiting:
 class _Running:
     """The tasks that are submitted and not done."""
 
-    def __init__(self, client: "Client", workers: "_Workers", say: Callable[[str], None]) -> None:
-        self._client, self._say = client, say
+    def __init__(
+        self,
+        client: "Client",
+        workers: "_Workers",
+        say: Callable[[str], None],
+        submitted: Callable[[Mapping[str, Task]], None],
+    ) -> None:
+        self._client, self._say, self._submitted = client, say, submitted
         self.workers = workers
         self._run = uuid4().hex
         self._tasks: dict[str, Task] = {}
@@ -141,7 +149,9 @@ class _Running:
             futures: list[Future] = self._client.map(run_blocks, tasks, key=keys, pure=False)
         except (ClosedClientError, CommClosedError):
             raise self.workers.lost() from None
-        self._tasks |= dict(zip(keys, tasks, strict=True))
+        new = dict(zip(keys, tasks, strict=True))
+        self._tasks |= new
+        self._submitted(new)
         self._futures |= dict(zip(keys, futures, strict=True))
         for future in futures:
             future.add_done_callback(self._ready.put)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.design.sweep import Sweep
+    from sweeplib.execution.live.case_map import CaseMap
 
 START_SECONDS = 2.0
 """What a local cluster takes to start."""
@@ -100,7 +101,7 @@ def run_sweep(
                 plan.show()
             todo = [part for part in parts if part.todo]
             missing = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
-            work = Work(sweep, directory, *missing, lambda: _all_blocks(sweep, parts))
+            work = Work(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
             if client is None and _is_short(sweep, plan, workers):
                 by_processes(work, plan.cpu_seconds, workers, show=progress)
             else:
@@ -223,6 +224,13 @@ def _all_blocks(sweep: "Sweep", parts: list[_Part]) -> list[Block]:
     _append(sweep, parts)
     blocks = (block for part in parts for block in _blocks(sweep, part))
     return sorted(blocks, key=lambda block: -block.seconds)
+
+
+def _maps(parts: list["_Part"]) -> "dict[str, CaseMap]":
+    """Return the map of the cases of each dynamics, all of which are in the store."""
+    from sweeplib.execution.live.case_map import CaseMap
+
+    return {part.store.dynamics: CaseMap(part.wanted, part.store.layouts) for part in parts if part.todo}
 
 
 def _append(sweep: "Sweep", parts: list[_Part]) -> None:

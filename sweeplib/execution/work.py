@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.clusters.dashboard import dashboard_link
+from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
 from sweeplib.execution.connected import connected
 from sweeplib.execution.dispatch import dispatched
 from sweeplib.execution.performance import NAME as PERFORMANCE
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.design.sweep import Sweep
+    from sweeplib.execution.live.case_map import CaseMap
 
 MOMENT = 1.0
 """Seconds in which blocks may be listed without a word."""
@@ -33,7 +34,8 @@ SECONDS_A_PROCESS = 0.25
 class Work(NamedTuple):
     """The missing cases of a sweep: the dynamics that have some, their number, and how to list their blocks.
 
-    `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once.
+    `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once. `maps` returns
+    the map of the cases of each dynamics, after that.
     """
 
     sweep: "Sweep"
@@ -41,6 +43,7 @@ class Work(NamedTuple):
     dynamics: tuple[str, ...]
     cases: int
     blocks: Callable[[], list[Block]]
+    maps: "Callable[[], dict[str, CaseMap]]"
 
 
 def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool) -> None:
@@ -60,7 +63,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
 
     The blocks are listed while the cluster starts.
     """
-    from sweeplib.execution.metrics import metrics_told
+    from sweeplib.execution.live.teller import teller_of
 
     cluster = cluster_of(work.sweep).in_results(work.directory)
     with ThreadPoolExecutor(1) as beside:
@@ -72,10 +75,13 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
             kept = work.directory / PERFORMANCE if cluster.performance_report else None
             sharing = _workers(blocks, client, expected)
             with performance_kept(client, kept), _shown(work, blocks, sharing, show=show) as shown:
+                teller = teller_of(client, work, blocks, partial(_say, shown))
                 link = dashboard_link(client)
-                tell(dashboard=link, doing=None)
+                page = page_link(link) if link and teller.page else None
+                tell(dashboard=link, page=page, doing=None)
                 shown.say(f"dashboard: {link or 'none'}")
-                told = metrics_told(client, work.sweep.name, partial(_say, shown))
+                if page:
+                    shown.say(f"this sweep: {page}")
                 done = dispatched(
                     client,
                     blocks,
@@ -84,11 +90,14 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
                     expected=expected,
                     problem=cluster.problem,
                     probe=_probe(work),
+                    submitted=teller.submitted,
                 )
                 with closing(done):
                     for block, report in done:
                         shown.advance(report.found, block.seconds, report.computed)
-                        told(shown)
+                        teller.done(block, report)
+                        teller.tell(shown)
+                teller.tell(shown, ended=True)
 
 
 def _listed(listing: "Future[list[Block]]", work: Work, *, show: bool) -> list[Block]:

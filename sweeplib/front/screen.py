@@ -60,7 +60,7 @@ class Lines:
         plan = state.plan
         if plan is not None and self._is_new("the plan"):
             show(_table(plan), self.target)
-        for news in (f"dashboard: {state.dashboard}" if state.dashboard else "", state.news()):
+        for news in (*state.links(), state.news()):
             if news and self._is_new(news):
                 self.say(news)
         step, since = state.step()
@@ -95,7 +95,7 @@ def _line(state: State, stage: Stage) -> str:
 
 
 class Screen:
-    """One live screen: the stages with their progress, the dashboard's link, the present step. The plan is above."""
+    """One live screen: the stages with their progress, the dashboard's links, the present step. The plan is above."""
 
     def __init__(self, name: str, target: "Console") -> None:
         self.name, self.target = name, target
@@ -119,7 +119,7 @@ class Screen:
         if self.state is None:
             return Text(f"{_frame(now)} {self.name}")
         state = replace(self.state, now=now)
-        below = [f"dashboard: {state.dashboard}" if state.dashboard else "", state.news(), self._step(state)]
+        below = [*state.links(), state.news(), self._step(state)]
         return Group(self._stages(state), *(Text(text, overflow="fold") for text in below if text))
 
     def _step(self, state: State) -> str:

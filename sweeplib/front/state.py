@@ -108,10 +108,11 @@ class State:
         """Return the last line of news of a running job, such as that its workers are lost."""
         return next((job.news for job in reversed(list(self.jobs.values())) if job.ended is None and job.news), "")
 
-    @property
-    def dashboard(self) -> str | None:
-        """Return the link to the dashboard of the running simulations."""
-        return next((job.dashboard for job in self.jobs.values() if job.dashboard and job.ended is None), None)
+    def links(self) -> list[str]:
+        """Return the links to the dashboard of the running simulations, and to its page of the sweep."""
+        job = next((job for job in self.jobs.values() if job.dashboard and job.ended is None), None)
+        named = {"dashboard": job.dashboard, "this sweep": job.page} if job else {}
+        return [f"{name}: {link}" for name, link in named.items() if link]
 
     @property
     def plan(self) -> dict[str, Any] | None:

@@ -30,6 +30,7 @@ class SweepStatus:
         were killed. `outcomes` has the number of failures and of other outcomes in words.
     seconds_left : None if it cannot be told yet.
     doing : the present step, such as a compilation.
+    dashboard, page : links to Dask's dashboard while cases are computed, and to its page of the sweep.
     cases : by dynamics, the number of cases with each status; `reasons` why the first with a status failed or became
         inaccurate, when all cases are done.
     last_error : why the last job or attempt failed that failed and was not repeated.
@@ -47,6 +48,7 @@ class SweepStatus:
     seconds_left: float | None
     doing: str | None
     dashboard: str | None
+    page: str | None
     last_error: str | None
     report: str | None
     cases: Mapping[str, Mapping[str, int]]
@@ -72,7 +74,12 @@ class SweepStatus:
         return [line for line in found if line]
 
     def _named(self) -> dict[str, str | None]:
-        return {"dashboard": self.dashboard, "last error": self.last_error, "report": self.report}
+        return {
+            "dashboard": self.dashboard,
+            "this sweep": self.page,
+            "last error": self.last_error,
+            "report": self.report,
+        }
 
 
 def status(sweep: "Sweep", directory: Path) -> SweepStatus:
@@ -111,6 +118,7 @@ def _status(
         computing.remaining(now),
         next((job.doing for job in running if job.doing), None),
         computing.dashboard,
+        computing.page,
         _last_error(found),
         str(page) if page.exists() else None,
         cases,

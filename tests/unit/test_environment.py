@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from sweeplib import InputError, Sweep
 from sweeplib.cli import app
-from sweeplib.execution.clusters.dashboard import dashboard_link
+from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
 from tests.in_process import InProcess
 
 SWEEP = {
@@ -112,3 +112,14 @@ def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         "a plugin ended this process with os._exit(0); nothing that comes after it was done"
     ]
+
+
+@pytest.mark.parametrize(
+    ("link", "page"),
+    [
+        ("http://127.0.0.1:8787/status", "http://127.0.0.1:8787/sweep"),
+        ("https://hub.org/user/me/proxy/8787/status", "https://hub.org/user/me/proxy/8787/sweep"),
+    ],
+)
+def test_the_page_of_a_sweep_is_beside_the_status_of_the_dashboard(link: str, page: str) -> None:
+    assert page_link(link) == page

@@ -36,6 +36,7 @@ PLAN = Plan(
     ("ode takes 98 % of the time",),
 )
 LINK = "http://127.0.0.1:8787/status"
+PAGE = LINK.replace("status", "sweep")
 COMPUTING = Job(
     "simulate",
     started=1010.0,
@@ -46,9 +47,10 @@ COMPUTING = Job(
     rate=13_717.4,
     left=7384.0,
     dashboard=LINK,
+    page=PAGE,
     plan=PLAN.record(),
 )
-NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK)
+NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK, PAGE)
 
 
 def state(*jobs: Job, now: float = 1104.0, over: str = "") -> State:
@@ -166,9 +168,9 @@ def test_lines_come_at_ends_of_stages_at_long_steps_and_each_minute(capsys: pyte
     lines.update(state(PLANNED, done))
     said = capsys.readouterr().err
     assert not BOX.search(said) and "\x1b" not in said
-    first, *table, link, plan, simulations = [line.rstrip() for line in said.splitlines()]
+    first, *table, link, page, plan, simulations = [line.rstrip() for line in said.splitlines()]
     assert first.startswith("wide: ") and table[0].split()[:3] == ["dynamics", "points", "cases"]
-    assert link == f"wide: dashboard: {LINK}"
+    assert (link, page) == (f"wide: dashboard: {LINK}", f"wide: this sweep: {PAGE}")
     assert plan == "wide: plan: done in 9 s"
     assert simulations == "wide: simulations: done in 0:02:00, 9 of 9 cases, 0 failed, 0.1 cases/s"
     lines.update(state(over="ok"))

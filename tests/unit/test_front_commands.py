@@ -105,16 +105,18 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
             cases={"killed": 1},
             left=90.0,
             dashboard="http://127.0.0.1:1/status",
+            page="http://127.0.0.1:1/sweep",
         )
         running = json.loads(invoked("status", config, "--json", status=4))
         text = invoked("status", config)
     assert (running["state"], running["running"]) == ("running", ["simulate"])
     assert (running["done"], running["total"], running["failed"]) == (1, 4, 1)
     assert running["seconds_left"] == pytest.approx(90.0, abs=5.0)
-    assert running["dashboard"] == "http://127.0.0.1:1/status"
+    assert (running["dashboard"], running["page"]) == ("http://127.0.0.1:1/status", "http://127.0.0.1:1/sweep")
     assert running["last_error"] == "plan: ValueError: no good"
     assert text.startswith("tiny: running (simulate); 1 of 4 cases, 1 failed, 0:01:")
-    assert "\ncompiling ode\ndashboard: http://127.0.0.1:1/status\nlast error: plan: ValueError: no good\n" in text
+    links = "dashboard: http://127.0.0.1:1/status\nthis sweep: http://127.0.0.1:1/sweep"
+    assert f"\ncompiling ode\n{links}\nlast error: plan: ValueError: no good\n" in text
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ IN_ORDER = [
     "docs/tutorial.md",
     "docs/how-to/growing.md",
     "docs/how-to/reading.md",
+    "docs/how-to/watching.md",
     "docs/how-to/merging.md",
     "docs/how-to/handing-on.md",
 ]
@@ -53,6 +54,7 @@ NOT_RUN = {
     "from sweeplib.front.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
     "    return Points(": "an excerpt of sweeplib/figures/sample_complexity.py",
     "snakemake --profile": "as in test_workflow.py",
+    "scan: dashboard": "what a longer sweep says: one of seconds runs without a cluster",
     "docker": "needs Docker and the network",
 }
 """Blocks that do not run here, by how they begin, each with the reason."""

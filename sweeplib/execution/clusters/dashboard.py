@@ -54,3 +54,8 @@ def dashboard_link(client: "Client") -> str:
             return str(link)
     with dask.config.set({"distributed.dashboard.link": "{scheme}://{host}:{port}/status"}):
         return client.dashboard_link or ""
+
+
+def page_link(link: str) -> str:
+    """Return the link to the page of sweeps beside a page of the dashboard, which may be behind a proxy with a path."""
+    return f"{link.rpartition('/')[0]}/sweep"

@@ -239,6 +239,21 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(content + b"}") for content in map(_intact, _lines(path)) if content is not None]
 
 
+def appended_lines(path: Path, start: int, most: int) -> tuple[list[dict[str, Any]], int]:
+    """Return the records of the lines from the byte `start` on, of some bytes at most, and the byte after the last one.
+
+    A line that is not whole yet, damaged lines and a longer line are left out.
+    """
+    if not path.exists():
+        return [], start
+    with path.open("rb") as file:
+        file.seek(start)
+        read = file.read(most)
+    whole, end, _ = read.rpartition(b"\n")
+    after = start + (len(whole) + len(end) if end else len(read) if len(read) == most else 0)
+    return [json.loads(content + b"}") for content in map(_intact, whole.split(b"\n")) if content is not None], after
+
+
 def damaged_lines(path: Path) -> int:
     """Return the number of damaged or truncated lines of a file of JSON lines."""
     return sum(_intact(line) is None for line in _lines(path))

@@ -1,0 +1,199 @@
+"""The driver's side of the page: it tells the scheduler of its run, at most once a second."""
+
+import pickle
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import uuid4
+
+import numpy as np
+
+from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
+from sweeplib.execution.live.headline import Headline
+from sweeplib.execution.live.news import OPERATION, Axis, Begun, News, Pace, SweepNews, changed
+from sweeplib.execution.progress import Progress
+from sweeplib.simulation import OUTCOMES, failed
+from sweeplib.storage.records.files import appended_lines
+from sweeplib.storage.records.rounds import rounds_of
+from sweeplib.storage.store.outcomes import reason_in_words, reasons_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from distributed import Client
+
+    from sweeplib.execution.blocks import Block, BlockReport
+    from sweeplib.execution.dispatch import Task
+    from sweeplib.execution.work import Work
+
+SECONDS_BETWEEN_NEWS = 1.0
+REST = 50
+"""The driver rests so many times as long as the last news took: they take 2 % of its time at most."""
+MOST_READ = 1_000_000
+"""Bytes of reasons that are read for one news."""
+LONGEST_MESSAGE = 1000
+MOST_FAILURES = 50
+"""Kinds of failures that are told; the table of outcomes has all."""
+
+
+class Silent:
+    """Tells nothing, of a run whose scheduler cannot show it. `page` is whether there is a page that shows it."""
+
+    page = False
+
+    def submitted(self, tasks: "Mapping[str, Task]") -> None:
+        """Take note of new tasks."""
+
+    def done(self, block: "Block", report: "BlockReport") -> None:
+        """Take note of a block that is done."""
+
+    def tell(self, progress: Progress, *, ended: bool = False) -> None:
+        """Tell the scheduler what is new."""
+
+
+def teller_of(client: "Client", work: "Work", blocks: "Sequence[Block]", say: Callable[[str], None]) -> Silent:
+    """Return what tells a client's scheduler of the run of some blocks; `say` gets a line if that cannot be told."""
+    try:
+        client.register_plugin(SweepNews())
+        return Teller(client, work, blocks, say)
+    except Exception as error:  # that of a scheduler without sweeplib can be of any type
+        say(f"the scheduler cannot show the sweep: {_in_a_line(error)}")
+        return Silent()
+
+
+class Teller(Silent):
+    """Tells a scheduler of a run, until it no longer takes news."""
+
+    def __init__(self, client: "Client", work: "Work", blocks: "Sequence[Block]", say: Callable[[str], None]) -> None:
+        self._client, self._say, self._run = client, say, uuid4().hex
+        self._maps, self._reasons = work.maps(), _Reasons(work)
+        self._headline = Headline(work, self._maps)
+        self._paces = {name: _Pace([block for block in blocks if block.dynamics == name]) for name in self._maps}
+        rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
+        self._answers = list(rounds.answers) if rounds else []
+        self._tasks: dict[str, Task] = {}
+        self._ended: list[tuple[Block, BlockReport]] = []
+        self._next, self._lost = float("-inf"), False
+        grid = work.sweep.grid
+        widths = cell_widths(grid.shape)
+        axes = [Axis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)]
+        maps = {name: each.before for name, each in self._maps.items()}
+        self.page = self._send(Begun(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps))
+
+    def submitted(self, tasks: "Mapping[str, Task]") -> None:
+        """Take note of new tasks."""
+        self._tasks |= tasks
+
+    def done(self, block: "Block", report: "BlockReport") -> None:
+        """Take note of a block that is done."""
+        self._ended.append((block, report))
+
+    def tell(self, progress: Progress, *, ended: bool = False) -> None:
+        """Tell the scheduler what is new, unless the last news are new; always at the end."""
+        started = time.monotonic()
+        if self._lost or (started < self._next and not ended):
+            return
+        try:
+            self._send(self._news(progress, ended=ended))
+        except Exception as error:  # the run itself says if the scheduler is lost
+            self._lost = True
+            self._say(f"the scheduler no longer shows the sweep: {_in_a_line(error)}")
+            return
+        now = time.monotonic()
+        self._next = now + max(SECONDS_BETWEEN_NEWS, REST * (now - started))
+
+    def _send(self, news: Begun | News) -> bool:
+        return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
+
+    def _news(self, progress: Progress, *, ended: bool) -> News:
+        tasks, self._tasks = self._tasks, {}
+        done, self._ended = self._ended, []
+        for block, report in done:
+            self._paces[block.dynamics].advance(block, report)
+            self._headline.add(block)
+        return News(
+            self._run,
+            {name: self._changes(name, done) for name in self._maps},
+            {key: self._cells(task) for key, task in tasks.items()},
+            _totals(progress),
+            {name: pace.now() for name, pace in self._paces.items()},
+            self._reasons.told(self._maps),
+            self._headline.curves(ended=ended),
+            answers=self._answers,
+            ended=ended,
+        )
+
+    def _changes(self, name: str, done: "Sequence[tuple[Block, BlockReport]]") -> tuple[np.ndarray, np.ndarray]:
+        found = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
+        empty = np.empty(0, np.int64), np.empty(0, np.uint8)
+        cells, status = (np.concatenate(parts) for parts in zip(empty, *found, strict=True))
+        return changed(cells, status)
+
+    def _cells(self, task: "Task") -> dict[str, np.ndarray]:
+        found: dict[str, list[np.ndarray]] = {}
+        for block in task:
+            found.setdefault(block.dynamics, []).append(self._maps[block.dynamics].cells(block))
+        return {name: np.unique(np.concatenate(cells)) for name, cells in found.items()}
+
+
+class _Pace:
+    """How the blocks of a dynamics go."""
+
+    def __init__(self, blocks: "Sequence[Block]") -> None:
+        self.total, self.left = sum(len(block.positions) for block in blocks), sum(block.seconds for block in blocks)
+        self.measured = all(block.measured for block in blocks)
+        self.done, self.expected, self.taken = 0, 0.0, 0.0
+        self.first, self.last = float("inf"), float("-inf")
+
+    def advance(self, block: "Block", report: "BlockReport") -> None:
+        """Take account of a block."""
+        now = time.monotonic()
+        self.first, self.last = min(self.first, now - report.seconds), now
+        self.done, self.left = self.done + len(block.positions), self.left - block.seconds
+        self.expected, self.taken = self.expected + block.seconds, self.taken + report.seconds
+
+    def now(self) -> Pace:
+        """Return the pace; the time left is not known (NaN) before a block is done if costs are guessed."""
+        ratio = self.taken / self.expected if self.expected else 1.0 if self.measured else float("nan")
+        rate = self.done / max(self.last - self.first, 1e-9) if self.done else 0.0
+        return Pace(self.done, self.total, rate, max(0.0, self.left) * ratio if self.done < self.total else 0.0)
+
+
+class _Reasons:
+    """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown."""
+
+    def __init__(self, work: "Work") -> None:
+        self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
+        self._ends = {name: _size(path) for name, path in self._paths.items()}
+        self._counts = Counter[tuple[str, str, str]]()
+        self._first: dict[tuple[str, str, str], str] = {}
+
+    def told(self, maps: Mapping[str, CaseMap]) -> list[dict[str, Any]]:
+        """Return the kinds of failures, the most frequent ones first, each with its first case."""
+        for name, path in self._paths.items():
+            lines, self._ends[name] = appended_lines(path, self._ends[name], MOST_READ)
+            for line in lines:
+                kind = name, str(line["status"]), reason_in_words(line)[:LONGEST_MESSAGE]
+                self._counts[kind] += len(line["cases"])
+                if kind not in self._first and len(self._first) < MOST_FAILURES:
+                    self._first[kind] = maps[name].coordinates(line["cases"][0])
+        named = ("dynamics", "status", "message")
+        told = [(kind, count) for kind, count in self._counts.most_common() if kind in self._first]
+        return [
+            dict(zip(named, kind, strict=True)) | {"cases": count, "first": self._first[kind]} for kind, count in told
+        ]
+
+
+def _size(path: "Path") -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _totals(progress: Progress) -> dict[str, Any]:
+    counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
+    cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
+    return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.left()}
+
+
+def _in_a_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -1,0 +1,79 @@
+"""The interactive plot of a dataset of any size, in a browser: choices by mouse and keys, within a second."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweeplib.accessor  # noqa: F401 - `ds.sweep`
+from sweeplib.figures.kit.interactive import along
+from sweeplib.report.explore import curves
+from tests.datasets import sweep_dataset
+
+pytestmark = pytest.mark.slow
+SHOWN = """() => {
+    const [root] = Bokeh.documents[0].roots();
+    const { renderers } = root.children.at(-1).children.at(-1);
+    const { data } = renderers.at(-1).data_source;
+    return ["x", "y", "low", "high", "name"].map((name) => [...data[name]]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def ds() -> xr.Dataset:
+    return sweep_dataset(seeds=8)
+
+
+@pytest.fixture
+def window(browser: Any, ds: xr.Dataset) -> Iterator[Any]:
+    explored = ds.sweep.explore(show=False)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.errors = []
+    page.on("console", lambda said: said.type in ("error", "warning") and page.errors.append(said.text))
+    page.on("pageerror", lambda error: page.errors.append(str(error)))
+    page.on("requestfailed", lambda request: page.errors.append(request.url))
+    page.goto(explored.address)
+    page.get_by_label("Quantity").wait_for()
+    yield page
+    page.close()
+    explored.close()
+
+
+def changed(page: Any, before: Any) -> float:
+    """Wait until other curves are shown; return the seconds that it took."""
+    started = time.monotonic()
+    while page.evaluate(SHOWN) == before:
+        assert time.monotonic() - started < 10
+        page.wait_for_timeout(20)
+    return time.monotonic() - started
+
+
+def test_an_axis_is_chosen_by_keys_and_the_curves_are_those_of_the_data(window: Any, ds: xr.Dataset) -> None:
+    before = window.evaluate(SHOWN)
+    quantity = window.get_by_label("Quantity")
+    quantity.select_option(label="Population risk R")
+    changed(window, before)
+    over = window.get_by_label("Over")
+    before = window.evaluate(SHOWN)
+    over.focus()
+    over.press("ArrowDown")
+    assert changed(window, before) < 3.0
+    x = over.input_value()
+    at = {dim: ds.sizes[dim] // 2 for dim in ds.risk.dims if dim not in ("seed", along(ds, x), "dynamics")}
+    expected, _ = curves(ds, "risk", x, "dynamics", at)
+    *numbers, names = window.evaluate(SHOWN)
+    assert names == [name for name, curve in expected.of.items() for _ in curve.x]
+    for name, shown in zip(("x", "y", "low", "high"), numbers, strict=True):
+        values = [value for curve in expected.of.values() for value in getattr(curve, name)]
+        np.testing.assert_array_equal(np.array(shown, float), np.array(values, float))
+    assert window.errors == []
+
+
+def test_it_fits_a_phone(window: Any) -> None:
+    window.set_viewport_size({"width": 390, "height": 844})
+    window.wait_for_timeout(500)
+    assert window.evaluate("() => document.documentElement.scrollWidth") <= 390
+    assert window.errors == []

@@ -1,0 +1,130 @@
+"""The interactive plot of a dataset of any size: its numbers are those of the analyses, its page is for its reader."""
+
+import socket
+import urllib.error
+import urllib.request
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+from typer.testing import CliRunner
+
+import sweeplib.accessor  # noqa: F401 - `ds.sweep`
+from sweeplib.analysis import ANALYSES
+from sweeplib.cli import app
+from sweeplib.errors import InputError
+from sweeplib.report.explore import MOST_POINTS, Explored, coloured, curves, horizontal, quantities
+from tests.datasets import sweep_dataset, timed_out, with_outcome
+
+
+@pytest.fixture(scope="module")
+def ds() -> xr.Dataset:
+    whole = sweep_dataset(seeds=8)
+    lost = (whole.gamma_ratio > 1.0) & (whole.seed == 2)
+    return with_outcome(whole.assign(risk=whole.risk.where(~lost)), "diverged", lost)
+
+
+def middle(ds: xr.Dataset, name: str, *drawn: str) -> dict[str, int]:
+    """Return the middle places on axes, but the first dynamics, which ran everywhere."""
+    return {
+        str(dim): 0 if dim == "dynamics" else ds.sizes[dim] // 2 for dim in ds[name].dims if dim not in ("seed", *drawn)
+    }
+
+
+@pytest.mark.parametrize("horizon", [np.inf, 2000.0])
+def test_exits_are_the_medians_of_the_analysis(ds: xr.Dataset, horizon: float) -> None:
+    """Also where runs were stopped, and where some diverged."""
+    ds = timed_out(ds, horizon)
+    at = middle(ds, "exit_steps", "gamma_ratio", "dynamics")
+    found, _ = curves(ds, "exit_steps", "gamma_ratio", "dynamics", at)
+    exits = ANALYSES["exit_times"](ds).isel(at)
+    assert len(found.of) == ds.sizes["dynamics"] and found.y.startswith("Median ")
+    for place, curve in enumerate(found.of.values()):
+        own = exits.isel(dynamics=place)
+        assert curve.x == ds.gamma_ratio.values.tolist()
+        for name, values in (("", curve.y), ("_low", curve.low), ("_high", curve.high)):
+            np.testing.assert_array_equal(values, own[f"exit_steps_median{name}"].values)
+        assert curve.runs == own.seeds_used.values.tolist()
+
+
+def test_observables_are_the_averages_of_the_analysis(ds: xr.Dataset) -> None:
+    """A point of which a run diverged has no mean; the page says how many these are."""
+    at = middle(ds, "risk", "time") | {"gamma_ratio": 0}
+    found, said = curves(ds, "risk", "time", None, at)
+    means = ANALYSES["averages"](ds).isel(at)
+    [curve] = found.of.values()
+    np.testing.assert_array_equal(curve.y, means.risk.values)
+    half = 2.364624 * means.risk_error.values  # Student's law with 7 degrees of freedom
+    np.testing.assert_allclose(np.array(curve.high) - np.array(curve.y), half, rtol=1e-5)
+    assert said == "" and ", ".join(f"{dim} = " for dim in at)[:5] in found.at
+    over_gamma, said = curves(ds, "risk", "gamma", None, middle(ds, "risk", "gamma_ratio"))
+    [curve] = over_gamma.of.values()
+    missing = int(np.isnan(curve.y).sum())
+    assert 0 < missing == int((ds.gamma_ratio > 1.0).sum()) and said.startswith(
+        f"{missing} of {ds.sizes['gamma_ratio']} points"
+    )
+
+
+def test_long_axes_are_thinned_and_the_page_says_so() -> None:
+    ds = sweep_dataset(seeds=3)
+    long = ds.isel(time=np.arange(3 * MOST_POINTS) % ds.sizes["time"]).assign_coords(time=np.arange(3.0 * MOST_POINTS))
+    found, said = curves(long, "risk", "time", None, middle(long, "risk", "time"))
+    [curve] = found.of.values()
+    assert curve.x == np.arange(0.0, 3 * MOST_POINTS, 3).tolist() and said == " One of 3 values of time is drawn."
+
+
+def test_axes_that_can_be_chosen(ds: xr.Dataset) -> None:
+    assert quantities(ds)[0].startswith("exit_") and {"risk", "end_steps"} <= set(quantities(ds))
+    assert horizontal(ds, "risk")[0] == "time" and "seed" not in horizontal(ds, "risk")
+    assert coloured(ds.risk, "gamma_ratio")[0] == "dynamics"
+    with pytest.raises(InputError, match="nothing to draw in the dataset"):
+        ds.drop_vars(quantities(ds)).sweep.explore(show=False)
+
+
+def answer(address: str) -> int:
+    try:
+        with urllib.request.urlopen(address) as found:
+            return int(found.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+
+
+def test_the_page_is_on_this_machine_at_an_address_that_nobody_guesses(ds: xr.Dataset) -> None:
+    page = ds.sweep.explore(show=False)
+    try:
+        base, _, token = page.address.rpartition("/")
+        assert base.startswith("http://127.0.0.1:") and len(token) == 16
+        assert answer(page.address) == 200 and answer(base) == answer(f"{base}/other") == 404
+        port = int(base.rpartition(":")[2])
+        with socket.socket() as probe:  # it listens on one address alone
+            probe.bind(("127.0.0.2", port))
+        with pytest.raises(InputError, match=f"the port cannot be used: .*{port}"):
+            ds.sweep.explore(show=False, port=port)
+        other = ds.sweep.explore(show=False)
+        assert other.address != page.address and answer(other.address) == 200
+        other.close()
+    finally:
+        page.close()
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(page.address)
+
+
+def test_the_command_prints_the_address_and_opens_it(
+    ds: xr.Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("webbrowser.open", seen.append)
+    monkeypatch.setattr(Explored, "wait", lambda page: page.close())
+    path = tmp_path / "scan" / "dataset.zarr"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names in zarr
+        ds.to_zarr(path)
+    for options, opened in (([], 1), (["--no-show"], 0)):
+        found = CliRunner().invoke(app, ["explore", str(path), *options])
+        assert found.exit_code == 0, found.output
+        assert found.output.startswith("http://127.0.0.1:") and len(seen) == opened
+        seen.clear()
+    found = CliRunner().invoke(app, ["explore", str(tmp_path / "nothing.yaml")])
+    assert found.exit_code == 2 and len(found.output.splitlines()) == 1
