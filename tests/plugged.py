@@ -47,22 +47,24 @@ def nothing_left() -> Iterator[None]:
     things = [(registry, dict(registry._things)) for registry in REGISTRIES]
     parameters, defaults = dict(PARAMETERS), dict(DEFAULTS)
     path, modules, loaded = list(sys.path), set(sys.modules), dict(plugins._plugins)
-    yield
-    for registry, before in things:
-        registry._things = before
-    for table, before in ((PARAMETERS, parameters), (DEFAULTS, defaults)):
-        table.clear()
-        table.update(before)
-    sys.path[:] = path
-    for name in set(sys.modules) - modules:
-        if user_file(name) and not name.startswith("tests"):
-            del sys.modules[name]
-    plugins._plugins.clear()
-    plugins._plugins.update(loaded)
-    sources._content_of.cache_clear()
-    forget_installed()
-    for remembered in (cases.numerical_options, cases._numerics_version, labelled_runs._runs, functions.functions):
-        remembered.cache_clear()
+    try:
+        yield
+    finally:
+        for registry, before in things:
+            registry._things = before
+        for table, before in ((PARAMETERS, parameters), (DEFAULTS, defaults)):
+            table.clear()
+            table.update(before)
+        sys.path[:] = path
+        for name in set(sys.modules) - modules:
+            if user_file(name) and not name.startswith("tests"):
+                del sys.modules[name]
+        plugins._plugins.clear()
+        plugins._plugins.update(loaded)
+        sources._content_of.cache_clear()
+        forget_installed()
+        for remembered in (cases.numerical_options, cases._numerics_version, labelled_runs._runs, functions.functions):
+            remembered.cache_clear()
 
 
 DRAWN = """\

@@ -225,6 +225,7 @@ OTHERS = {
     "schema": ["schema"],
     "test-plugin": ["test-plugin", "new.py"],
     "sweep": [],  # tests/faults/test_places.py
+    "explore": [],  # reads the dataset alone: tests/unit/test_explore.py
     "answer": [],  # it is `run`, for a config that has questions
 }
 """The commands that do not begin with the file of the sweep, or are those that are tested elsewhere."""

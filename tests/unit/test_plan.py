@@ -32,6 +32,7 @@ from sweeplib.storage.store.run_store import RunStore
 from tests.faults.sweeps import troubled_sweep
 from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess
+from tests.plugged import nothing_left
 
 pytestmark = pytest.mark.usefixtures("forked")
 
@@ -210,9 +211,10 @@ def test_what_is_needed_later_is_compiled_beside(calm: Sweep, tmp_path: Path, mo
     plugin.write_text(WAITS.format(folder=str(tmp_path)))
     monkeypatch.setattr(calibration, "HELP_SECONDS", 0.05)
     monkeypatch.setattr(calibration, "places", lambda: 2)
-    load_plugins([str(plugin)])
-    runs = {name: Run(name) for name in ("first", "later")}
-    write_plan(replace(calm, runs=runs, plugins=(*calm.plugins, str(plugin))), tmp_path / "results")
+    with nothing_left():
+        load_plugins([str(plugin)])
+        runs = {name: Run(name) for name in ("first", "later")}
+        write_plan(replace(calm, runs=runs, plugins=(*calm.plugins, str(plugin))), tmp_path / "results")
     assert (tmp_path / "met").exists()
 
 

@@ -86,7 +86,7 @@ FAULTS = {
         "dynamics",
         "self.M = self",
         "self.M = np.random.rand() * self",
-        "the same seed gives the same bits: .* of the same seeds again",
+        "the same seed gives the same bits: .* of the same seed again",
     ),
     "a field that is not read": (
         "dynamics",

@@ -86,6 +86,7 @@ def html(ds, optima, tmp_path):
         name="a <sweep>",
         config=CONFIG,
         headlines=["optimal <rate> 0.1"],
+        answers={"How <precise>": {"headings": ("at <x>",), "rows": [["no <optimum>"]]}},
         overview=overview(ds, counts, journals),
         provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
         counts=counts,
@@ -102,7 +103,8 @@ def html(ds, optima, tmp_path):
 
 def test_everything_is_escaped(html):
     hostile = ("<script>alert", "a <sweep>", "A <caption>", "activation = <b>", "<no>")
-    for raw in (*hostile, "optimal <rate>", "drawn(<script>", "a <plot>", "a < b", "<here>", "<this>"):
+    answers = ("How <precise>", "at <x>", "no <optimum>")
+    for raw in (*hostile, *answers, "optimal <rate>", "drawn(<script>", "a <plot>", "a < b", "<here>", "<this>"):
         assert raw not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "\\u003c/script\\u003e\\u003cscript\\u003ealert(2)" in html
