@@ -1,6 +1,7 @@
 """Synthetic labelled planes whose boundaries are known, run row by row as the rounds of a sweep ask for them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +17,7 @@ from sweeplib.answers.rounds import decided
 from sweeplib.design.questions import Precision, Question, Row
 from sweeplib.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
+from tests.plugged import nothing_left
 
 NAME = "side"
 """The analysis that says on which side of 0 the mean of a run's last risk is, in the mean over d."""
@@ -33,8 +35,12 @@ def side(ds: xr.Dataset, *, confidence: Confidence = 0.95) -> xr.Dataset:
     return xr.Dataset({"label": codes.assign_attrs(flags | {"long_name": "side of 0", "units": "1"})})
 
 
-if NAME not in ANALYSES:
-    ANALYSES.register(NAME, Analysis(NAME, side, "The side of 0", label="label"))
+@contextmanager
+def labelled_sides() -> Iterator[None]:
+    """Return a context in which the analysis is registered."""
+    with nothing_left():
+        ANALYSES.register(NAME, Analysis(NAME, side, "The side of 0", label="label"))
+        yield
 
 
 def asked(

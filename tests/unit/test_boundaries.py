@@ -1,5 +1,6 @@
 """Boundaries between labelled points: located by bisection, or said not to be."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,16 @@ from sweeplib.answers.proposers.line import Line, Need, Ruler
 from sweeplib.config import from_mapping
 from sweeplib.design.questions import Precision
 from sweeplib.errors import InputError
-from tests.labels import LabelledPlane, asked, intervals
+from tests.labels import LabelledPlane, asked, intervals, labelled_sides
 
 COARSE = np.linspace(-1.0, 1.0, 9).tolist()
 TRUTH = 0.313
+
+
+@pytest.fixture(autouse=True, scope="module")
+def sides() -> Iterator[None]:
+    with labelled_sides():
+        yield
 
 
 def slope(x: float, y: float) -> float:
