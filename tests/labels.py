@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,14 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import Analysis
 from sweeplib.analysis.kit.options import Confidence
 from sweeplib.answers import Answer
-from sweeplib.answers.rounds import decided
 from sweeplib.design.questions import Precision, Question, Row
 from sweeplib.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
 from tests.plugged import nothing_left
+from tests.scans import answers_of
 
 NAME = "side"
 """The analysis that says on which side of 0 the mean of a run's last risk is, in the mean over d."""
-MOST_ROUNDS = 100
 
 
 def side(ds: xr.Dataset, *, confidence: Confidence = 0.95) -> xr.Dataset:
@@ -88,15 +86,10 @@ class LabelledPlane:
 
     def answered(self) -> list[Answer]:
         """Run rounds to the end; return the answers."""
-        sweep: Any = SimpleNamespace(questions={"asked": self.question}, analyses={}, runs={"sgd_chain": 0}, size=0)
-        while not self.rounds.ended:
-            assert len(self.rounds.rows) < MOST_ROUNDS
-            self.rounds = decided(sweep, self.rounds, self.dataset())
-            for row in self.rounds.rows[-1] if not self.rounds.ended else ():
-                self._run(row, len(self.rounds.rows))
-        return [Answer.of(record) for record in self.rounds.answers]
+        return answers_of(self)
 
-    def _run(self, row: Row, number: int) -> None:
+    def run(self, row: Row, number: int) -> None:
+        """Run a row that round `number` asks for."""
         place = tuple(row.at[name] for name in ("x", "y", "d"))
         assert row.seeds > self.rows.get(place, 0)
         self.rows[place] = row.seeds

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
 
 from sweeplib.answers import Answer
 from sweeplib.answers.rounds import decided
-from sweeplib.design.questions import Question
+from sweeplib.design.questions import Question, Row
 from sweeplib.storage.records.rounds import Rounds
 from tests.datasets import FLAGS
 
@@ -28,6 +28,30 @@ def exponential(rng: np.random.Generator, count: int) -> np.ndarray:
 
 def lognormal(rng: np.random.Generator, count: int) -> np.ndarray:
     return np.exp(rng.standard_normal(count) - 0.5)
+
+
+class Asked(Protocol):
+    """What rounds are run on: a dataset that has the rows of all rounds."""
+
+    question: Question
+    rounds: Rounds
+
+    def dataset(self) -> xr.Dataset:
+        """Return the dataset of all rows that were run."""
+
+    def run(self, row: Row, number: int) -> None:
+        """Run a row that round `number` asks for."""
+
+
+def answers_of(asked: Asked) -> list[Answer]:
+    """Run rounds to the end; return the answers."""
+    sweep: Any = SimpleNamespace(questions={"asked": asked.question}, analyses={}, runs={"sgd_chain": 0}, size=0)
+    while not asked.rounds.ended:
+        assert len(asked.rounds.rows) < MOST_ROUNDS
+        asked.rounds = decided(sweep, asked.rounds, asked.dataset())
+        for row in asked.rounds.rows[-1] if not asked.rounds.ended else ():
+            asked.run(row, len(asked.rounds.rows))
+    return [Answer.of(record) for record in asked.rounds.answers]
 
 
 class SyntheticSweep:
@@ -77,11 +101,9 @@ class SyntheticSweep:
 
     def answered(self) -> list[Answer]:
         """Run rounds to the end; return the answers."""
-        sweep: Any = SimpleNamespace(questions={"asked": self.question}, analyses={}, runs={"sgd_chain": 0}, size=0)
-        while not self.rounds.ended:
-            assert len(self.rounds.rows) < MOST_ROUNDS
-            self.rounds = decided(sweep, self.rounds, self.dataset())
-            for row in self.rounds.rows[-1] if not self.rounds.ended else ():
-                assert row.seeds > self.rows.get(row.at["gamma"], 0)
-                self.rows[row.at["gamma"]] = row.seeds
-        return [Answer.of(record) for record in self.rounds.answers]
+        return answers_of(self)
+
+    def run(self, row: Row, number: int) -> None:
+        """Run a row that round `number` asks for."""
+        assert row.seeds > self.rows.get(row.at["gamma"], 0)
+        self.rows[row.at["gamma"]] = row.seeds
