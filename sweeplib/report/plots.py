@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sweeplib.analysis.kit.headlines import interval_of
+from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.facets import PANELS_FIRST
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.figures.kit.labels import axis_label
@@ -183,11 +185,13 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
     ends, notes = [f"{declared.y}_low", f"{declared.y}_high"], []
     drawn = "Band" if kind == "curves" else "Bars"
     if kind != "map" and set(ends) <= set(names):
-        notes.append(f"{drawn}: {_interval(data)}.")
+        notes.append(f"{drawn}: {interval_of(data)}.")
     elif kind != "map" and f"{declared.y}_error" in names:
         notes.append(f"{drawn}: one standard error to each side.")
     if declared.theory in names:
-        notes.append(f"Dashed: {axis_label(data[declared.theory])}.")
+        theory = data[declared.theory]
+        apart = f"{heading(theory)}: solid with noise, dashed without."
+        notes.append(apart if _theories_differ(data, declared, kind) else f"Dashed: {axis_label(theory)}.")
     bound = data[declared.y].attrs.get("bound") if kind != "map" else None
     if bound in names and bool((data[bound] & data[declared.y].notnull()).any()):
         notes.append(f"Open triangles: {data[bound].attrs['reason']}.")
@@ -195,10 +199,13 @@ def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -
     return notes + [f"Dashed lines: {lines}."] * bool(lines)
 
 
-def _interval(data: xr.Dataset) -> str:
-    """Return the meaning of the interval of the data: the attribute `interval`, or the `confidence`."""
-    confidence = data.attrs.get("confidence")
-    return str(data.attrs.get("interval", "interval" if confidence is None else f"{100 * confidence:g} % interval"))
+def _theories_differ(data: xr.Dataset, declared: Interactive, kind: str) -> bool:
+    """Return whether points of stochastic and of deterministic dynamics have a theory each."""
+    if kind != "points" or declared.theory not in data or "dynamics" not in data[declared.theory].dims:
+        return False
+    known = data[declared.theory].notnull()
+    known = known.any([dim for dim in known.dims if dim != "dynamics"])
+    return len({is_stochastic(str(name)) for name in data["dynamics"].values[known.values]}) == 2
 
 
 def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapping[str, Any]) -> str | None:
@@ -335,8 +342,9 @@ def _spec(
         "value": value,
         "error": f"{value}_error" if f"{value}_error" in held else None,
         "interval": ends if len(ends) == 2 else None,
-        "interval_label": _interval(data),
+        "interval_label": interval_of(data),
         "theory": declared.theory if declared.theory in held else None,
+        "solid": _theories_differ(data, declared, kind),
         "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
         "series": [dim for dim in dims if dim not in drawn],
         "shown": [

@@ -12,10 +12,11 @@ from sweeplib.storage.records.artefacts import outdated_names
 from sweeplib.storage.records.files import read_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     import xarray as xr
 
+    from sweeplib.analysis.kit.headlines import Headline
     from sweeplib.design.sweep import Sweep
 
 MOST_SHOWN = 10
@@ -67,25 +68,32 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
     return f"{name}: {counts.total():,} cases: {parts}{listed}"
 
 
-def headline_lines(
-    sweep: "Sweep", directory: Path, most: int = MOST, said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None
-) -> list[str]:
-    """Return the headlines of the analyses that have some and did not fail, at most `most` points of each.
+def headline_lines(sweep: "Sweep", directory: Path) -> list[str]:
+    """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
+    return [*undecided_lines(directory), *(line for each in headlines(sweep, directory) for line in each.lines)]
 
-    Before them stands how many runs end at or below the error of a quantity. `said` puts a coordinate of a point, one
-    of given values, into words.
-    """
-    from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.kit.headlines import headlines, undecided_ends
+
+def undecided_lines(directory: Path) -> list[str]:
+    """Return how many runs end at or below the error of a quantity; no lines before there is a dataset."""
+    from sweeplib.analysis.kit.headlines import undecided_ends
     from sweeplib.storage.dataset.folder import open_dataset
 
     dataset = directory / "dataset.zarr"
-    lines = undecided_ends(open_dataset(dataset)) if dataset.exists() else []
+    return undecided_ends(open_dataset(dataset)) if dataset.exists() else []
+
+
+def headlines(
+    sweep: "Sweep", directory: Path, most: int = MOST, said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None
+) -> "Iterator[Headline]":
+    """Yield the headlines of the analyses that have some and did not fail, with at most `most` points in words."""
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.kit.headlines import headline
+    from sweeplib.storage.dataset.folder import open_dataset
+
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            lines += headlines(open_dataset(path), variable, most, said)
-    return lines
+            yield headline(open_dataset(path), variable, most, said)
 
 
 def _failures(failed: list[dict[str, Any]]) -> list[str]:

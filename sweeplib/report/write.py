@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-MOST_HEADLINES = 4
-"""The number of points of each analysis that are put into words; the tables have all."""
-
 
 def write_report(sweep: Sweep, directory: str | Path) -> Path:
     """Write report/index.html in a sweep's directory from the files of the other stages; return its path.
@@ -46,17 +43,21 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
 def _html(sweep: Sweep, directory: Path) -> str:
     from sweeplib.figures.kit.labels import value_label
     from sweeplib.report.contents import Contents
-    from sweeplib.report.summary import answers, headline_lines
+    from sweeplib.report.summary import answers, headlines, undecided_lines
 
     contents = Contents(sweep, directory)
     made, dataset = contents.made(), contents.dataset
     counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
-    failed = cards(sweep, directory)
+    failed, main = cards(sweep, directory), headlines(sweep, directory, said=value_label)
     return page(
         **made,
         name=sweep.name,
         config=sweep.source,
-        headlines=[*answers(sweep, directory)[:1], *headline_lines(sweep, directory, MOST_HEADLINES, value_label)],
+        headlines=[
+            *answers(sweep, directory)[:1],
+            *(each.text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") for each in main),
+            *undecided_lines(directory),
+        ],
         answers=_answers(sweep, directory),
         overview=overview(dataset, counts, journal),
         provenance=provenance(dataset, journal, settings(sweep), directory),

@@ -78,7 +78,8 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
     html = page(
         name="tiny",
         config="name: tiny\n" + "a long line " * 40,
-        headlines=["optimal learning rate 0.095 [0.089, 0.101] at d = 3000"],
+        headlines=["The optimal learning rate of SGD is 0.095 [0.089, 0.101] at $d$ = 3000 (brackets: 95 % interval)."],
+        answers={},
         overview=overview(ds, counts, journals),
         provenance=provenance(ds, journals, {"Seeds": "0 to 7"}, folder),
         counts=counts,

@@ -164,7 +164,7 @@ def test_the_result_comes_first(opened):
     names = [heading.inner_text() for heading in opened.page.locator("h2").all()]
     assert names[:2] == ["Results", "Figures"]
     assert names.index("What ran") > names.index("Data")
-    assert opened.page.get_by_text("optimal learning rate 0.095").first.is_visible()
+    assert opened.page.get_by_text("The optimal learning rate of SGD is 0.095").first.is_visible()
 
 
 def test_an_axis_changed_again_before_it_is_drawn_leaves_one_plot(opened):

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.headlines import headlines
+from sweeplib.analysis.kit.headlines import headline
 from sweeplib.analysis.kit.seed_means import mean_interval
 from sweeplib.contracts.datasets import regime_dataset
 from tests.datasets import FLAGS, sweep_dataset
@@ -292,7 +292,7 @@ def test_two_dimensions_have_an_exponent_without_an_interval():
     found = analysis.sample_complexity(ds, resamples=50)
     assert found.exponent.notnull().all()
     assert found.exponent_low.isnull().all()
-    said = headlines(found, "exponent")
+    said = headline(found, "exponent").lines
     assert said == ["exponent of the mean exit steps: no interval at 3 of 3 points; "
                     "it needs 3 dimensions at which three runs or more exited"]  # fmt: skip
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.headlines import headlines, undecided_ends
+from sweeplib.analysis.kit.headlines import headline, undecided_ends
 from sweeplib.cli import KINDS, app
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
@@ -468,7 +468,7 @@ def test_headlines_of_the_optimal_learning_rate() -> None:
     ds = sweep_dataset(ratios=ratios, d=[300, 3000], Delta=[0.0, 1.0], seeds=64, dynamics=["ode", "sgd_chain"])
     analysis = ANALYSES["optimal_learning_rate"]
     found = analysis(ds, resamples=200)
-    lines = headlines(found, "gamma_opt")
+    lines = headline(found, "gamma_opt").lines
     one = found.sel(dynamics="sgd_chain", d=3000, Delta=0.0).squeeze()
     assert analysis.headline == "gamma_opt"
     assert lines[0].startswith("optimal learning rate 0.09") and lines[0].endswith(
@@ -481,6 +481,18 @@ def test_headlines_of_the_optimal_learning_rate() -> None:
     assert 0 < edges < 8 and len(lines) == 5
     assert lines[-2] == f"optimal learning rate: {8 - edges - 3} more points in the report"
     assert lines[-1] == f"optimal learning rate: at {edges} of 8 points the interval ends at the edge of the scan"
+    text = headline(found, "gamma_opt", most=2).text
+    quiet = found.gamma_opt.sel(dynamics="ode").values
+    assert text == (
+        f"The optimal learning rate of sgd_chain is{lines[0].removeprefix('optimal learning rate').partition(' (')[0]}; "
+        f"{lines[1].removeprefix('optimal learning rate ').partition(' (')[0]}; and between {quiet.min():.3f} and "
+        f"{quiet.max():.3f} at {8 - edges - 2} more points (brackets: 95 % interval). At {edges} of 8 points the "
+        "interval ends at the edge of the scan: the truth may lie beyond."
+    )
+    apart = headline(found, "gamma_opt", most=3).text
+    assert (
+        f" at d = 3000, Delta = 0 for sgd_chain; {lines[1].split()[3]} [" in apart and " for ode; and between " in apart
+    )
 
 
 def test_runs_that_end_at_their_error_are_counted() -> None:
@@ -497,7 +509,12 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
     ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
-    assert headlines(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt") == [
+    main = headline(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt")
+    assert main.text == (
+        f"The optimal learning rate is known at none of {unknown.gamma_opt.size} points, "
+        "which needs 5 learning rates at which three runs or more exited."
+    )
+    assert main.lines == [
         f"optimal learning rate: known at none of {unknown.gamma_opt.size} points; "
         "it needs 5 learning rates at which three runs or more exited"
     ]
@@ -509,7 +526,11 @@ def test_an_optimum_without_noise_at_the_edge_is_counted() -> None:
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     point = found.assign({f"gamma_opt_{end}": found.gamma_opt for end in ("low", "high")})
     assert bool(found.at_edge.all())
-    assert headlines(point, "gamma_opt") == [
+    assert headline(point, "gamma_opt").text == (
+        "The optimal learning rate has no interval inside of the scan. "
+        "At 2 of 2 points the interval ends at the edge of the scan: the truth may lie beyond."
+    )
+    assert headline(point, "gamma_opt").lines == [
         "optimal learning rate: at 2 of 2 points the interval ends at the edge of the scan"
     ]
 
@@ -518,7 +539,7 @@ def test_an_interval_below_the_digits_shown_is_left_out() -> None:
     ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
     found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
     narrow = found.assign(gamma_opt_low=found.gamma_opt - 1e-12, gamma_opt_high=found.gamma_opt + 1e-12)
-    assert headlines(narrow, "gamma_opt") == [f"optimal learning rate {found.gamma_opt.item():.6f} (ode)"]
+    assert headline(narrow, "gamma_opt").lines == [f"optimal learning rate {found.gamma_opt.item():.6f} (ode)"]
 
 
 @pytest.mark.slow

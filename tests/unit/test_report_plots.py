@@ -129,6 +129,19 @@ def test_a_law_of_the_picture_is_the_theory_of_the_plot(ds, analyses):
     assert "Dashed: a law." in plot.notes and plot.spec["theory"] == "law"
 
 
+def test_theories_of_runs_with_and_without_noise_have_dashes_of_their_own(ds, analyses):
+    """A theory that all dynamics share is dashed."""
+    declared = FIGURES["learning_rate_scan"].declared(ds, analyses)
+    plot = interactive_plot("exit_steps", declared, ds, analyses, {})
+    assert plot.spec["solid"] and any(
+        note.startswith("Exit steps of theory") and note.endswith(": solid with noise, dashed without.")
+        for note in plot.notes
+    )
+    chain = {name: analyses[name].sel(dynamics=["sgd_chain"]) for name in ("exit_times", "optimal_learning_rate")}
+    alone = interactive_plot("exit_steps", declared, ds.sel(dynamics=["sgd_chain"]), chain, {})
+    assert not alone.spec["solid"] and any(note.startswith("Dashed: exit steps of theory") for note in alone.notes)
+
+
 def test_points_that_were_not_run_are_left_out_and_others_counted(ds, analyses):
     exits = analyses["exit_times"].copy(deep=True)
     exits["exit_steps_mean"] = exits.exit_steps_mean.where(exits.d != 3000)

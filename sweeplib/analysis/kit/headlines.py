@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -16,36 +17,100 @@ if TYPE_CHECKING:
 MOST = 3
 """The number of points that are put into words at the end of a command."""
 
+EDGE = "the interval ends at the edge of the scan"
 
-def headlines(
+
+@dataclass(frozen=True)
+class Headline:
+    """The main number of an analysis in words: its values at the first points, and what is to be said of the others.
+
+    `shown` has (value with its interval, place, dynamics) of points whose interval ends inside of the scan; `others`
+    are the values at further ones. Of `decided` points, which have an interval, those `at_edge` have one that ends at
+    the edge of the scan; at `bare` of `points` the value has no interval, which needs `needs`. `interval` says what
+    the brackets are.
+    """
+
+    title: str
+    interval: str
+    shown: list[tuple[str, str, str]]
+    others: list[float]
+    at_edge: int
+    decided: int
+    bare: int
+    points: int
+    known: bool
+    needs: str
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines at the end of a command: one a point, then one for each kind of the others."""
+        lines = [f"{self.title} {value}{_at(place)}{_enclosed(dynamics)}" for value, place, dynamics in self.shown]
+        if self.others:
+            lines.append(f"{self.title}: {len(self.others)} more points in the report")
+        if self.at_edge:
+            lines.append(f"{self.title}: at {self.at_edge} of {self.decided} points {EDGE}")
+        needed = f"; it needs {self.needs}" if self.needs else ""
+        if self.bare:
+            lines.append(f"{self.title}: no interval at {self.bare} of {self.points} points{needed}")
+        return lines if self.known else [f"{self.title}: known at none of {self.points} points{needed}"]
+
+    @property
+    def text(self) -> str:
+        """The sentences of a report."""
+        needed = f", which needs {self.needs}" if self.needs else ""
+        if not self.known:
+            return f"The {self.title} is known at none of {self.points} points{needed}."
+        sentences = [self._values()] if self.shown else [f"The {self.title} has no interval inside of the scan."]
+        if self.at_edge:
+            sentences.append(f"At {self.at_edge} of {self.decided} points {EDGE}: the truth may lie beyond.")
+        if self.bare:
+            sentences.append(f"At {self.bare} of {self.points} points it has no interval{needed}.")
+        return " ".join(sentences)
+
+    def _values(self) -> str:
+        """Return the sentence of the values; a dynamics that all have in common stands once."""
+        runs = {dynamics for _, _, dynamics in self.shown}
+        common = runs.pop() if len(runs) == 1 else ""
+        values = [f"{value}{_at(place)}{'' if common else f' for {run}'}" for value, place, run in self.shown]
+        if self.others:
+            low, high, _ = rounded_interval(min(self.others), max(self.others), np.nan)
+            points = f"{len(self.others)} more point{'s' * (len(self.others) > 1)}"
+            values.append(f"{low if low == high else f'between {low} and {high}'} at {points}")
+        listed = values[0] if len(values) == 1 else f"{'; '.join(values[:-1])}; and {values[-1]}"
+        return f"The {self.title}{f' of {common}' * bool(common)} is {listed} (brackets: {self.interval})."
+
+
+def headline(
     result: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
-) -> list[str]:
-    """Return lines about the variable `name` of an analysis, which has `<name>_low` and `<name>_high` beside it.
+) -> Headline:
+    """Return what is to be said of the variable `name` of an analysis, which has `<name>_low` and `<name>_high`.
 
-    Points whose interval ends at the edge of a scan (`at_edge`) are counted, not shown, as are those without an
-    interval, for example of too few seeds. Stochastic dynamics come first. A point that the rest are compared with,
-    with an interval of no width, is left out. A line says so if the variable is known nowhere. The attribute `needs`
-    of the variable says what an interval needs. `said` puts a coordinate of a point,
-    one of given values, into words, by default as a config does.
+    Stochastic dynamics come first. A point that the rest are compared with, with an interval of no width, is left out.
+    The attribute `needs` of the variable says what an interval needs. `said` puts a coordinate of a point, one of
+    given values, into words, by default as a config does.
     """
     points = _points(result, name)
     decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
     inside = [point for point in decided if not point.get("at_edge")]
     inside.sort(key=lambda point: not _is_noisy(point))
-    title = str(result[name].attrs["long_name"])
-    needs = result[name].attrs.get("needs")
-    needed = f"; it needs {needs}" if needs else ""
-    if all(np.isnan(point[name].item()) for point in points):
-        return [f"{title}: known at none of {len(points)} points{needed}"]
-    lines = [f"{title} {_value(point, name)}{_place(result, point, said or _as_in_config)}" for point in inside[:most]]
-    if len(inside) > most:
-        lines.append(f"{title}: {len(inside) - most} more points in the report")
-    if len(inside) < len(decided):
-        count, edge = len(decided) - len(inside), "the interval ends at the edge of the scan"
-        lines.append(f"{title}: at {count} of {len(decided)} points {edge}")
-    if bare := sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points):
-        lines.append(f"{title}: no interval at {bare} of {len(points)} points{needed}")
-    return lines
+    return Headline(
+        title=str(result[name].attrs["long_name"]),
+        interval=interval_of(result),
+        shown=[(_value(point, name), *_place(result, point, said or _as_in_config)) for point in inside[:most]],
+        others=[point[name].item() for point in inside[most:]],
+        at_edge=len(decided) - len(inside),
+        decided=len(decided),
+        bare=sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points),
+        points=len(points),
+        known=bool(result[name].notnull().any()),
+        needs=str(result[name].attrs.get("needs", "")),
+    )
+
+
+def interval_of(result: xr.Dataset) -> str:
+    """Return the meaning of the intervals of an analysis: its attribute `interval`, or its `confidence`."""
+    confidence = result.attrs.get("confidence")
+    return str(result.attrs.get("interval", "interval" if confidence is None else f"{100 * confidence:g} % interval"))
 
 
 def undecided_ends(ds: xr.Dataset) -> list[str]:
@@ -112,12 +177,21 @@ def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 
-def _place(result: xr.Dataset, point: xr.Dataset, worded: Callable[[xr.DataArray, xr.DataArray], str]) -> str:
-    """Return where a point is: its values along the dimensions with several, then its dynamics."""
+def _place(
+    result: xr.Dataset, point: xr.Dataset, worded: Callable[[xr.DataArray, xr.DataArray], str]
+) -> tuple[str, str]:
+    """Return where a point is, its values along the dimensions with several, and its dynamics."""
     dims = [str(dim) for dim in result.dims if dim in point.coords and result.sizes[dim] > 1]
     values = ", ".join(worded(point[dim], result[dim]) for dim in dims if dim != "dynamics")
-    dynamics = f" ({worded(point['dynamics'], result['dynamics'])})" if "dynamics" in point.coords else ""
-    return (f" at {values}" if values else "") + dynamics
+    return values, worded(point["dynamics"], result["dynamics"]) if "dynamics" in point.coords else ""
+
+
+def _at(place: str) -> str:
+    return f" at {place}" if place else ""
+
+
+def _enclosed(dynamics: str) -> str:
+    return f" ({dynamics})" if dynamics else ""
 
 
 def _text(value: object) -> str:
