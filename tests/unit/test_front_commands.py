@@ -483,9 +483,9 @@ def test_headlines_of_the_optimal_learning_rate() -> None:
     assert lines[-1] == f"optimal learning rate: at {edges} of 8 points the interval ends at the edge of the scan"
     text = headline(found, "gamma_opt", most=2).text
     quiet = found.gamma_opt.sel(dynamics="ode").values
+    first, second = (line.removeprefix("optimal learning rate ").partition(" (")[0] for line in lines[:2])
     assert text == (
-        f"The optimal learning rate of sgd_chain is{lines[0].removeprefix('optimal learning rate').partition(' (')[0]}; "
-        f"{lines[1].removeprefix('optimal learning rate ').partition(' (')[0]}; and between {quiet.min():.3f} and "
+        f"The optimal learning rate of sgd_chain is {first}; {second}; and between {quiet.min():.3f} and "
         f"{quiet.max():.3f} at {8 - edges - 2} more points (brackets: 95 % interval). At {edges} of 8 points the "
         "interval ends at the edge of the scan: the truth may lie beyond."
     )
