@@ -36,7 +36,7 @@ def said(rounds: Rounds) -> str:
     given = sum(record["state"] == State.given for record in rounds.answers)
     rows = rounds.rows[-1] if rounds.rows else ()
     number, points = len(rounds.rows), f"{len(rows):,} point{'' if len(rows) == 1 else 's'}"
-    after = f"after {number} rounds" if rounds.ended else f"round {number} adds to {points}"
+    after = f"after {number} round{'s' * (number != 1)}" if rounds.ended else f"round {number} adds to {points}"
     return f"answers: {given} of {len(rounds.answers)} given, {after}"
 
 

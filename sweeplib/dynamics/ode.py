@@ -297,7 +297,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
             expected = f"p + k of at most {MOST_FIELDS}; or one of {closed} with real labels; or sgd, sgd_chain"
             problem_of = f"{problem.labels} labels and the loss {problem.loss} have drifts by nodes over p + k fields"
-            raise InputError(problem_of, key="p", value=problem.p, expected=expected)
+            raise InputError(problem_of, key="p", value=fields, expected=expected)
         if not isinstance(options, OdeOptions) or not options.finite_d:
             return
         if problem.rates is not None:
