@@ -35,8 +35,9 @@ def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], jour
 
     Its sentences have their mathematics between dollars.
     """
-    dims = [str(dim) for dim in dataset["status"].dims]
-    varied = [f"{axis_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in dims if dim not in ("dynamics", "seed")]
+    axes = [str(dim) for dim in dataset["status"].dims if dim not in ("dynamics", "seed")]
+    several = [dim for dim in axes if dataset.sizes[dim] > 1]
+    varied = [f"{axis_label(dataset[dim])} ({dataset.sizes[dim]})" for dim in several]
     total = sum(sum(cases.values()) for _, cases in counts)
     fine = sum(cases["ok"] for _, cases in counts)
     journals = list(journals)
@@ -54,7 +55,7 @@ def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], jour
         if varied
         else "One problem, swept over seeds."
     )
-    return Overview(lead, facts, costs, _fixed(dataset))
+    return Overview(lead, facts, costs, _fixed(dataset.isel({dim: 0 for dim in axes if dim not in several})))
 
 
 def _listed(parts: list[str]) -> str:

@@ -200,6 +200,9 @@ def test_overview_counts_and_says_what_is_fixed(ds):
     assert found.costs == ["2 h"]
     assert "student width $p$ = 1" in found.fixed
     assert "input dimension $d$ (2)" in found.lead
+    alone = overview(ds.isel(d=[0]), [("ODE", {"ok": 9, "failed": 1})], [])
+    assert "input dimension" not in alone.lead
+    assert f"input dimension $d$ = {ds.d.values[0]}" in alone.fixed
 
 
 def test_optima_table_has_a_row_a_point_and_a_column_a_dynamics(optima, ds):
