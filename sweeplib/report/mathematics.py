@@ -15,7 +15,8 @@ from sweeplib.figures.kit.typeset import GREEK
 COMMANDS = GREEK | {"langle": "⟨", "rangle": "⟩", "min": "min", "max": "max", "sup": "sup", "infty": "∞", "log": "log"}
 COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto": "∝", "|": "‖", "leq": "≤"}
 COMMANDS |= {"geq": "≥", "neq": "≠", "neg": "¬", "wedge": "∧", "vee": "∨", "lfloor": "⌊", "rfloor": "⌋", "lceil": "⌈"}
-COMMANDS |= {"rceil": "⌉", "exp": "exp", "partial": "∂", "nabla": "∇", "sum": "∑"}
+COMMANDS |= {"rceil": "⌉", "exp": "exp", "cos": "cos", "partial": "∂", "nabla": "∇", "sum": "∑", "ell": "ℓ", "to": "→"}
+COMMANDS |= {"sim": "~", "pm": "±", "varnothing": "∅", "lvert": "|", "rvert": "|"}
 RAISED = str.maketrans("0123456789+-*()abcdefghijklmnoprstuvwxyz", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻*⁽⁾ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻ")
 LOWERED = str.maketrans("0123456789+-()aehijklmnoprstuvxβγρφχ", "₀₁₂₃₄₅₆₇₈₉₊₋₍₎ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓᵦᵧᵨᵩᵪ")
 CAPITAL_GREEK = re.compile("<mi>(&#x003(?:9[1-9A-F]|A[0-9]);)</mi>")
@@ -29,8 +30,8 @@ SPACES = {",": "\u2009", " ": " ", "!": ""}
 
 def plain(latex: str) -> str:
     r"""Return LaTeX as plain characters: '⟨νₑₓₜ⟩/d' for \\langle\\nu_{\\mathrm{ext}}\\rangle/d, '10⁶'."""
-    text = re.sub(r"\\(?:mathrm|mathcal|mathbf|text)\s*\{((?:[^{}])*)\}", r"\1", latex.replace("$", ""))
-    text = re.sub(r"\\(?:mathrm|mathcal|mathbf)\b\s*", "", text)
+    text = re.sub(r"\\(?:mathrm|mathcal|mathbf|mathbb|text)\s*\{((?:[^{}])*)\}", r"\1", latex.replace("$", ""))
+    text = re.sub(r"\\(?:mathrm|mathcal|mathbf|mathbb)\b\s*", "", text)
     text = text.replace(r"\_", UNDERSCORE)
     text = re.sub(r"\\sqrt\s*\{([^{}]*)\}", _root, text)
     text = re.sub(r"\\hat\s*(\\?[A-Za-z]+)", "\\1\u0302", text)

@@ -1,12 +1,15 @@
 """Symbols of the theory, written in plain characters."""
 
+import re
+
 import pytest
 import xarray as xr
 
 from sweeplib.figures.kit.labels import axis_label, wrapped_label
 from sweeplib.figures.kit.typeset import expression_latex, expression_text, name_text
+from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import PARAMETERS
-from sweeplib.report.mathematics import array_html, array_label, html_label, mathml, plain, value_text
+from sweeplib.report.mathematics import COMMANDS, array_html, array_label, html_label, mathml, plain, value_text
 from sweeplib.simulation.labels import LABELS
 
 SYMBOLS = [symbol for _, symbol in LABELS.values()] + [known.symbol for known in PARAMETERS.values()]
@@ -19,6 +22,7 @@ SYMBOLS = [symbol for _, symbol in LABELS.values()] + [known.symbol for known in
         (r"\hat\gamma_{\mathrm{opt}}", "γ\u0302ₒₚₜ"),
         (r"\langle\nu_{\mathrm{ext}}\rangle/d", "⟨νₑₓₜ⟩/d"),
         (r"\mathcal{R}", "R"),
+        (r"\mathbb{E}\,\ell \to 0", "E\u2009ℓ→0"),
         (r"\mathrm{se}\,\langle t_{\mathrm{ext}}\rangle", "se\u2009⟨tₑₓₜ⟩"),
         (r"\mathrm{gamma\_ratio}", "gamma_ratio"),
         (r"\sigma^*", "σ*"),
@@ -35,8 +39,11 @@ def test_latex_becomes_characters(latex, text):
     assert plain(latex) == text
 
 
-def test_no_symbol_of_a_coordinate_keeps_its_latex():
-    assert not [symbol for symbol in SYMBOLS if set(plain(symbol)) & set(r"\{}$")]
+def test_no_symbol_keeps_its_latex_or_the_name_of_a_command():
+    symbols = SYMBOLS + [observable.symbol for observable in OBSERVABLES.values()]
+    assert not [symbol for symbol in symbols if set(plain(symbol)) & set(r"\{}$")]
+    commands = {command for symbol in symbols for command in re.findall(r"\\([A-Za-z]+)", symbol)}
+    assert not commands - set(COMMANDS) - {"mathrm", "mathcal", "mathbf", "mathbb", "text", "sqrt", "hat"}
 
 
 def test_a_name_is_not_said_twice():
