@@ -16,6 +16,7 @@ KINDS = [
     "data",
     "dynamics",
     "figure",
+    "loss",
     "observable",
     "proposer",
     "start",

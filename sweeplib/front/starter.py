@@ -16,6 +16,7 @@ PLUGINS = {
     "data": "data",
     "dynamics": "dynamics",
     "figure": "figures",
+    "loss": "losses",
     "observable": "observables",
     "proposer": "proposers",
     "start": "starts",

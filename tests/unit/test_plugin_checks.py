@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 from sweeplib.analysis import ANALYSES
 from sweeplib.cli import app
 from sweeplib.config import load
+from sweeplib.config.catalogue import KINDS as LISTED
 from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
+from sweeplib.front.commands import KINDS
 from sweeplib.front.starter import PLUGINS, TEMPLATES
 from sweeplib.registry import REGISTRIES
 from sweeplib.storage.dataset.finalise import finalise
@@ -24,6 +26,8 @@ from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import InProcess
 from tests.plugged import DRAWN, nothing_left, written
 from tests.tiers import slow_among
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 FAULTS = {
     "wrong derivative": (
@@ -309,6 +313,15 @@ def invoked(*arguments: str, status: int = 0) -> str:
     result = CliRunner().invoke(app, list(arguments))
     assert result.exit_code == status, result.output
     return result.output
+
+
+def test_the_kinds_of_templates_are_those_that_are_said() -> None:
+    assert KINDS == ["sweep", *PLUGINS] and set(PLUGINS.values()) <= set(LISTED)
+    [row] = [line for line in PAGE.read_text("utf-8").splitlines() if "sweeplib new KIND FILE" in line]
+    assert re.findall(r"`(\w+)`", row) == list(PLUGINS)
+    assert {path.name for path in TEMPLATES.iterdir()} == {
+        f"{kind}.{end}.txt" for kind in PLUGINS for end in ("py", "yaml")
+    }
 
 
 @pytest.mark.slow
