@@ -27,7 +27,7 @@ from tests.in_process import InProcess
 from tests.plugged import DRAWN, nothing_left, written
 from tests.tiers import slow_among
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
+COMMANDS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
 FAULTS = {
     "wrong derivative": (
@@ -316,8 +316,8 @@ def invoked(*arguments: str, status: int = 0) -> str:
 
 
 def test_the_kinds_of_templates_are_those_that_are_said() -> None:
-    assert KINDS == ["sweep", *PLUGINS] and set(PLUGINS.values()) <= set(LISTED)
-    [row] = [line for line in PAGE.read_text("utf-8").splitlines() if "sweeplib new KIND FILE" in line]
+    assert ["sweep", *PLUGINS] == KINDS and set(PLUGINS.values()) <= set(LISTED)
+    [row] = [line for line in COMMANDS_PAGE.read_text("utf-8").splitlines() if "sweeplib new KIND FILE" in line]
     assert re.findall(r"`(\w+)`", row) == list(PLUGINS)
     assert {path.name for path in TEMPLATES.iterdir()} == {
         f"{kind}.{end}.txt" for kind in PLUGINS for end in ("py", "yaml")
