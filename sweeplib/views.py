@@ -32,6 +32,21 @@ class View:
         return {}
 
 
+class Blocks:
+    """The overlaps of L blocks of coordinates in which the inputs of n replicas have one eigenvalue each.
+
+    eigenvalues (n, L); Q (n, L, p, p), M (n, L, p, k), P (n, L, k, k). The overlaps are their sums over blocks.
+    """
+
+    def __init__(self, eigenvalues: Array, Q: Array, M: Array, P: Array) -> None:
+        self.eigenvalues, self.Q, self.M, self.P = eigenvalues, Q, M, P
+
+    def weighted(self) -> tuple[Array, Array, Array]:
+        """The covariances Q (n, p, p), M (n, p, k), P (n, k, k) of the fields: the sums, weighted by eigenvalues."""
+        Q, M, P = (np.einsum("nb,nbij->nij", self.eigenvalues, part) for part in (self.Q, self.M, self.P))
+        return Q, M, P
+
+
 class OverlapView(View):
     """The overlaps of student and teacher units.
 
@@ -45,9 +60,11 @@ class OverlapView(View):
     refit : the function `refitted`, of the view and its arguments; by default that of infinitely many samples.
     b (n, p) : offsets of the units, zero unless given.
     of_labels : what gives the means over fresh labels, `LabelMeans`.
+    by_block : function that returns the overlaps of the blocks of inputs, None if these have one eigenvalue. Then
+        means over inputs, as `expectations` are, take the overlaps of the view `fields`.
     """
 
-    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "quantile")
+    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "block", "quantile")
 
     def __init__(
         self,
@@ -64,6 +81,7 @@ class OverlapView(View):
         refit: "Callable[[OverlapView, NDArray[np.int64], Array], Array] | None" = None,
         b: Array | None = None,
         of_labels: Any = None,
+        by_block: Callable[[], Blocks] | None = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
@@ -72,12 +90,13 @@ class OverlapView(View):
         self.b = np.zeros(a.shape) if b is None else b
         self._refit = refit
         self.of_labels = of_labels
+        self.by_block = by_block
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
-        """The widths p and k."""
+        """The widths p and k, and the number of blocks of inputs."""
         units = {"student": problem.p, "student_2": problem.p, "teacher": problem.k, "teacher_2": problem.k}
-        return units | {"quantile": len(QUANTILES)}
+        return units | {"block": len(problem.blocks[0]), "quantile": len(QUANTILES)}
 
     @cached_property
     def Q(self) -> Array:
@@ -93,6 +112,22 @@ class OverlapView(View):
     def q(self) -> Array:
         """The diagonal of Q (n, p); computed from Q unless it was given."""
         return np.einsum("nii->ni", self.Q) if self._q is None else _made(self._q)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The overlaps of the blocks of inputs; one block if these have one eigenvalue."""
+        if self.by_block is None:
+            return Blocks(np.ones((len(self.a), 1)), self.Q[:, None], self.M[:, None], self.P[:, None])
+        return self.by_block()
+
+    @cached_property
+    def fields(self) -> "OverlapView":
+        """The view whose overlaps are the covariances of the fields, which they are unless inputs have eigenvalues."""
+        if self.by_block is None:
+            return self
+        Q, M, P = self.blocks.weighted()
+        of_problem = self.a, self.a_star, self.Delta, self.expectations
+        return OverlapView(Q, M, P, *of_problem, None, self.d, self.batch_size, self._refit, self.b, self.of_labels)
 
     def refitted(self, samples: NDArray[np.int64], ridge: Array) -> Array:
         """The second layers (n, p) of ridge regressions on fresh samples (n,), 0 for infinitely many, at the view."""

@@ -15,7 +15,7 @@ from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts
+from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
@@ -266,7 +266,7 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
-    kept = field, "data", "contrast", "samples", "loss"  # without these, their fields are nothing
+    kept = field, "data", *parameters_of("data"), "samples", "loss"  # without these, their fields are nothing
     for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
         whole = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
@@ -285,7 +285,9 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
     """Return the observables that some problems have and that do not read a field themselves."""
     known = {each: OBSERVABLES[each] for each in recordable(name) if field not in OBSERVABLES[each].acts_on}
-    undriven = any(problem.has_offsets or not problem.criterion.is_plain for problem in problems)
+    undriven = any(
+        problem.has_offsets or not problem.criterion.is_plain or DATA[problem.data].has_spectrum for problem in problems
+    )
     taught = all(DATA[problem.data].teacher for problem in problems)
     return tuple(
         each

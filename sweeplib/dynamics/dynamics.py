@@ -3,10 +3,10 @@
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import PARAMETERS, READERS, Problem, parts_of, problem_expectations
+from sweeplib.problem import DATA, PARAMETERS, READERS, Problem, parts_of, problem_expectations
 from sweeplib.registry import Registry
-from sweeplib.views import Lazy, OverlapView, View
+from sweeplib.views import Blocks, Lazy, OverlapView, View
 
 Array = NDArray[np.float64]
 
@@ -104,6 +104,8 @@ class Dynamics(ABC):
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
+    takes_spectra: ClassVar[bool] = False
+    """Whether it has the overlaps of each block where inputs have several eigenvalues, and acts on such data laws."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
     unaffected_by: ClassVar[frozenset[str]] = frozenset()
@@ -206,7 +208,8 @@ class Dynamics(ABC):
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
         """The fields of a problem that it, with these options, its target, its start and its data law depend on."""
-        return cls.reads.union(*(part.acts_on for kind, part in parts_of(problem).items() if kind in cls.reads))
+        reads = cls.reads | ({"data"} if cls.takes_spectra and DATA[problem.data].has_spectrum else set())
+        return reads.union(*(part.acts_on for kind, part in parts_of(problem).items() if kind in reads))
 
     @classmethod  # noqa: B027 - most dynamics apply to every problem
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -243,21 +246,42 @@ class OverlapDynamics(Dynamics):
         return self.replicas.M.copy()
 
     @cached_property
+    def by_block(self) -> tuple[Array, Array] | None:
+        """The current Q (n, L, p, p) and M (n, L, p, k) of the blocks of inputs; None if these have one eigenvalue."""
+        start = self.replicas
+        return (start.blocks.Q.copy(), start.blocks.M.copy()) if start.has_spectrum else None
+
+    @property
+    def fields(self) -> tuple[Array, Array, Array]:
+        """The current covariances Q, M, P of the fields."""
+        if self.by_block is None:
+            return self.Q, self.M, self.replicas.P
+        return self._blocks(*self.by_block).weighted()
+
+    def _blocks(self, Q: Array, M: Array) -> Blocks:
+        return Blocks(self.replicas.eigenvalues, Q, M, self.replicas.blocks.P)
+
+    @cached_property
     def a(self) -> Array:
         """The student's current second layer (n, p)."""
         return self.replicas.a.copy()
 
     def look(self) -> list[tuple[Array, View]]:
         """The current overlaps, with weight one."""
-        return [(np.ones(len(self.replicas)), self.overlap_view(lambda: self.Q, lambda: self.M, self.a))]
+        view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
+        return [(np.ones(len(self.replicas)), view)]
 
-    def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
-        """The view of the given overlaps of the replicas."""
+    def overlap_view(
+        self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None, by_block: Callable[[], Any] = lambda: None
+    ) -> OverlapView:
+        """The view of the given overlaps of the replicas; `by_block` returns those of the blocks of inputs."""
         replicas = self.replicas
         of_problem = replicas.Delta, replicas.population
         steps = replicas.d, replicas.batch_size
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
         view.of_labels = replicas.of_labels
+        if replicas.has_spectrum:
+            view.by_block = lambda: self._blocks(*by_block())
         return view
 
     @classmethod
@@ -278,7 +302,7 @@ class OverlapDynamics(Dynamics):
         replicas, error = self.replicas, self.risk_errors()
         found = {} if error is None else {"risk_error": error}
         if self.uses_drifts and replicas.equations.finer:
-            state = (self.Q, self.M, replicas.P, self.a, replicas.a_star, replicas.Delta)
+            state = (*self.fields, self.a, replicas.a_star, replicas.Delta)
             self._drift_error = np.fmax(self._drift_error, replicas.equations.drift_errors(*state))
             found["drift_error"] = self._drift_error
         return found
@@ -294,6 +318,7 @@ class OverlapDynamics(Dynamics):
         """The error (n,) of the present risk with its `others`; the risk and it have `bounds`."""
         [(_, now)] = self.look()
         assert isinstance(now, OverlapView)
+        now = now.fields
         state = (now.Q, now.M, now.P, now.a, now.a_star)
         risk = now.expectations.risks(*state)
         if self._terms is None:

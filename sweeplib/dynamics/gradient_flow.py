@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, LOSS, Array, Bound
+from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, LOSS, Bound
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
-from sweeplib.views import Lazy, OverlapView
+from sweeplib.views import OverlapView
 
 
 class GradientFlow(Ode):
@@ -32,9 +32,9 @@ class GradientFlow(Ode):
         start = self._risks(replicas.Q, replicas.M, replicas.a)
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
-    def overlap_view(self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None) -> OverlapView:
+    def overlap_view(self, *overlaps: Any, **others: Any) -> OverlapView:
         """The view of the given overlaps, with the label noise of the problem for observables."""
-        view = super().overlap_view(Q, M, a, q)
+        view = super().overlap_view(*overlaps, **others)
         view.Delta = self._Delta
         return view
 

@@ -17,7 +17,7 @@ from sweeplib.maths.overlaps import Overlaps
 from sweeplib.problem import Criterion
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
-from sweeplib.views import OverlapView
+from sweeplib.views import Blocks, OverlapView
 
 Array = NDArray[np.float64]
 
@@ -31,6 +31,10 @@ class Starts(Protocol):
 
     def overlaps(self, i: int) -> Overlaps:
         """The overlaps of replica i."""
+        ...
+
+    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
+        """Q (L, p, p), M (L, p, k) and P (L, k, k) of the blocks of inputs of replica i, of the sum of its overlaps."""
         ...
 
     def teacher_overlaps(self, i: int) -> Array:
@@ -59,7 +63,8 @@ class Replicas:
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
     epochs (n,) : whether batches are passes through the training set.
     data : the data law.
-    law : its parameters (n,), by name.
+    law : its parameters (n,), by name; none if it has eigenvalues.
+    eigenvalues, multiplicities (n, L) : those of the inputs, one of all coordinates unless the law has others.
     refit_keys (n,) uint64 : streams of the fresh samples to which observables fit the second layer.
     a (n, p), a_star (n, k) : second layers at the start.
     has_offsets : whether units have offsets, in all problems or in none.
@@ -84,6 +89,8 @@ class Replicas:
     epochs: NDArray[np.bool_]
     data: str
     law: Mapping[str, Array]
+    eigenvalues: Array
+    multiplicities: Array
     refit_keys: NDArray[np.uint64]
     a: Array
     a_star: Array
@@ -182,6 +189,30 @@ class Replicas:
     def population(self) -> Risks:
         """The expectations over the inputs of the data law, as observables read them."""
         return DATA[self.data].expectations(self.activation, self.expectations, **self.law)
+
+    @property
+    def has_spectrum(self) -> bool:
+        """Whether inputs have eigenvalues, so that the covariance of fields is not that of the overlaps."""
+        return DATA[self.data].has_spectrum
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The overlaps of the blocks of inputs at the start; one block without a spectrum."""
+        if not self.has_spectrum:
+            return Blocks(self.eigenvalues, self.Q[:, None], self.M[:, None], self.P[:, None])
+        drawn = [self.starts.block_overlaps(i, sizes) for i, sizes in enumerate(self.multiplicities)]
+        return Blocks(self.eigenvalues, *(np.array(part) for part in zip(*drawn, strict=True)))
+
+    @cached_property
+    def fields(self) -> tuple[Array, Array, Array]:
+        """The covariances Q, M, P of the fields at the start: the overlaps, weighted by eigenvalues."""
+        return self.blocks.weighted() if self.has_spectrum else (self.Q, self.M, self.P)
+
+    def law_numbers(self, i: int) -> Array:
+        """The numbers of the data law of replica i, for kernels."""
+        if self.has_spectrum:
+            return np.repeat(np.sqrt(self.eigenvalues[i]), self.multiplicities[i].astype(int))
+        return np.array(list(self.law_of(i).values()), float)
 
     def law_of(self, i: int) -> dict[str, float]:
         """The parameters of the data law of replica i, by name."""

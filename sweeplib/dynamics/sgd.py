@@ -31,6 +31,7 @@ from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
+from sweeplib.maths.overlaps import block_overlaps
 from sweeplib.numerics.compiled import OneSignature, specialised
 from sweeplib.numerics.random import stream_key
 from sweeplib.problem import DATA, DEFAULTS, Problem
@@ -149,7 +150,7 @@ class Sgd(StepDynamics):
             given.keys[i],
             given.seeds[i],
             inputs_address(given.data),
-            np.array(list(given.law_of(i).values()), float),
+            given.law_numbers(i),
             np.uint64(stream_key(int(given.keys[i]), "data", given.data)),
         )
 
@@ -193,6 +194,13 @@ class Sgd(StepDynamics):
         return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
 
     @_OF_DIVERGED
+    def _block_overlaps(self, i: int) -> tuple[Array, Array]:
+        """Q (L, p, p) and M (L, p, k) of the blocks of inputs."""
+        W, W_star = (weights.astype(float) for weights in self._weights[i])
+        Q, M, _ = block_overlaps(W, W_star, self.replicas.multiplicities[i])
+        return Q, M
+
+    @_OF_DIVERGED
     def _norms(self, i: int) -> Array:
         """The diagonal of Q (p,)."""
         W, _ = self._weights[i]
@@ -215,6 +223,7 @@ class Sgd(StepDynamics):
             M=lambda: np.array([self._teacher_overlaps(i) for i in count]),
             a=self.a,
             q=lambda: np.array([self._norms(i) for i in count]),
+            by_block=lambda: map(np.array, zip(*(self._block_overlaps(i) for i in count), strict=True)),
         )
         if self.replicas.has_offsets:
             overlaps.b = self._offsets.copy()

@@ -15,16 +15,18 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
 from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
 from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work
 from sweeplib.kernels.chain_batches import batch_network, batch_step, batch_work
+from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
 from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
-from sweeplib.maths.overlaps import split_factors
-from sweeplib.problem import Problem
+from sweeplib.maths.overlaps import split_factors, teacher_factors
+from sweeplib.problem import DATA, Problem
 
 LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
@@ -38,6 +40,7 @@ class SgdChain(LaneDynamics):
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS | LOSS
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
+    takes_spectra = True
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -45,6 +48,11 @@ class SgdChain(LaneDynamics):
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays)
         self.called = self.functions()
+        if replicas.has_spectrum:
+            self.settings = block_settings(replicas)
+            self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
+            self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
+            return
         self.round = self._round()
         self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)
         self.begin(np.concatenate([rows(part) for part in (*parts, replicas.a)]), self._L_star)
@@ -71,6 +79,10 @@ class SgdChain(LaneDynamics):
 
     def observe(self, state: Array) -> None:
         """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states."""
+        if self.replicas.has_spectrum:
+            *self.by_block, self.a = block_overlaps_of(state, self.settings)
+            self.Q, self.M = (part.sum(axis=1) for part in self.by_block)
+            return
         p, k = self.replicas.p, self.replicas.k
         A, B = unrolled(state[: p * k], p, k), unrolled(state[p * k : p * (k + p)], p, p)
         self.a = unrolled(state[p * (k + p) :], p)
@@ -83,13 +95,18 @@ class SgdChain(LaneDynamics):
         """The number of steps times the work of the draws, fields and rotations of all samples and uses of a batch."""
         width = problem.p + problem.k + (problem.batch_size if problem.repeats > 1 else 0)
         of_sample = 20.0 * (width + 3) + 8.0 * problem.p * width * problem.repeats
-        return time / problem.step_time() * problem.batch_size * of_sample
+        return time / problem.step_time() * problem.batch_size * of_sample * len(problem.blocks[0])
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too unless d ≥ p + k, so that a sample has a component outside the span of the weights."""
+        """Raise InputError too unless d ≥ p + k, so that a sample has a component outside the span of the weights.
+
+        And for batches of inputs with several eigenvalues.
+        """
         super().check(problem, options)
-        if problem.d < problem.p + problem.k:
+        if DATA[problem.data].has_spectrum:
+            _refuse_batches(problem)
+        elif problem.d < problem.p + problem.k:
             expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)
         if problem.repeats > 1 and problem.batch_size > LARGEST_REUSED:
@@ -97,6 +114,13 @@ class SgdChain(LaneDynamics):
             raise InputError(
                 "batch too large to be reused", key="batch_size", value=problem.batch_size, expected=expected
             )
+
+
+def _refuse_batches(problem: Problem) -> None:
+    for name in ("batch_size", "repeats"):
+        if getattr(problem, name) > 1:
+            expected = f"1 with inputs of {problem.data} in sgd_chain (sgd has no such bound)"
+            raise InputError("no overlap chain", key=name, value=getattr(problem, name), expected=expected)
 
 
 DYNAMICS.register("sgd_chain", SgdChain)

@@ -37,7 +37,7 @@ class StepDynamics(OverlapDynamics):
         self.failed = np.full(count, -1, dtype=np.int64)
         self.targets = np.empty((count, 0))
         if replicas.thresholds.size:
-            start = (replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
+            start = (*replicas.fields, replicas.a, replicas.a_star)
             self.targets = (1.0 - replicas.thresholds) * replicas.expectations.risks(*start)[:, None]
 
     @classmethod

@@ -81,6 +81,15 @@ class Overlaps:
         return lower_factors(self.Q, self.M, self.P)
 
 
+def block_overlaps(W: Array, W_star: Array, multiplicities: Array) -> tuple[Array, Array, Array]:
+    """Q (L, p, p), M (L, p, k), P (L, k, k) of consecutive blocks of columns of W (p, d) and W* (k, d), over d."""
+    ends = np.cumsum(multiplicities)[:-1].astype(int)
+    parts = list(zip(np.split(W, ends, axis=1), np.split(W_star, ends, axis=1), strict=True))
+    pairs = ([(w, w) for w, _ in parts], parts, [(w_star, w_star) for _, w_star in parts])
+    Q, M, P = (np.array([one @ other.T for one, other in pair]) / W.shape[1] for pair in pairs)
+    return Q, M, P
+
+
 def lower_factors(Q: Array, M: Array, P: Array) -> Array:
     """Lower triangular L (..., k+p, k+p) with L Lᵀ = [[P, Mᵀ], [M, Q]], teacher rows first, diagonal not negative.
 

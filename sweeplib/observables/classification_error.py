@@ -7,7 +7,7 @@ from sweeplib.views import OverlapView
 
 def classification_error(now: OverlapView) -> Array:
     """P(y f < 0) (n,)."""
-    return now.of_labels.classification_error(now)
+    return now.of_labels.classification_error(now.fields)
 
 
 OBSERVABLES.register(

@@ -33,6 +33,7 @@ class RidgeParameters(Parameters):
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
 def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], ridge: Array) -> Array:
     """The population risk (n,) at the second layer that is fitted."""
+    now = now.fields
     refitted = now.refitted(second_layer_samples, ridge)
     return now.expectations.risks(now.Q, now.M, now.P, refitted, now.a_star)
 

@@ -6,7 +6,10 @@ from sweeplib.views import NetworkView, OverlapView
 
 def risk(now: OverlapView | NetworkView) -> Array:
     """The population risk (n,), which an error may make negative, as may fluctuations in a member of an ensemble."""
-    return now.risk if isinstance(now, NetworkView) else now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star)
+    if isinstance(now, NetworkView):
+        return now.risk
+    now = now.fields
+    return now.expectations.risks(now.Q, now.M, now.P, now.a, now.a_star)
 
 
 READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data"})

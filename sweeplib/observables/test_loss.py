@@ -9,7 +9,7 @@ READS_OF_LABELS = READS | {"Delta"}
 
 def test_loss(now: OverlapView) -> Array:
     """The mean loss (n,)."""
-    return now.of_labels.test_loss(now)
+    return now.of_labels.test_loss(now.fields)
 
 
 OBSERVABLES.register(

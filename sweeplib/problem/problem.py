@@ -12,7 +12,7 @@ from sweeplib.errors import InputError
 from sweeplib.language import canonical_schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
-from sweeplib.problem.data import DATA
+from sweeplib.problem.data import DATA, Blocks
 from sweeplib.problem.losses import LOSSES, Criterion
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts
@@ -135,6 +135,12 @@ class Problem(Core):
         """The loss with the values of its parameters, and whether labels are signs."""
         numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].own)
         return Criterion(self.loss, numbers, self.labels == "sign")
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The eigenvalues and multiplicities of the inputs; one for all inputs of a law without any."""
+        blocks = DATA[self.data].blocks
+        return ((1.0,), (self.d,)) if blocks is None else blocks(self)
 
     def step_time(self) -> float:
         """The ODE time γ/(p d) that one SGD step takes."""

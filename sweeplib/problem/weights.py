@@ -30,14 +30,32 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
     """The teacher's weights W* (k, d) of replica `seed`.
 
     Laws: `gaussian` has N(0, 1) entries; `sphere` has rows uniform on the sphere of radius √d; `orthogonal` has
-    uniformly random orthogonal rows of norm √d (k ≤ d).
+    uniformly random orthogonal rows of norm √d (k ≤ d). Rows in a block of the inputs have the law of its coordinates,
+    times √(d/d_b), and zeros elsewhere.
     """
+    if problem.teacher_block is not None:
+        return _rows_in_blocks(problem, root_seed, seed)
     rows = _normals("teacher", problem.teacher_start, problem.k, problem.d, root_seed, seed)
-    if problem.k == 0:
+    return _of_law(problem.teacher_start, rows)
+
+
+def _of_law(law: str, rows: Array) -> Array:
+    """Rows of a law of the teacher, from Gaussian ones."""
+    if len(rows) == 0 or law == "gaussian":
         return rows
-    if problem.teacher_start == "gaussian":
-        return rows
-    return rows_on_sphere(rows) if problem.teacher_start == "sphere" else _orthogonal(rows)
+    return rows_on_sphere(rows) if law == "sphere" else _orthogonal(rows)
+
+
+def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
+    """The teacher's rows of replica `seed`, each in a block of the inputs."""
+    chosen, ends = problem.teacher_block, np.cumsum((0, *problem.blocks[1]))
+    of_row, W_star = np.broadcast_to(chosen, problem.k) - 1, np.zeros((problem.k, problem.d))
+    for block in np.unique(of_row):
+        rows, columns = np.flatnonzero(of_row == block), slice(ends[block], ends[block + 1])
+        size, role = columns.stop - columns.start, f"teacher in block {block + 1}"
+        drawn = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
+        W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, drawn)
+    return W_star
 
 
 def drawn_overlaps(problem: Problem, W: Array, W_star: Array) -> Overlaps:

@@ -135,6 +135,17 @@ class Case:
             raise InputError(problem, key="thresholds", value=value, expected=expected)
         self._refuse_drifts("units with offsets have no drifts of overlaps")
 
+    def _check_spectrum(self) -> None:
+        """Raise InputError for exits of a dynamics without the covariance of fields, and for observables by drifts."""
+        if not DATA[self.problem.data].has_spectrum:
+            return
+        self._refuse_drifts(f"no drifts of overlaps alone with inputs of {self.problem.data}")
+        if self.recording.thresholds and not DYNAMICS[self.dynamics].takes_spectra:
+            taking = ", ".join(name for name, kind in DYNAMICS.items() if kind.takes_spectra)
+            value, expected = list(self.recording.thresholds), f"[], no exits; or a dynamics that finds them: {taking}"
+            problem = f"{self.dynamics} finds no exits with inputs of {self.problem.data}"
+            raise InputError(problem, key="thresholds", value=value, expected=expected)
+
     def _check_loss(self) -> None:
         """Raise InputError for observables by the drifts of the square loss of real labels, with another criterion."""
         if not self.problem.criterion.is_plain:
@@ -197,12 +208,14 @@ class Case:
     @property
     def shape(self) -> Hashable:
         """Equal for cases that can be run in one batch."""
-        problem = self.problem
+        problem, spectrum = self.problem, DATA[self.problem.data].has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
-        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items())
+        # of a block, beyond p + k coordinates, the number does not matter
+        blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
+        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks)
 
     def identity(self) -> bytes:
         """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
@@ -217,6 +230,7 @@ CHECKS = (
     Case._check_needs,
     Case._check_teacher,
     Case._check_offsets,
+    Case._check_spectrum,
     Case._check_loss,
     Case._check_dynamics,
     Case._check_drifts,

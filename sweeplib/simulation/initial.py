@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.errors import InputError
-from sweeplib.maths.overlaps import Overlaps
+from sweeplib.maths.overlaps import Overlaps, block_overlaps
 from sweeplib.problem import STARTS, Problem
 from sweeplib.problem.weights import (
     drawn_M,
@@ -70,6 +70,11 @@ class CaseStarts:
             return Overlaps.from_weights(*self._initial)
         return _random_overlaps(draw) if draw.problem.p <= REMEMBERED_WIDTH else _overlaps(draw)
 
+    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
+        """The overlaps of the blocks of columns of the weights."""
+        W, W_star = self.weights(i)
+        return block_overlaps(W, W_star, multiplicities)
+
     def teacher_overlaps(self, i: int) -> Array:
         """P (k, k)."""
         draw = self._draw_of(i)
@@ -119,7 +124,9 @@ def _draw(case: Case) -> _Draw:
     problem = case.problem
     law = problem.student_start
     values = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
-    key = (law, values, problem.teacher_start, problem.p, problem.k, problem.d, case.root_seed, case.seed)
+    blocks = None if problem.teacher_block is None else (problem.teacher_block, problem.blocks[1])
+    widths = problem.p, problem.k, problem.d
+    key = (law, values, problem.teacher_start, blocks, *widths, case.root_seed, case.seed)
     return _Draw(key, problem, case.root_seed, case.seed)
 
 

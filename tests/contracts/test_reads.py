@@ -19,7 +19,7 @@ from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
 from sweeplib.dynamics.dynamics import OFFSETS
 from sweeplib.front.starter import write_new
-from sweeplib.problem import DEFAULTS, PARAMETERS, names_with_parts, parameters_of
+from sweeplib.problem import DATA, DEFAULTS, PARAMETERS, names_with_parts, parameters_of
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 from tests.plugged import nothing_left
@@ -81,22 +81,34 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     """Return two problems that differ in a field; the dynamics takes both if it reads the field."""
     if acts_on(dynamics, field) or field not in DEFAULTS:
         return next(contract.pairs(dynamics, field))
-    kept = {"sampling": ("samples",), "contrast": ("data", "contrast"), "huber_delta": ("loss",)}.get(field, ())
+    of_law = ("data", *parameters_of("data")) if field in parameters_of("data") else ()
+    kept = {"sampling": ("samples",), "huber_delta": ("loss",)}.get(field, of_law)
     one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
     return one, dataclasses.replace(one, **{field: OTHERS[field]})
 
 
+SPECTRA = {name for law in DATA.values() if law.has_spectrum for name in law.own}
+"""The parameters of data laws with several eigenvalues, which particles do not take."""
+
+
 def acts_on(dynamics: str, field: str) -> bool:
+    if field in SPECTRA:
+        return dynamics == "sgd" or DYNAMICS[dynamics].takes_spectra
     return field in names_with_parts(DYNAMICS[dynamics].reads)
 
 
-WITHIN = {"sampling": "samples", "contrast": "data", "huber_delta": "loss"}
+WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(parameters_of("data"), "data")
 """Fields that are nothing without another one."""
 OBSERVED = sorted(parameters_of("observables"))
 OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
-REFUSED = [(name, field) for name in built_in() for field in DEFAULTS if not acts_on(name, field) | (field in OBSERVED)]
+REFUSED = [
+    (name, field)
+    for name in built_in()
+    for field in DEFAULTS
+    if not (acts_on(name, field) or field in OBSERVED or (field in SPECTRA and "data" in DYNAMICS[name].reads))
+]
 REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
 
 
@@ -120,7 +132,7 @@ ACCEPTED = [
 def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
     """Those of the motion, whatever the observables read; and the risk, with the identity."""
     contract.its_numbers_change_with_a_field_that_it_reads(dynamics, field)
-    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *OFFSETS} else (0.01,)
+    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *SPECTRA, *OFFSETS} else (0.01,)
     problems = pair(field, dynamics)
     observables = () if field in ("data", "contrast") and needs_teacher("risk") else ("risk",)
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
@@ -150,7 +162,7 @@ def test_a_field_that_is_not_read_is_refused_unless_it_has_its_default(dynamics:
     said = str(caught.value)
     assert f"{dynamics} does not act on {field}" in said
     assert f"expected {json.dumps(DEFAULTS[field])}, its default; or a dynamics that acts on it: " in said
-    acting = [name for name in built_in() if acts_on(name, field)]
+    acting = [name for name, kind in DYNAMICS.items() if field in kind.reads_of(other, kind.Options())]
     assert ", ".join(acting) in said or "none yet" in said
 
 

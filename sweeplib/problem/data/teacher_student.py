@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.problem.data.data import DATA, Array, DataLaw
+from sweeplib.problem.data.data import DATA, Array, Blocks, DataLaw
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
+    from sweeplib.problem.problem import Problem
 
 
 def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
@@ -23,6 +24,12 @@ def classes() -> tuple[tuple[float, float, float], ...]:
     return ((1.0, 1.0, 0.0),)
 
 
+def blocks(problem: "Problem") -> Blocks:
+    """One eigenvalue."""
+    return (1.0,), (problem.d,)
+
+
 DATA.register(
-    "teacher_student", DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations, classes)
+    "teacher_student",
+    DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations, classes, blocks=blocks),
 )
