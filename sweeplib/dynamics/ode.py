@@ -9,12 +9,19 @@ at ten times the tolerance, with drifts by a finer rule where they have no close
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.block_equations import (
+    LIMIT_ERROR,
+    block_equations,
+    block_starts,
+    blocks_of,
+    limit_errors,
+)
 from sweeplib.dynamics.dynamics import (
     DECAYS,
     DYNAMICS,
@@ -46,7 +53,7 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import DEFAULTS, LOSSES, Problem
+from sweeplib.problem import DATA, DEFAULTS, LOSSES, Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -79,6 +86,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     replicas_at_once = 256
     reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS
     unaffected_by = frozenset({"times", "thresholds"})
+    takes_spectra = True
     uses_drifts = True
     Options: ClassVar[type[IntegrationOptions]] = OdeOptions
     options: IntegrationOptions
@@ -90,7 +98,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if self._finite_d and are_dependent(replicas.P).any():
             expected = "independent teacher rows with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d, as P is singular", key="initial", expected=expected)
-        start = self.replicas.expectations.risks(replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star)
+        start = self.replicas.expectations.risks(*replicas.fields, replicas.a, replicas.a_star)
         targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
         given = replicas.equations
@@ -104,11 +112,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self, needed: Expectations, rtol: Array, atol: float, targets: Array
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
-        replicas = self.replicas
-        equations = Equations(rule(), self._constants(needed), work_space(replicas.p, replicas.k))
-        starts = pack(
-            replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, replicas.schedule is not None
-        )
+        replicas, kinds = self.replicas, (self._trained, self.replicas.schedule is not None)
+        if replicas.has_spectrum:
+            equations, starts = block_equations(replicas, self._constants(needed)), block_starts(replicas, *kinds)
+        else:
+            equations = Equations(rule(), self._constants(needed), work_space(replicas.p, replicas.k))
+            starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, *kinds)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
@@ -128,7 +137,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         finite time. No integrator passes this point.
         """
         given, scheduled = self.replicas, self.replicas.schedule is not None
-        if given.spherical or kink(activation(given.activation)) == 0.0:
+        if given.spherical or given.has_spectrum or kink(activation(given.activation)) == 0.0:
             return None
         Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
         unpack(state, given.spherical, self._trained, Q, M, a)
@@ -149,7 +158,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if self.options.rtol is not None or pair.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
             return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
-        errors = pair.drift_errors(start.Q, start.M, start.P, start.a, start.a_star, start.Delta)
+        errors = pair.drift_errors(*start.fields, start.a, start.a_star, start.Delta)
         return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
 
     def _numbers(self) -> Any:
@@ -158,7 +167,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     def _constants(self, needed: Expectations) -> Systems:
         replicas = self.replicas
-        P, a, a_star = map(np.ascontiguousarray, (replicas.P, replicas.a, replicas.a_star))
+        P, a, a_star = map(np.ascontiguousarray, (replicas.fields[2], replicas.a, replicas.a_star))
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
         projected = needed.pair.nodes.size and not self._finite_d
         L_star = teacher_factors(P) if projected else P[:0]
@@ -195,8 +204,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
         tolerance of the recorded solution, or rounding, times the terms of the risk.
         """
-        self.Q, self.M, self.a = self._overlaps_of(self._solution)
-        terms = self._risks(self.Q, np.zeros_like(self.M), self.a)
+        if self.replicas.has_spectrum:
+            Q, M, self.a = blocks_of(self.replicas, self._solution.states, trained=self._trained)
+            self.by_block = Q, M
+            self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
+        else:
+            self.Q, self.M, self.a = self._overlaps_of(self._solution)
+        Q, M, _ = self.fields
+        terms = self._risks(Q, np.zeros_like(M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
         slow = SLOW if self.replicas.equations.finer else 1.0
@@ -206,6 +221,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._bounds = tuple(bound for each in (risk, other) for bound in risk_bounds(each, self.risk_error, explained))
 
     def _overlaps_of(self, found: Integration | MeanIntegration) -> tuple[Array, Array, Array]:
+        if self.replicas.has_spectrum:
+            Q, M, a = blocks_of(self.replicas, found.states, trained=self._trained)
+            return *self._blocks(Q, M).weighted()[:2], a
         Q, M, a = self._unpacked(found.states)
         if not isinstance(found, MeanIntegration):
             Q = nearest_covariances(Q, M, self.replicas.P)
@@ -215,7 +233,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def _recorded_risks(self) -> Array:
         if self._finite_d:
             return self._risks_of(self._solution, self.replicas.expectations)
-        return self._risks(self.Q, self.M, self.a)
+        Q, M, _ = self.fields
+        return self._risks(Q, M, self.a)
 
     def _risks_of(self, found: Integration | MeanIntegration, needed: Expectations) -> Array:
         return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._overlaps_of(found), needed)
@@ -242,7 +261,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
                 "of the tolerance"
             )
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
+        if DATA[problem.data].has_spectrum:
+            found["limit_error"] = LIMIT_ERROR
         return found
+
+    def diagnosed(self) -> Mapping[str, Array]:
+        """And, with several eigenvalues, the relative error of the limit d → ∞."""
+        given = self.replicas
+        return {**super().diagnosed(), **({"limit_error": limit_errors(given)} if given.has_spectrum else {})}
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk, of the integration and of the quadrature."""
@@ -265,7 +291,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return Q, M, a
 
     def _risks(self, Q: Array, M: Array, a: Array, needed: Expectations | None = None) -> Array:
-        return (needed or self.replicas.expectations).risks(Q, M, self.replicas.P, a, self.replicas.a_star)
+        return (needed or self.replicas.expectations).risks(Q, M, self.replicas.fields[2], a, self.replicas.a_star)
 
     @property
     def _times(self) -> Array:
@@ -300,6 +326,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             raise InputError(problem_of, key="p", value=fields, expected=expected)
         if not isinstance(options, OdeOptions) or not options.finite_d:
             return
+        if DATA[problem.data].has_spectrum:
+            expected = f"{DEFAULTS['data']} with finite_d; or `finite_d: false`"
+            raise InputError("no equations at finite d", key="data", value=problem.data, expected=expected)
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)

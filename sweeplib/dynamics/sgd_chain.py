@@ -80,8 +80,9 @@ class SgdChain(LaneDynamics):
     def observe(self, state: Array) -> None:
         """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states."""
         if self.replicas.has_spectrum:
-            *self.by_block, self.a = block_overlaps_of(state, self.settings)
-            self.Q, self.M = (part.sum(axis=1) for part in self.by_block)
+            Q, M, self.a = block_overlaps_of(state, self.settings)
+            self.by_block = Q, M
+            self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
             return
         p, k = self.replicas.p, self.replicas.k
         A, B = unrolled(state[: p * k], p, k), unrolled(state[p * k : p * (k + p)], p, p)

@@ -80,14 +80,18 @@ unpacked = _unbound
 @cache
 def rule() -> EquationRule:
     """`fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
+    filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
+    return EquationRule(filled, level, example(), work_space(1, 1))
+
+
+def example() -> Systems:
+    """Systems of one unit, of the types that all systems have."""
     one, square = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(square.drifts), risk_address(square.risk)
     numbers = Numbers(*[one] * COUNT)
     inside, xi = inside_address(), rates(None)[:2]
-    systems = Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one)
-    filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
-    return EquationRule(filled, level, systems, work_space(1, 1))
+    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one)
 
 
 @cache

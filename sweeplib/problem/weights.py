@@ -52,7 +52,7 @@ def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
     of_row, W_star = np.broadcast_to(chosen, problem.k) - 1, np.zeros((problem.k, problem.d))
     for block in np.unique(of_row):
         rows, columns = np.flatnonzero(of_row == block), slice(ends[block], ends[block + 1])
-        size, role = columns.stop - columns.start, f"teacher in block {block + 1}"
+        size, role = int(problem.blocks[1][block]), f"teacher in block {block + 1}"
         drawn = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
         W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, drawn)
     return W_star

@@ -84,7 +84,7 @@ class Case:
 
     def _check_observables(self) -> None:
         for name in self.recording.observables:
-            observable_of(name, self.dynamics)
+            observable_of(name, self.dynamics).refuse(self.problem)
 
     def _check_dynamics(self) -> None:
         DYNAMICS[self.dynamics].check(self.problem, self.numerical_options())

@@ -1,0 +1,80 @@
+"""The ODE for inputs with several eigenvalues: equations of the overlaps of blocks, and the error of the limit.
+
+With fields of the covariance Ω = Σ λ_b Ω_b, D = (G | Ψ^M) Ω⁺ and τ_b = λ_b d_b/d,
+
+    Ṁ_b = λ_b (DΩ_b)_*,    Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var.
+
+A step moves the mode of the eigenvalue λ_b by γ λ_b/(pd) of itself. The limit needs d → ∞ with small γ λ_max/(pd); a
+power law of trace d has λ_max ∝ d, and no limit at a fixed rate. The relative error is of this order, and recorded.
+"""
+
+import numpy as np
+
+from sweeplib.dynamics.dynamics import Array, Diagnostic
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.kernels.block_flow import (
+    BlockSystems,
+    block_rule,
+    block_work_space,
+    gradients_address,
+    pack_blocks,
+    unpack_blocks,
+)
+from sweeplib.kernels.overlap_flow import Systems
+from sweeplib.maths.mean_gradients import resolution_of
+from sweeplib.maths.overlaps import nearest_covariances
+from sweeplib.numerics.integrators.dop853 import Equations
+
+LIMIT_ERROR = Diagnostic(
+    (),
+    {
+        "long_name": "order of the error of the limit of many dimensions",
+        "units": "1",
+        "symbol": r"\gamma\lambda_{\max}/(pd)",
+        "comment": "part of itself by which a step moves the mode of the largest eigenvalue; a relative error",
+    },
+    False,
+)
+
+
+def limit_errors(replicas: Replicas) -> Array:
+    """γ λ_max/(pd) (n,)."""
+    errors: Array = replicas.step_time * replicas.eigenvalues.max(axis=1)
+    return errors
+
+
+def block_equations(replicas: Replicas, fields: Systems) -> Equations:
+    """The equations of the replicas, with the constants of their fields."""
+    start, P = replicas.blocks, replicas.fields[2]
+    parts = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
+    state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
+    resolution = resolution_of(replicas.equations, *state)
+    constants = (np.ascontiguousarray(part) for part in (start.eigenvalues, parts, start.P))
+    inverse = np.linalg.pinv(P, hermitian=True)
+    systems = BlockSystems(fields, *constants, inverse, resolution, gradients_address())
+    return Equations(block_rule(), systems, block_work_space(parts.shape[1], replicas.p, replicas.k))
+
+
+def block_starts(replicas: Replicas, trained: bool, scheduled: bool) -> Array:
+    """The flat states (n, size) at time zero; rows of spherical students are normalised first."""
+    Q, M = replicas.blocks.Q, replicas.blocks.M
+    if replicas.spherical:
+        Q, M = _on_sphere(Q, M)
+    return pack_blocks(Q, M, replicas.a, trained, scheduled)
+
+
+def blocks_of(replicas: Replicas, states: Array, *, trained: bool) -> tuple[Array, Array, Array]:
+    """Q (n, L, p, p), replaced where Ω_b is indefinite by the nearest, M (n, L, p, k) and a (n, p) of flat states."""
+    start, a = replicas.blocks, replicas.a.copy()
+    Q, M = np.empty_like(start.Q), np.empty_like(start.M)
+    for i, state in enumerate(states):
+        unpack_blocks(state, trained, Q[i], M[i], a[i])
+    for b in range(Q.shape[1]):
+        Q[:, b] = nearest_covariances(Q[:, b], M[:, b], start.P[:, b])
+    return (*_on_sphere(Q, M), a) if replicas.spherical else (Q, M, a)
+
+
+def _on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
+    """Each student row, of all blocks together, divided by its norm."""
+    norm = np.sqrt(np.einsum("nbii->ni", Q))[:, None, :, None]
+    return Q / (norm * norm.swapaxes(2, 3)), M / norm

@@ -1,0 +1,210 @@
+"""The right-hand side of the overlaps' ODE for inputs with several eigenvalues, on a flat state, compiled.
+
+The state is, for each block of inputs, the upper triangle of Q_b row by row and M_b; then a where the second layer is
+trained; with a schedule the last variable is the time. Spherical students have their diagonals in it too.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from sweeplib.kernels.overlap_flow import ROUNDING, Systems, Work, example, work_space
+from sweeplib.maths.expectations.system import System
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined, pointer
+from sweeplib.numerics.integrators.dop853 import EquationRule
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class BlockSystems(NamedTuple):
+    """The constants of n systems: those of their fields, and of blocks of inputs.
+
+    eigenvalues, parts (n, L) : λ_b, and τ_b = λ_b d_b/d; P (n, L, k, k) : P_b; inverse (n, k, k) : P⁺ of the fields.
+    resolution (n,) : relative error of drifts; gradients : address of `fill_gradients`.
+    """
+
+    fields: Systems
+    eigenvalues: Array
+    parts: Array
+    P: Array
+    inverse: Array
+    resolution: Array
+    gradients: Any
+
+
+class BlockWork(NamedTuple):
+    """Work arrays of one system: those of its fields, Q_b (L, p, p) and M_b (L, p, k), and D (p, p), (p, k)."""
+
+    fields: Work
+    Q: Array
+    M: Array
+    D: Array
+    D_star: Array
+    flow: Array
+
+
+def block_work_space(L: int, p: int, k: int) -> BlockWork:
+    """Work arrays for systems of this shape."""
+    blocks = np.empty((L, p, p)), np.empty((L, p, k))
+    return BlockWork(work_space(p, k), *blocks, np.empty((p, p)), np.empty((p, k)), np.empty((L, p, p)))
+
+
+@cache
+def block_rule() -> EquationRule:
+    """`fill_slope` and `state_risk` for an integrator."""
+    many = np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)), np.ones(1)
+    systems, named = BlockSystems(example(), *many, gradients_address()), {"unpacked": inlined(unpack_fields)}
+    filled, level = (bound(template, **named) for template in (fill_block_slope, block_risk))
+    return EquationRule(filled, level, systems, block_work_space(1, 1, 1))
+
+
+@cache
+def gradients_address() -> Any:
+    """`fill_gradients` as an argument of compiled code."""
+    matrix, number = numba.types.Array(numba.types.float64, 2, "C"), numba.types.float64
+    return pointer(fill_gradients, numba.void(*[matrix] * 5, number, matrix, matrix))
+
+
+def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type: ignore[no-untyped-def]
+    """Fill the mean slopes D (p, p) and D* (p, k), E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`)."""
+    outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
+    if not np.isfinite(outside).all():
+        D[:], D_star[:] = np.nan, np.nan
+        return
+    variances, axes = np.linalg.eigh(outside)
+    variances = np.maximum(variances, 0.0)
+    moments = axes.T @ (drift_GF - along - along.T) @ axes
+    floor = least * np.diag(Q).max()
+    for i in range(len(variances)):
+        for j in range(len(variances)):
+            total = variances[i] + variances[j]
+            moments[i, j] = moments[i, j] / total if total > floor else 0.0
+    D[:] = axes @ moments @ axes.T
+    D_star[:] = (drift_M - D @ M) @ inverse
+
+
+def unpack_blocks(state: Array, trained: bool, Q: Array, M: Array, a: Array) -> None:
+    """Fill Q_b (L, p, p), M_b (L, p, k) and, if it is trained, a (p,) from the flat state."""
+    L, p, k = M.shape
+    at = 0
+    for b in range(L):
+        for i in range(p):
+            for j in range(i, p):
+                Q[b, i, j] = Q[b, j, i] = state[at]
+                at += 1
+        for i in range(p):
+            for r in range(k):
+                M[b, i, r] = state[at]
+                at += 1
+    for i in range(p if trained else 0):
+        a[i] = state[at + i]
+
+
+def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) -> Array:
+    """The flat states (n, size) at time zero of Q_b (n, L, p, p), M_b (n, L, p, k) and a (n, p)."""
+    n, L = Q.shape[:2]
+    rows, columns = np.triu_indices(Q.shape[2])
+    of_blocks = np.concatenate([Q[:, :, rows, columns], M.reshape(n, L, -1)], axis=2).reshape(n, -1)
+    return np.concatenate([of_blocks, *([a] if trained else []), *([np.zeros((n, 1))] if scheduled else [])], axis=1)
+
+
+_unpack_blocks = inlined(unpack_blocks)
+
+
+def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
+    """Fill the overlaps of blocks, the covariances of fields and a."""
+    fields, blocks = work.fields, systems.eigenvalues.shape[1]
+    for j in range(len(fields.a)):
+        fields.a[j] = systems.fields.a[i, j]
+    _unpack_blocks(state, systems.fields.trained, work.Q, work.M, fields.a)
+    fields.Q[:], fields.M[:] = 0.0, 0.0
+    p, k = fields.M.shape
+    for b in range(blocks):
+        for j in range(p):
+            for l in range(p):  # noqa: E741
+                fields.Q[j, l] += systems.eigenvalues[i, b] * work.Q[b, j, l]
+            for r in range(k):
+                fields.M[j, r] += systems.eigenvalues[i, b] * work.M[b, j, r]
+    if len(systems.fields.L_star) > 0:
+        systems.fields.inside(fields.Q, fields.M, systems.fields.L_star[i], False)
+
+
+def _unbound(*_: Any) -> None:
+    raise NotImplementedError("bound by `block_rule`")
+
+
+unpacked = _unbound
+
+
+def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWork, slope: Array) -> None:
+    """The time derivative: Ṁ_b = λ_b (DΩ_b)_* − λM_b, Q̇_b = λ_b [DΩ_b + transpose] + (γ/p) τ_b Ψ^Var − 2λQ_b.
+
+    All drifts are those of the covariance of fields. With a schedule and on the sphere as in `overlap_flow.fill_slope`;
+    Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
+    """
+    unpacked(i, state, systems, work)
+    given, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
+    Q, M, a, drifts, _, clock = work.fields
+    numbers, (L, p, k) = given.numbers, work.M.shape
+    given.drifts(System(Q, M, given.P[i], a, given.a_star[i], numbers.Delta[i], 1.0, given.pair, None), drifts)
+    for j in range(p):
+        for r in range(k):
+            if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * given.P[i, r, r]):
+                drifts.M[j, r] = 0.0
+    systems.gradients(Q, M, drifts.GF, drifts.M, systems.inverse[i], systems.resolution[i], D, D_star)
+    rate = 1.0
+    if given.scheduled:
+        clock[0, 0] = min(state[state.shape[0] - 1], given.end[i])
+        given.rates(clock[0], clock[1])
+        rate = clock[1, 0]
+    pull = np.zeros(p)
+    for b in range(L):
+        for j in range(p):
+            for l in range(p):  # noqa: E741
+                total = 0.0
+                for m in range(p):
+                    total += D[j, m] * work.Q[b, m, l] + D[l, m] * work.Q[b, m, j]
+                for r in range(k):
+                    total += D_star[j, r] * work.M[b, l, r] + D_star[l, r] * work.M[b, j, r]
+                noise = rate * numbers.noise[i] * systems.parts[i, b] * drifts.Var[j, l]
+                flow[b, j, l] = (
+                    systems.eigenvalues[i, b] * total + noise - 2.0 * numbers.weight_decay[i] * work.Q[b, j, l]
+                )
+            if given.spherical:
+                pull[j] += 0.5 * flow[b, j, j]
+    at = 0
+    for b in range(L):
+        for j in range(p):
+            for l in range(j, p):  # noqa: E741
+                slope[at] = flow[b, j, l] - work.Q[b, j, l] * (pull[j] + pull[l])
+                at += 1
+        for j in range(p):
+            for r in range(k):
+                total = 0.0
+                for m in range(p):
+                    total += D[j, m] * work.M[b, m, r]
+                for s in range(k):
+                    total += D_star[j, s] * systems.P[i, b, s, r]
+                decay = numbers.weight_decay[i] + pull[j]
+                slope[at] = systems.eigenvalues[i, b] * total - decay * work.M[b, j, r]
+                at += 1
+    if given.trained:
+        for j in range(p):
+            slope[at + j] = numbers.second_layer_rate[i] * (drifts.a[j] - numbers.second_layer_decay[i] * a[j])
+    if given.scheduled:
+        for v in range(slope.shape[0]):
+            slope[v] *= rate
+        slope[slope.shape[0] - 1] = 1.0
+
+
+def block_risk(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> float:
+    """The population risk of the state."""
+    unpacked(i, state, systems, work)
+    given, (Q, M, a, _, risk, _) = systems.fields, work.fields
+    p, k = M.shape
+    fields = Q.reshape((p, p, 1)), M.reshape((p, k, 1)), given.P[i].reshape((k, k, 1))
+    given.risk(given.pair, *fields, a.reshape((p, 1)), given.a_star[i].reshape((k, 1)), risk)
+    return float(risk[0])

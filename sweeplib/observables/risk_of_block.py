@@ -1,0 +1,45 @@
+"""Population risk of a linear student from each block of coordinates whose inputs have one eigenvalue.
+
+f − f* is a sum over blocks, and so is its variance: R_b = ½ λ_b (āᵀQ_b ā − 2 āᵀM_b ā* + ā*ᵀP_b ā*), ā = a/p, ā* = a*/k.
+"""
+
+import numpy as np
+
+from sweeplib.errors import InputError
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.risk import READS
+from sweeplib.problem import DEFAULTS, Problem
+from sweeplib.views import OverlapView
+
+
+def check(problem: Problem) -> None:
+    """InputError unless student and teacher are linear: other risks are no sums over blocks."""
+    expected = "`linear` with a linear committee; or `cosine_of_block`, for all students"
+    for key, value in (("activation", problem.activation), ("teacher_activation", problem.teacher)):
+        if value != "linear":
+            raise InputError("a risk of all blocks together", key=key, value=value, expected=expected)
+    if problem.target != DEFAULTS["target"]:
+        raise InputError("a risk of all blocks together", key="target", value=problem.target, expected=expected)
+
+
+def of_units(now: OverlapView) -> Array:
+    """The risks (n, L), whose sum is the population risk."""
+    blocks, a, a_star = now.blocks, now.a / now.a.shape[1], now.a_star / now.a_star.shape[1]
+    products = ((a, blocks.Q, a), (a, -2.0 * blocks.M, a_star), (a_star, blocks.P, a_star))
+    return 0.5 * blocks.eigenvalues * sum(np.einsum("ni,nbij,nj->nb", one, part, two) for one, part, two in products)
+
+
+OBSERVABLES.register(
+    "risk_of_block",
+    Observable(
+        "risk_of_block",
+        of_units,
+        ("block",),
+        "population risk from a block of inputs",
+        r"\mathcal{R}_b",
+        reads=READS,
+        check=check,
+        needs_teacher=True,
+        least=0.0,
+    ),
+)
