@@ -22,7 +22,7 @@ from sweeplib.kernels.block_flow import (
 )
 from sweeplib.kernels.overlap_flow import Systems
 from sweeplib.maths.mean_gradients import resolution_of
-from sweeplib.maths.overlaps import nearest_covariances
+from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances
 from sweeplib.numerics.integrators.dop853 import Equations
 
 LIMIT_ERROR = Diagnostic(
@@ -59,7 +59,7 @@ def block_starts(replicas: Replicas, trained: bool, scheduled: bool) -> Array:
     """The flat states (n, size) at time zero; rows of spherical students are normalised first."""
     Q, M = replicas.blocks.Q, replicas.blocks.M
     if replicas.spherical:
-        Q, M = _on_sphere(Q, M)
+        Q, M = blocks_on_sphere(Q, M)
     return pack_blocks(Q, M, replicas.a, trained, scheduled)
 
 
@@ -71,10 +71,4 @@ def blocks_of(replicas: Replicas, states: Array, *, trained: bool) -> tuple[Arra
         unpack_blocks(state, trained, Q[i], M[i], a[i])
     for b in range(Q.shape[1]):
         Q[:, b] = nearest_covariances(Q[:, b], M[:, b], start.P[:, b])
-    return (*_on_sphere(Q, M), a) if replicas.spherical else (Q, M, a)
-
-
-def _on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
-    """Each student row, of all blocks together, divided by its norm."""
-    norm = np.sqrt(np.einsum("nbii->ni", Q))[:, None, :, None]
-    return Q / (norm * norm.swapaxes(2, 3)), M / norm
+    return (*blocks_on_sphere(Q, M), a) if replicas.spherical else (Q, M, a)

@@ -11,6 +11,13 @@ after each step. With a schedule γ ξ(t), T has the factor ξ of the middle of 
 of the one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change
 the means by the square of that.
 
+Where inputs have several eigenvalues, the overlaps of each block have such steps, with the slopes D of the mean
+gradients at the fields' Ω = Σ λ_b Ω_b and τ_b = λ_b d_b/d,
+
+    ΔM_b = T λ_b (DΩ_b)_*,    ΔQ_b = T λ_b [DΩ_b + transpose] + T² [(d/n_b) τ_b Ψ^Var + (1 − 1/n_b) λ_b² DΩ_bDᵀ],
+
+up to a relative error of order λ_max/d.
+
 For n_b → ∞ it is gradient descent on the population risk at a finite rate. For T → 0 at fixed γ/n_b its steps are
 those of the Euler method for the ODE: `ode` is then faster.
 """
@@ -27,10 +34,11 @@ from sweeplib.kernels.overlap_flow import ROUNDING
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.system import Drifts, System
-from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
-from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
+from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
 from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import Problem
+from sweeplib.views import Blocks
 
 
 class OverlapMap(StepDynamics):
@@ -43,14 +51,28 @@ class OverlapMap(StepDynamics):
     uses_drifts = True
     reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
+    takes_spectra = True
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self._finer = replicas.expectations.finer
-        self._companion = (replicas.Q.copy(), replicas.M.copy(), replicas.a.copy()) if self._finer else None
+        Q, M = self._overlaps
+        self._companion = (Q.copy(), M.copy(), replicas.a.copy()) if self._finer else None
         self._rates = rates(replicas.schedule, self.stride)
-        start = replicas.Q, replicas.M, replicas.P, replicas.a, replicas.a_star, replicas.Delta
-        self._resolution = resolution_of(replicas.expectations, *start)
+        start = replicas.a, replicas.a_star, replicas.Delta
+        self._resolution = resolution_of(replicas.expectations, *replicas.fields, *start)
+
+    @property
+    def _overlaps(self) -> tuple[Array, Array]:
+        """The overlaps that steps change: Q and M, or those of each block of inputs."""
+        return (self.Q, self.M) if self.by_block is None else self.by_block
+
+    def _possible(self, Q: Array, M: Array) -> Array:
+        """Q, or those of blocks, replaced where Ω is indefinite by the nearest."""
+        if self.by_block is None:
+            return nearest_covariances(Q, M, self.replicas.P)
+        P = self.replicas.blocks.P
+        return np.stack([nearest_covariances(Q[:, b], M[:, b], P[:, b]) for b in range(Q.shape[1])], axis=1)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Take steps until every running replica is at recording time number `to`."""
@@ -59,10 +81,15 @@ class OverlapMap(StepDynamics):
             self.stop()
             if self.clock() > deadline:
                 self.give_up()
-        self.Q = nearest_covariances(self.Q, self.M, self.replicas.P)
+        Q, M = self._overlaps
+        Q = self._possible(Q, M)
+        if self.by_block is None:
+            self.Q = Q
+        else:
+            self.by_block, self.Q, self.M = (Q, M), Q.sum(axis=1), M.sum(axis=1)
         if self._companion:
             Q, M, a = self._companion
-            self._companion = nearest_covariances(Q, M, self.replicas.P), M, a
+            self._companion = self._possible(Q, M), M, a
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self) -> Array | None:
@@ -71,14 +98,15 @@ class OverlapMap(StepDynamics):
         if self._finer is None or self._companion is None:
             return None
         Q, M, a = self._companion
-        finer = self._finer.risks(Q, M, given.P, a, given.a_star)
-        usual = given.expectations.risks(self.Q, self.M, given.P, self.a, given.a_star)
+        everyone = np.arange(len(given))
+        finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, given.a_star)
+        usual = given.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, given.a_star)
         return self._judged(SLOW * np.abs(finer - usual))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
     def _take(self, order: NDArray[np.intp]) -> None:
         """Take a step of the replicas in `order`; note exits and divergences."""
-        state = self.Q, self.M, self.a
+        state = *self._overlaps, self.a
         T, rule = self._step_time(order), self.replicas.expectations
         for part, found in zip(state, self._stepped(order, T, rule, state), strict=True):
             part[order] = found
@@ -93,19 +121,47 @@ class OverlapMap(StepDynamics):
     ) -> tuple[Array, Array, Array]:
         """Q, M and a of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
         given, (Q, M, a) = self.replicas, (part[order] for part in state)
-        P, n_b = given.P[order], given.batch_size
-        drifts = self._drifts(order, rule, Q, M, P, a)
-        products = mean_gradient_products(drifts.M, drifts.GF, Q, M, P, self._resolution[order])
-        noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
-        long, square = T[:, None, None], (T * T)[:, None, None]
+        fields, n_b = self._fields_of(order, Q, M), given.batch_size
+        drifts = self._drifts(order, rule, *fields, a)
+        long = T[:, None, None]
         numbers = Numbers(*(values[order] for values in given.numbers))
+        force = drifts.a - numbers.second_layer_decay[:, None] * a
+        a = a + (numbers.second_layer_rate * T)[:, None] * force
+        if self.by_block is not None:
+            return *self._stepped_blocks(order, T, drifts, fields, Q, M), a
+        products = mean_gradient_products(drifts.M, drifts.GF, *fields, self._resolution[order])
+        noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
+        square = (T * T)[:, None, None]
         kept = 1.0 - numbers.weight_decay[:, None, None] * long
         M = kept * M + long * drifts.M
         Q = kept**2 * Q + kept * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
-        force = drifts.a - numbers.second_layer_decay[:, None] * a
         if given.spherical:
             Q, M = on_sphere(Q, M)
-        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a + (numbers.second_layer_rate * T)[:, None] * force
+        return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a
+
+    def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
+        """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
+        given = self.replicas
+        if self.by_block is None:
+            return Q, M, given.P[order]
+        return Blocks(given.eigenvalues[order], Q, M, given.blocks.P[order]).weighted()
+
+    def _stepped_blocks(
+        self, order: NDArray[np.intp], T: Array, drifts: Drifts, fields: tuple[Array, Array, Array], Q: Array, M: Array
+    ) -> tuple[Array, Array]:
+        """Q_b (n, L, p, p) and M_b (n, L, p, k) after a step of the replicas in `order`."""
+        given, n_b = self.replicas, self.replicas.batch_size
+        D, D_star = (part[:, None] for part in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
+        X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ given.blocks.P[order]
+        products = X @ D.swapaxes(2, 3) + Y @ D_star.swapaxes(2, 3)
+        long, values = T[:, None, None, None], given.eigenvalues[order][:, :, None, None]
+        noise = values * given.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
+        kept = 1.0 - given.numbers.weight_decay[order][:, None, None, None] * long
+        M = kept * M + long * values * Y
+        Q = kept**2 * Q + kept * long * values * (X + X.swapaxes(2, 3))
+        Q += long**2 * (noise + (1.0 - 1.0 / n_b) * values**2 * products)
+        Q = 0.5 * (Q + Q.swapaxes(2, 3))
+        return blocks_on_sphere(Q, M) if given.spherical else (Q, M)
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""
@@ -118,7 +174,8 @@ class OverlapMap(StepDynamics):
 
     def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
         """The drifts of the replicas in `order`, as the first axis."""
-        given, stretch = self.replicas, 1.0 + 2.0 / self.replicas.d[order]
+        given = self.replicas
+        stretch = 1.0 + (2.0 / given.d[order] if self.by_block is None else np.zeros(len(order)))
         parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
         lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))
         drifts = Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
@@ -128,14 +185,16 @@ class OverlapMap(StepDynamics):
 
     def _note(self, order: NDArray[np.intp]) -> None:
         """Note the exits and the divergences of the last step of the replicas in `order`."""
-        largest = [np.abs(part[order]).reshape(len(order), -1).max(axis=1) for part in (self.Q, self.M, self.a)]
+        state = *self._overlaps, self.a
+        largest = [np.abs(part[order]).reshape(len(order), -1).max(axis=1) for part in state]
         kept = (np.array(largest) < OVERFLOW).all(axis=0)
         self.failed[order[~kept]] = self.step[order[~kept]]
         waiting = order[kept & (self.exits[order] < 0).any(axis=1)]
         if waiting.size:
             given = self.replicas
-            state = self.Q[waiting], self.M[waiting], given.P[waiting], self.a[waiting], given.a_star[waiting]
-            reached = given.expectations.risks(*state)[:, None] <= self.targets[waiting]
+            fields = self._fields_of(waiting, *(part[waiting] for part in self._overlaps))
+            risks = given.expectations.risks(*fields, self.a[waiting], given.a_star[waiting])
+            reached = risks[:, None] <= self.targets[waiting]
             found = reached & (self.exits[waiting] < 0)
             self.exits[waiting] = np.where(found, self.step[waiting, None], self.exits[waiting])
 

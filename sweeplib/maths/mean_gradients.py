@@ -33,6 +33,24 @@ def mean_gradient_products(drift_M: Array, drift_GF: Array, Q: Array, M: Array, 
 
     drift_M (n, p, k) is Ψ^M, drift_GF (n, p, p) is Ψ^GF; Q (n, p, p), M (n, p, k), P (n, k, k).
     """
+    inverse, slopes, variances, axes, finite = _solved(drift_M, drift_GF, Q, M, P, resolution)
+    across = axes @ (slopes * np.sqrt(variances)[:, None, :])
+    return np.where(finite, _products(drift_M @ inverse, drift_M) + _products(across, across), np.nan)
+
+
+def mean_slopes(
+    drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
+) -> tuple[Array, Array]:
+    """The two blocks D_s (n, p, p) and D_t (n, p, k) of D themselves; of the least norm where Ω is singular."""
+    inverse, slopes, _, axes, finite = _solved(drift_M, drift_GF, Q, M, P, resolution)
+    D = np.where(finite, axes @ slopes @ axes.transpose(0, 2, 1), np.nan)
+    return D, (drift_M - D @ M) @ inverse
+
+
+def _solved(
+    drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
+) -> tuple[Array, Array, Array, Array, NDArray[np.bool_]]:
+    """P⁺, D_s in the eigenbasis of Q⊥, its eigenvalues and vectors, and where overlaps are finite (n, 1, 1)."""
     inverse = np.linalg.pinv(P, hermitian=True)
     inside, along = (_products(part @ inverse, M) for part in (M, drift_M))
     outside = Q - inside
@@ -43,8 +61,7 @@ def mean_gradient_products(drift_M: Array, drift_GF: Array, Q: Array, M: Array, 
     sums = variances[:, :, None] + variances[:, None, :]
     least = (resolution * np.einsum("nii->ni", Q).max(axis=1))[:, None, None]
     slopes = np.where(sums > least, moments / np.where(sums > least, sums, 1.0), 0.0)
-    across = axes @ (slopes * np.sqrt(variances)[:, None, :])
-    return np.where(finite, _products(drift_M @ inverse, drift_M) + _products(across, across), np.nan)
+    return inverse, slopes, variances, axes, finite
 
 
 def _products(one: Array, other: Array) -> Array:

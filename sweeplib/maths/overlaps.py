@@ -160,6 +160,12 @@ def on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
     return Q / (norm[:, :, None] * norm[:, None, :]), M / norm[:, :, None]
 
 
+def blocks_on_sphere(Q: Array, M: Array) -> tuple[Array, Array]:
+    """Q_b (n, L, p, p) and M_b (n, L, p, k), each student row, of all blocks together, divided by its norm."""
+    norm = np.sqrt(np.einsum("nbii->ni", Q))[:, None, :, None]
+    return Q / (norm * norm.swapaxes(2, 3)), M / norm
+
+
 def nearest_covariances(Q: Array, M: Array, P: Array) -> Array:
     """Q (n, p, p) of n systems, replaced where Ω is indefinite by the nearest Q with Ω ≥ 0 at the same M and P.
 
