@@ -16,6 +16,7 @@ from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
+from sweeplib.problem.parameters import any_problem
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
@@ -69,9 +70,12 @@ def suited(name: str) -> tuple[Problem, ...]:
 
 
 def recordable(name: str) -> tuple[str, ...]:
-    """Return the observables of a dynamics that need no optional field."""
-    view = DYNAMICS[name].view
-    return tuple(each for each, observable in OBSERVABLES.items() if observable.is_of(view) and not observable.needs)
+    """Return the observables of a dynamics that apply to every problem."""
+    return tuple(
+        each
+        for each, observable in OBSERVABLES.items()
+        if observable.is_of(DYNAMICS[name].view) and not observable.needs and observable.check is any_problem
+    )
 
 
 def _options(name: str) -> tuple[tuple[str, Any], ...]:
