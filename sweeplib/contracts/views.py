@@ -21,6 +21,7 @@ SIZES = {
     "teacher_2": TEACHERS,
     "instant": INSTANTS,
     "quantile": len(QUANTILES),
+    "block": 1,
 }
 """The lengths of the dimensions of the views."""
 

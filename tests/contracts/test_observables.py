@@ -15,6 +15,9 @@ from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, V
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)
 SIZES = {"seed": 2, "time": 3, "quantile": len(QUANTILES), "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
+SIZES |= {"block": 1}
+LINEAR = {"risk_of_block"}
+"""The observables of linear students alone."""
 
 
 @pytest.fixture(params=[name for name in OBSERVABLES if OBSERVABLES[name].is_of(TrainingView)])
@@ -25,6 +28,7 @@ def observable(request):
 @pytest.fixture
 def recorded(observable):
     problem, dynamics = (PROBLEM, "sgd_chain") if observable.is_of(OverlapView) else (REUSED, "sgd")
+    problem = replace(problem, activation="linear") if observable.name in LINEAR else problem
     ds = simulate(problem, dynamics, times=[0.0, 0.5, 1.0], seeds=range(2), observables=[observable.name])
     return ds[observable.name]
 
