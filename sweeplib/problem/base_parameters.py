@@ -68,7 +68,8 @@ class Core:
     data: str = parameter("teacher_student", "law of the data", "", "two_gaussians")
     """law of the data. `teacher_student` has Gaussian inputs and the labels of the target. `two_gaussians` has labels y
     = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`, and no
-    teacher: k = 0."""
+    teacher: k = 0. `spectrum`, `two_level` and `power_law` have x ~ N(0, Σ/d) with given eigenvalues, of the sum d, and
+    the labels of the target."""
     start: str | None = parameter(None, "law of the student's first weights", "", "sphere")
     """law of the student's initial weights, by name: `gaussian` has N(0, s²) entries, s the `start_scale`, `sphere`
     rows uniform on the sphere of radius √d, `warm` rows that have the cosine m0 with teacher rows; by default `sphere`
