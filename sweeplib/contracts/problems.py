@@ -62,13 +62,13 @@ CHANGED_OF: dict[str, Problem] = {
     "sampling": replace(CHANGED, samples=20),
     "contrast": Problem(**COMMON, k=0, data="two_gaussians", contrast=0.3),
     "huber_delta": replace(CHANGED, loss="huber"),
-    "eigenvalues": replace(CHANGED, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 2.0)),
-    "fractions": replace(CHANGED, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 1.0)),
-    "level_ratio": replace(CHANGED, data="two_level", level_ratio=4.0),
-    "level_fraction": replace(CHANGED, data="two_level", level_ratio=4.0),
-    "teacher_block": replace(CHANGED, data="two_level", level_ratio=4.0),
-    "exponent": replace(CHANGED, data="power_law", exponent=0.5, bins=4),
-    "bins": replace(CHANGED, data="power_law", exponent=0.5, bins=4),
+    "eigenvalues": Problem(**COMMON, k=1, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 2.0)),
+    "fractions": Problem(**COMMON, k=1, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 1.0)),
+    "level_ratio": Problem(**COMMON, k=1, data="two_level", level_ratio=4.0),
+    "level_fraction": Problem(**COMMON, k=1, data="two_level", level_ratio=4.0),
+    "teacher_block": Problem(**COMMON, k=1, data="two_level", level_ratio=4.0),
+    "exponent": Problem(**COMMON, k=1, data="power_law", exponent=0.5, bins=4),
+    "bins": Problem(**COMMON, k=1, data="power_law", exponent=0.5, bins=4),
 }
 
 SAMPLES, MOST = 200_000, 5.0

@@ -49,9 +49,9 @@ def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     parts = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
     state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
     resolution = resolution_of(replicas.equations, *state)
-    constants = (np.ascontiguousarray(part) for part in (start.eigenvalues, parts, start.P))
-    inverse = np.linalg.pinv(P, hermitian=True)
-    systems = BlockSystems(fields, *constants, inverse, resolution, gradients_address())
+    values, parts, P_b = (np.ascontiguousarray(part) for part in (start.eigenvalues, parts, start.P))
+    inverse: Array = np.linalg.pinv(P, hermitian=True)
+    systems = BlockSystems(fields, values, parts, P_b, inverse, resolution, gradients_address())
     return Equations(block_rule(), systems, block_work_space(parts.shape[1], replicas.p, replicas.k))
 
 

@@ -29,7 +29,7 @@ class GradientFlow(Ode):
         without = {**replicas.parameters, "Delta": np.zeros(len(replicas))}
         super().__init__(replace(replicas, parameters=without), options)
         self._Delta = replicas.Delta
-        start = self._risks(replicas.Q, replicas.M, replicas.a)
+        start = self._risks(*replicas.fields[:2], replicas.a)
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
     def overlap_view(self, *overlaps: Any, **others: Any) -> OverlapView:

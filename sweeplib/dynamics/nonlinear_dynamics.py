@@ -52,6 +52,10 @@ class AmongOthers:
         """The overlaps of the units alone."""
         return self.own.overlaps(i)
 
+    def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
+        """The overlaps of blocks of inputs of the units alone."""
+        return self.own.block_overlaps(i, multiplicities)
+
     def teacher_overlaps(self, i: int) -> Array:
         """P (k, k) of replica i."""
         return self.own.teacher_overlaps(i)

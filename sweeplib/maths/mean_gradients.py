@@ -1,5 +1,7 @@
 """Products of the mean gradients of the student's units, from the drifts alone."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,9 +51,9 @@ def mean_slopes(
 
 def _solved(
     drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
-) -> tuple[Array, Array, Array, Array, NDArray[np.bool_]]:
+) -> tuple[Array, Array, Array, Array, Any]:
     """P⁺, D_s in the eigenbasis of Q⊥, its eigenvalues and vectors, and where overlaps are finite (n, 1, 1)."""
-    inverse = np.linalg.pinv(P, hermitian=True)
+    inverse: Array = np.linalg.pinv(P, hermitian=True)
     inside, along = (_products(part @ inverse, M) for part in (M, drift_M))
     outside = Q - inside
     finite = np.isfinite(outside).all(axis=(1, 2), keepdims=True)

@@ -198,6 +198,16 @@ def test_blocks_of_equal_eigenvalues_are_plain_inputs(name):
     np.testing.assert_allclose(other.exit_time, one.exit_time, rtol=0.05 if dynamics == "overlap_map" else 1e-5)
 
 
+@pytest.mark.parametrize("more", [{}, {"spherical": True}], ids=str)
+def test_the_ode_at_a_small_rate_is_gradient_flow(more):
+    problem = Problem(**(COMMITTEE | {"gamma": 1e-7}), d=30, **TWO, **more)
+    given = {"times": [0.0, 1.0, 3.0], "observables": ["risk", "cosine_of_block"]}
+    one, other = (simulate(problem, dynamics, **given) for dynamics in ("ode", "gradient_flow"))
+    assert (one.risk[0, 2] < 0.8 * one.risk[0, 0]).all()
+    for name in given["observables"]:
+        np.testing.assert_allclose(other[name], one[name], rtol=1e-6)
+
+
 @pytest.mark.parametrize("more", [{}, {"spherical": True}, {"second_layer_rate": 0.5}, {"weight_decay": 0.3}], ids=str)
 def test_the_chain_finds_exits_where_the_risk_passes_its_target(more):
     problem = Problem(**COMMITTEE, d=30, **TWO, **more)

@@ -79,8 +79,8 @@ def check_teacher(problem: "Problem") -> None:
 
 def law_of(name: str, label: str, parameters: type[Parameters], blocks: "Callable[[Problem], Blocks]") -> DataLaw:
     """The data law whose eigenvalues and multiplicities are a function of the problem, which may raise InputError."""
-    given = {"parameters": parameters, "blocks": blocks, "check": check_teacher}
-    return DataLaw(name, label, inputs, expectations, None, **given)
+    of_problem = None, True, blocks
+    return DataLaw(name, label, inputs, expectations, *of_problem, parameters=parameters, check=check_teacher)
 
 
 def levels(problem: "Problem") -> Blocks:
