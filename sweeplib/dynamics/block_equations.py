@@ -8,6 +8,8 @@ A step moves the mode of the eigenvalue λ_b by γ λ_b/(pd) of itself. The limi
 power law of trace d has λ_max ∝ d, and no limit at a fixed rate. The relative error is of this order, and recorded.
 """
 
+from typing import Any
+
 import numpy as np
 
 from sweeplib.dynamics.dynamics import Array, Diagnostic
@@ -50,7 +52,7 @@ def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
     resolution = resolution_of(replicas.equations, *state)
     values, parts, P_b = (np.ascontiguousarray(part) for part in (start.eigenvalues, parts, start.P))
-    inverse: Array = np.linalg.pinv(P, hermitian=True)
+    inverse: Any = np.linalg.pinv(P, hermitian=True)
     systems = BlockSystems(fields, values, parts, P_b, inverse, resolution, gradients_address())
     return Equations(block_rule(), systems, block_work_space(parts.shape[1], replicas.p, replicas.k))
 

@@ -53,7 +53,7 @@ def _solved(
     drift_M: Array, drift_GF: Array, Q: Array, M: Array, P: Array, resolution: Array
 ) -> tuple[Array, Array, Array, Array, Any]:
     """P⁺, D_s in the eigenbasis of Q⊥, its eigenvalues and vectors, and where overlaps are finite (n, 1, 1)."""
-    inverse: Array = np.linalg.pinv(P, hermitian=True)
+    inverse: Any = np.linalg.pinv(P, hermitian=True)
     inside, along = (_products(part @ inverse, M) for part in (M, drift_M))
     outside = Q - inside
     finite = np.isfinite(outside).all(axis=(1, 2), keepdims=True)
