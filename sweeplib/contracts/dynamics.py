@@ -71,11 +71,8 @@ def suited(name: str) -> tuple[Problem, ...]:
 
 def recordable(name: str) -> tuple[str, ...]:
     """Return the observables of a dynamics that apply to every problem."""
-    return tuple(
-        each
-        for each, observable in OBSERVABLES.items()
-        if observable.is_of(DYNAMICS[name].view) and not observable.needs and observable.check is any_problem
-    )
+    suited = (each for each in OBSERVABLES.values() if each.is_of(DYNAMICS[name].view) and not each.needs)
+    return tuple(each.name for each in suited if each.check is any_problem)
 
 
 def _options(name: str) -> tuple[tuple[str, Any], ...]:
@@ -289,9 +286,7 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
     """Return the observables that some problems have and that do not read a field themselves."""
     known = {each: OBSERVABLES[each] for each in recordable(name) if field not in OBSERVABLES[each].acts_on}
-    undriven = any(
-        problem.has_offsets or not problem.criterion.is_plain or DATA[problem.data].has_spectrum for problem in problems
-    )
+    undriven = any(each.has_offsets or not each.criterion.is_plain or DATA[each.data].has_spectrum for each in problems)
     taught = all(DATA[problem.data].teacher for problem in problems)
     return tuple(
         each

@@ -45,7 +45,7 @@ def blocks_at(problem, dynamics, time, Q):
     return view
 
 
-def test_the_ode_has_the_numbers_of_an_independent_code():
+def test_the_ode_of_blocks_has_the_numbers_of_an_independent_code():
     """Which had d_b/d = 2667/4000, 1333/4000."""
     law = {"data": "spectrum", "eigenvalues": (0.5, 2.0), "fractions": (2667.0, 1333.0)}
     now = blocks_at(Problem(**COMMITTEE, d=4000, **law), "ode", 2.0, Q)
@@ -136,7 +136,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", slow_among(KINDS, "batches", "a training set"))
-def test_sgd_takes_the_steps_of_numpy(kind):
+def test_sgd_with_a_spectrum_takes_the_steps_of_numpy(kind):
     """Samples have the covariance Σ/d, and the risk is that of fields with the covariance WΣWᵀ/d."""
     problem = Problem(**COMMITTEE, d=40, **TWO, **KINDS[kind])
     case = Case(problem, "sgd", 3, Recording((0.0,)))
