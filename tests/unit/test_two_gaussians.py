@@ -178,7 +178,7 @@ def test_one_unit_without_contrast_knows_only_the_mean():
         ({"target": "lam1"}, "target: two_gaussians does not act on target"),
         ({"teacher_activation": "erf"}, "teacher_activation: two_gaussians does not act on teacher_activation"),
         ({"a_star": 2.0}, "a_star: two_gaussians does not act on a_star"),
-        ({"teacher_start": "sphere"}, "or a data law that acts on it: teacher_student"),
+        ({"teacher_start": "sphere"}, "or a data law that acts on it: power_law, spectrum, teacher_student"),
         ({"m0": 0.5, "start": "warm"}, "m0: no given overlap; got 0.5; expected a teacher and d > 1 beside it"),
         ({"start": "sphere", "start_scale": 0.8}, "start_scale: the start sphere does not act on start_scale"),
         ({"spherical": True, "start_scale": 0.8}, "start_scale: the start sphere does not act on start_scale"),
