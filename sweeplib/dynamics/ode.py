@@ -105,7 +105,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
         replicas = self.replicas
-        equations = Equations(rule(), self._constants(needed), work_space(replicas.p, replicas.k))
+        equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
         starts = pack(
             replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, replicas.schedule is not None
         )
@@ -156,7 +156,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The `Numbers` of the equations, whose noise is the factor (n,) of Ψ^Var."""
         return self.replicas.numbers
 
-    def _constants(self, needed: Expectations) -> Systems:
+    def systems(self, needed: Expectations) -> Systems:
+        """The constants of the equations, by a rule for the drifts."""
         replicas = self.replicas
         P, a, a_star = map(np.ascontiguousarray, (replicas.P, replicas.a, replicas.a_star))
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
