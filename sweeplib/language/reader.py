@@ -53,11 +53,12 @@ class Reader:
     """
 
     kind = "expression"
+    most_characters = MOST_CHARACTERS
     allowed = f"numbers, names, {ARITHMETIC}"
 
     def __init__(self, text: str) -> None:
-        if len(text) > MOST_CHARACTERS:
-            raise InputError(f"{self.kind} too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
+        if len(text) > self.most_characters:
+            raise InputError(f"{self.kind} too long", value=text, expected=f"at most {self.most_characters} characters")
         self.text = text.strip()
         try:
             with warnings.catch_warnings():

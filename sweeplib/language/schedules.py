@@ -71,11 +71,6 @@ def _schedule_of(text: str) -> Schedule:
     return Schedule(text)
 
 
-def canonical_schedule(text: str) -> str:
-    """The one spelling of a schedule."""
-    return schedule(text).text
-
-
 def _rate_or_nan(rate: Expression, time: float) -> float:
     try:
         return rate.evaluate({"t": time})
@@ -87,6 +82,7 @@ class _Reader(Reader):
     """Reads an expression of the time t."""
 
     kind = "schedule"
+    most_characters = 4000  # those with many knots are long
     allowed = f"numbers, the time t, {ARITHMETIC}, as in `1/(1 + t)` or `min(1, t/5)`"
 
     def check_name(self, node: ast.Name) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
     from sweeplib.simulation.variables import Variable
 
-SHARED_DIMS = frozenset({"time", "threshold", "quantile"})
+SHARED_DIMS = frozenset({"time", "threshold", "quantile", "knot"})
 """The dimensions of variables that have the same shape for all p and k."""
 
 
