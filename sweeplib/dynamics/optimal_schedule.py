@@ -22,6 +22,7 @@ from sweeplib.numerics.integrators.integration import Integration
 
 Array = NDArray[np.float64]
 
+
 class Accuracy(NamedTuple):
     """The tolerances of solutions between two knots, and the number of their steps."""
 
@@ -39,7 +40,7 @@ LOWEST, HIGHEST, A_DECADE = 1e-3, 1e2, 8
 DECAYS = 4.0, 20.0
 """The shapes 1/(1 + c t/T) that are tried, T the last time, beside the constant and t/T."""
 LEAST = 1e-8
-"""What is added to a risk, relative to the first one, before its logarithm is taken."""
+"""What is added to a risk, relative to that of a student that is zero, before its logarithm is taken."""
 LARGEST_GRADIENT, GOAL, ROUNDS, FEW = 1e-4, 1e-6, 3, 3
 BLOWN_UP = 10.0
 """What ln R is above its first value where the solution blows up."""
@@ -98,7 +99,7 @@ def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
 
 def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
     """The minimum below a schedule (K,)."""
-    unit, least = start.max(), LEAST * risk.at_start
+    unit, least = start.max() or 1.0, LEAST * risk.largest
     blown_up = np.log(risk.gradient(start)[0] + least) + BLOWN_UP
 
     def logarithm(factors: Array) -> tuple[float, Array]:
@@ -123,7 +124,7 @@ class RiskAtEnd:
     """The mean risk of replicas at their last time, as a function of the factors at the knots of a schedule.
 
     noisy : p n_b/γ, the factor at which Ψ^Var is as important as the other drifts.
-    at_start : the mean risk of the starts.
+    largest : the mean risk of a student that is zero.
     """
 
     def __init__(self, replicas: Replicas) -> None:
@@ -135,9 +136,11 @@ class RiskAtEnd:
         self.noisy = 1.0 / float(replicas.numbers.noise.max())
 
     @cached_property
-    def at_start(self) -> float:
-        """The mean risk of the starts."""
-        return float(self._risks(self._starts, np.arange(len(self._starts))).mean())
+    def largest(self) -> float:
+        """The mean risk of a student that is zero."""
+        given = self._replicas
+        state = given.Q, given.M, given.P, np.zeros_like(given.a), given.a_star
+        return float(given.expectations.risks(*state).mean())
 
     def mean(self, rates: Array) -> Array:
         """The mean risks (m,) of schedules (m, K) by coarse steps, not finite for a solution that blows up."""

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.kernels import overlap_flow
-from sweeplib.numerics.integrators.dop853 import Equations, EquationRule
+from sweeplib.numerics.compiled import inlined
+from sweeplib.numerics.integrators.dop853 import EquationRule, Equations
 
 Array = NDArray[np.float64]
 
@@ -68,45 +69,56 @@ def no_level(i: int, state: Array, segment: Segment, room: Room) -> float:
     return 0.0
 
 
+@inlined
+def hat(segment: Segment, knot: int, part: float) -> float:
+    """∂ξ/∂ξ_k at a part of the segment; a schedule of one knot is constant."""
+    first, last = segment.knot[0], segment.rates.shape[1] - 1
+    if knot == first:
+        return 1.0 if first == last else 1.0 - part
+    return part if knot == first + 1 else 0.0
+
+
+@inlined
+def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment, room: Room, slope: Array) -> None:
+    """Add ξ G_x S_k, a central difference along S_k, which is at `at` of the state."""
+    size, largest, steepest = room.state.shape[0], 1.0, 0.0
+    for v in range(size):
+        largest = max(largest, abs(state[v]))
+        steepest = max(steepest, abs(state[at + v]))
+    if steepest == 0.0:
+        return
+    step = STEP * largest / steepest
+    for v in range(size):
+        room.state[v] = state[v] - step * state[at + v]
+    segment.slope(i, room.state, segment.given, room.below)
+    for v in range(size):
+        room.state[v] = state[v] + step * state[at + v]
+    segment.slope(i, room.state, segment.given, room.above)
+    for v in range(size):
+        slope[at + v] += rate * (room.above[v] - room.below[v]) / (2.0 * step)
+
+
 def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array) -> None:
     """The time derivative of x (size,), then of S_k (size,) for each knot k, then of the time since the last knot.
 
-    The state may be without S_k. With G(x, ν) the slope at ξ = 1 with noise ν, F = ξ G(x, ξν), and as G is linear in ν, F_ξ = G(x, 2ξν).
+    The state may be without S_k. With G(x, ν) the slope at ξ = 1 with noise ν, F = ξ G(x, ξν), and as G is linear in ν,
+    F_ξ = G(x, 2ξν).
     """
-    size, K, first = room.state.shape[0], segment.rates.shape[1], segment.knot[0]
-    derivatives = (state.shape[0] - 1) // size - 1
+    size, first = room.state.shape[0], segment.knot[0]
+    derivatives, after = (state.shape[0] - 1) // size - 1, min(first + 1, segment.rates.shape[1] - 1)
     part, base = state[state.shape[0] - 1] / segment.width[i], segment.base_noise[i]
-    rate = segment.rates[i, first]
-    if first + 1 < K:
-        rate += part * (segment.rates[i, first + 1] - rate)
-    segment.noise[i] = 2.0 * rate * base
+    rate = segment.rates[i, first] + part * (segment.rates[i, after] - segment.rates[i, first])
     for v in range(size):
         room.state[v] = state[v]
+    segment.noise[i] = 2.0 * rate * base
     segment.slope(i, room.state, segment.given, room.above)
-    at = size
     for knot in range(derivatives):
-        hat = (1.0 - part if first + 1 < K else 1.0) if knot == first else (part if knot == first + 1 else 0.0)
         for v in range(size):
-            slope[at + v] = hat * room.above[v]
-        at += size
+            slope[size * (knot + 1) + v] = hat(segment, knot, part) * room.above[v]
     segment.noise[i] = rate * base
     segment.slope(i, room.state, segment.given, room.above)
-    largest = 1.0
     for v in range(size):
         slope[v] = rate * room.above[v]
-        largest = max(largest, abs(state[v]))
     for knot in range(min(derivatives, first + 2)):
-        at, steepest = size * (knot + 1), 0.0
-        for v in range(size):
-            steepest = max(steepest, abs(state[at + v]))
-        if steepest > 0.0:
-            step = STEP * largest / steepest
-            for v in range(size):
-                room.state[v] = state[v] - step * state[at + v]
-            segment.slope(i, room.state, segment.given, room.below)
-            for v in range(size):
-                room.state[v] = state[v] + step * state[at + v]
-            segment.slope(i, room.state, segment.given, room.above)
-            for v in range(size):
-                slope[at + v] += rate * (room.above[v] - room.below[v]) / (2.0 * step)
+        add_derivative(i, state, size * (knot + 1), rate, segment, room, slope)
     slope[slope.shape[0] - 1] = 1.0

@@ -6,4 +6,12 @@ from sweeplib.language.optimal import OptimalSchedule, canonical_schedule
 from sweeplib.language.reader import is_symbol
 from sweeplib.language.schedules import Schedule, schedule
 
-__all__ = ["Expression", "FormulaWithNames", "OptimalSchedule", "Schedule", "canonical_schedule", "is_symbol", "schedule"]
+__all__ = [
+    "Expression",
+    "FormulaWithNames",
+    "OptimalSchedule",
+    "Schedule",
+    "canonical_schedule",
+    "is_symbol",
+    "schedule",
+]

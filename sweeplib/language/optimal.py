@@ -4,6 +4,7 @@ import ast
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from sweeplib.errors import InputError
 from sweeplib.language.reader import Reader
@@ -38,10 +39,12 @@ class OptimalSchedule:
         """The formula of the schedule with these factors at its knots, the last of which is at the time `last`."""
         values = [float(rate) for rate in rates]
         width = last / max(1, self.knots - 1)
-        slopes = [0.0, *((after - rate) / width for rate, after in zip(values, values[1:], strict=False))]
-        turns = [(place * width, after - slope) for place, (slope, after) in enumerate(zip(slopes, slopes[1:], strict=False))]
-        terms = [f"{values[0]!r}", *(f"({turn!r})*max(0, t - {time!r})" for time, turn in turns)]
-        return schedule(f"max(0, {' + '.join(terms)})").text
+        slopes = [0.0, *((after - rate) / width for rate, after in pairwise(values))]
+        turns = [
+            f"({after - slope!r})*max(0, t - {place * width!r})"
+            for place, (slope, after) in enumerate(pairwise(slopes))
+        ]
+        return schedule(f"max(0, {' + '.join([repr(values[0]), *turns])})").text
 
 
 def canonical_schedule(text: str) -> str:

@@ -10,7 +10,7 @@ from sweeplib.code.syntax import expression_tree
 from sweeplib.errors import InputError
 from sweeplib.language.arithmetic import BINARY, COMPARE, FUNCTIONS, UNARY, NoNumberError, Number, value_of
 
-MOST_CHARACTERS = 500
+MOST_CHARACTERS = 4000  # enough for a schedule through many knots
 MOST_LEVELS = 50  # of brackets and operations: far below the depth that Python's recursion allows
 ARITHMETIC = "+ - * / // % **, comparisons, `a if c else b`, and " + ", ".join(FUNCTIONS)
 _ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}  # fewest, most; 1 for all others
@@ -53,12 +53,11 @@ class Reader:
     """
 
     kind = "expression"
-    most_characters = MOST_CHARACTERS
     allowed = f"numbers, names, {ARITHMETIC}"
 
     def __init__(self, text: str) -> None:
-        if len(text) > self.most_characters:
-            raise InputError(f"{self.kind} too long", value=text, expected=f"at most {self.most_characters} characters")
+        if len(text) > MOST_CHARACTERS:
+            raise InputError(f"{self.kind} too long", value=text, expected=f"at most {MOST_CHARACTERS} characters")
         self.text = text.strip()
         try:
             with warnings.catch_warnings():

@@ -82,7 +82,6 @@ class _Reader(Reader):
     """Reads an expression of the time t."""
 
     kind = "schedule"
-    most_characters = 4000  # those with many knots are long
     allowed = f"numbers, the time t, {ARITHMETIC}, as in `1/(1 + t)` or `min(1, t/5)`"
 
     def check_name(self, node: ast.Name) -> None:

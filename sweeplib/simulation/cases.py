@@ -356,9 +356,7 @@ def names_of(problem: Problem) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _numerics_version(
-    dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str
-) -> str:
+def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
     student, teacher, target, start, data, loss = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
