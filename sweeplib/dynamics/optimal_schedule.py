@@ -199,8 +199,8 @@ def _advanced(equations: Equations, states: Array, width: Array, accuracy: Accur
     order = np.flatnonzero(np.isfinite(states).all(axis=1))
     begun = np.concatenate([np.nan_to_num(states), np.zeros((len(states), 1))], axis=1)
     rtol, atol = np.full((2, len(width)), [[accuracy.rtol], [accuracy.atol]])
-    asked = {"rtol": rtol, "atol": atol, "targets": np.empty((len(width), 0)), "max_steps": accuracy.max_steps}
-    solution = Integration(equations, begun, width, **asked)
+    targets, most = np.empty((len(width), 0)), accuracy.max_steps
+    solution = Integration(equations, begun, width, rtol=rtol, atol=atol, targets=targets, max_steps=most)
     solution.advance(order, width, stops=False, late=lambda: False)
     ended: Array = np.where((solution.times >= width)[:, None], solution.states[:, :-1], np.nan)
     return ended

@@ -69,10 +69,10 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
-    optimal = case.problem.optimal
-    for name, attrs in ({} if optimal is None else SCHEDULE_LABELS).items():
-        dims = ("knot",) if name == "schedule_rate" else ()
-        variables[name] = Variable(dims, (optimal.knots,) if dims else (), attrs)
+    if (optimal := case.problem.optimal) is not None:
+        for name, attrs in SCHEDULE_LABELS.items():
+            inner = {"knot": optimal.knots} if name == "schedule_rate" else {}
+            variables[name] = Variable(tuple(inner), tuple(inner.values()), attrs)
     for name in recording.observables:
         observable = observable_of(name, case.dynamics)
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
