@@ -7,13 +7,18 @@ import pytest
 from scipy.optimize import brentq
 
 from sweeplib import InputError, Problem, simulate
+from sweeplib.config import load
 from sweeplib.dynamics import optimal_schedule
 from sweeplib.dynamics.optimal_schedule import RiskAtEnd
 from sweeplib.errors import SweeplibError
+from sweeplib.execution.run import run_sweep
 from sweeplib.language import OptimalSchedule, schedule
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.driver import replicas_of
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
+from tests.in_process import InProcess
 
 UNIT = Problem(gamma=1.0, p=1, k=1, d=1000, Delta=0.1, activation="linear", m0=0.0)
 """Its risk r follows dr/dα = −2ηr + ½η²(2r + Δ), so that the optimal rate is 2r/(2r + Δ)."""
@@ -229,3 +234,29 @@ def test_a_rate_that_only_does_harm_is_zero():
     ds = simulate(with_schedule(dataclasses.replace(UNIT, m0=None), "optimal(3)"), "ode", times=[LAST], initial=learned)
     np.testing.assert_array_less(ds.schedule_rate[0], 1e-3)
     assert ds.risk.item() < 1e-6
+
+
+@pytest.mark.slow
+def test_a_sweep_that_grew_has_the_bits_of_one_that_did_not(tmp_path):
+    """The number of knots is an axis; each point has the optimum of its own horizon."""
+    (tmp_path / "sweep.yaml").write_text("""
+problem: {p: 1, k: 1, d: 50, Delta: 0.1, gamma: 1, activation: linear, m0: 0, schedule: optimal(knots)}
+grid: {knots: [1, 3], horizon: [1, 4]}
+seeds: 3
+dynamics: [sgd_chain, ode]
+times: {values: [0, 1], scale: horizon}
+""")
+
+    def dataset(folder, *overrides):
+        sweep = dataclasses.replace(load(tmp_path / "sweep.yaml", overrides), cluster=InProcess())
+        run_sweep(sweep, tmp_path / folder, progress=False)
+        return open_dataset(finalise(sweep, tmp_path / folder)).load()
+
+    dataset("grown", "seeds=1", "grid.knots=[3]")
+    grown, whole = dataset("grown"), dataset("whole")
+    assert grown.equals(whole)
+    assert whole.schedule_rate.sizes["knot"] == 3
+    assert (whole.schedule_rate.notnull().all(("dynamics", "seed", "horizon")).sum("knot") == [1, 3]).all()
+    found, given = whole.schedule_risk.isel(seed=0), whole.risk.isel(time=-1, seed=0)
+    np.testing.assert_allclose(given.sel(dynamics="ode"), found.sel(dynamics="ode"), rtol=1e-7)
+    assert (found.sel(knots=3) < found.sel(knots=1)).all()
