@@ -226,7 +226,7 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
     if not over_time(ds) and "exit_steps" not in ds.variables:
         expected = "an observable over time, such as risk, or `thresholds`"
         raise InputError("nothing is recorded that could agree in law", expected=expected)
-    return ds.without("seed").along("dynamics", [name for name in ds.axes["dynamics"] if name != reference])
+    return ds.without("seed", "knot").along("dynamics", [name for name in ds.axes["dynamics"] if name != reference])
 
 
 ANALYSES.register(

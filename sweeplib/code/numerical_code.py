@@ -26,6 +26,7 @@ BY_VALUE = frozenset(
         "sweeplib.simulation.cases",
         "sweeplib.simulation.columns",
         "sweeplib.simulation.labels",
+        "sweeplib.simulation.optima",
         "sweeplib.simulation.recording",
         "sweeplib.simulation.variables",
         "sweeplib.validation",

@@ -155,7 +155,7 @@ def giant_steps_dataset(
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
     """A sweep over the width with quantiles of norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
 
-    The risk of SGD deviates from that of the mean field by about 1/√p.
+    The risk of SGD deviates from that of the mean field by about 1/√p. The optimal schedule falls from 1 to .5.
     """
     rng = np.random.default_rng(random_seed)
     names, dynamics, time = (
@@ -172,6 +172,8 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
         {
             "risk": (names, np.exp(-time) * (1.0 + 0.1 * noise[..., None])),
             "norm_quantiles": ((*names, "quantile"), np.broadcast_to(norms, (*shape, len(QUANTILES))).copy()),
+            "schedule_rate": ((*names[:3], "knot"), np.broadcast_to([1.0, 0.75, 0.5], (*shape[:3], 3)).copy()),
+            "schedule_risk": (names[:3], np.full(shape[:3], np.exp(-4.0))),
             "end_steps": (names[:3], np.full(shape[:3], 1e4)),
             "end_time": (names[:3], np.full(shape[:3], 4.0)),
             "status": (names[:3], np.ones(shape[:3], np.uint8)),

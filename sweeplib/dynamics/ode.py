@@ -114,9 +114,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
         replicas, kinds = self.replicas, (self._trained, self.replicas.schedule is not None)
         if replicas.has_spectrum:
-            equations, starts = block_equations(replicas, self._constants(needed)), block_starts(replicas, *kinds)
+            equations, starts = block_equations(replicas, self.systems(needed)), block_starts(replicas, *kinds)
         else:
-            equations = Equations(rule(), self._constants(needed), work_space(replicas.p, replicas.k))
+            equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
             starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, *kinds)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
@@ -165,7 +165,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The `Numbers` of the equations, whose noise is the factor (n,) of Ψ^Var."""
         return self.replicas.numbers
 
-    def _constants(self, needed: Expectations) -> Systems:
+    def systems(self, needed: Expectations) -> Systems:
+        """The constants of the equations, by a rule for the drifts."""
         replicas = self.replicas
         P, a, a_star = map(np.ascontiguousarray, (replicas.fields[2], replicas.a, replicas.a_star))
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)

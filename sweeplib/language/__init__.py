@@ -2,7 +2,16 @@
 
 from sweeplib.language.expressions import Expression
 from sweeplib.language.names import FormulaWithNames
+from sweeplib.language.optimal import OptimalSchedule, canonical_schedule
 from sweeplib.language.reader import is_symbol
-from sweeplib.language.schedules import Schedule, canonical_schedule, schedule
+from sweeplib.language.schedules import Schedule, schedule
 
-__all__ = ["Expression", "FormulaWithNames", "Schedule", "canonical_schedule", "is_symbol", "schedule"]
+__all__ = [
+    "Expression",
+    "FormulaWithNames",
+    "OptimalSchedule",
+    "Schedule",
+    "canonical_schedule",
+    "is_symbol",
+    "schedule",
+]

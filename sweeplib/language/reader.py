@@ -10,7 +10,7 @@ from sweeplib.code.syntax import expression_tree
 from sweeplib.errors import InputError
 from sweeplib.language.arithmetic import BINARY, COMPARE, FUNCTIONS, UNARY, NoNumberError, Number, value_of
 
-MOST_CHARACTERS = 500
+MOST_CHARACTERS = 4000  # enough for a schedule through many knots
 MOST_LEVELS = 50  # of brackets and operations: far below the depth that Python's recursion allows
 ARITHMETIC = "+ - * / // % **, comparisons, `a if c else b`, and " + ", ".join(FUNCTIONS)
 _ARGUMENTS = {"log": (1, 2), "max": (2, 20), "min": (2, 20), "round": (1, 2)}  # fewest, most; 1 for all others

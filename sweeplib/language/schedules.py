@@ -71,11 +71,6 @@ def _schedule_of(text: str) -> Schedule:
     return Schedule(text)
 
 
-def canonical_schedule(text: str) -> str:
-    """The one spelling of a schedule."""
-    return schedule(text).text
-
-
 def _rate_or_nan(rate: Expression, time: float) -> float:
     try:
         return rate.evaluate({"t": time})

@@ -95,7 +95,9 @@ class Core:
     schedule: str | None = parameter(None, "schedule of the learning rate", r"\xi(t)", "1/(1 + t)")
     """the factor ξ(t) ≥ 0 of the learning rate, γ(t) = γ ξ(t), an expression of t, such as `1/(1 + t)`, `min(1, t/5)`
     or `1 if t < 2 else 0.1`; t is the ODE time ν γ/(pd), at the rate γ itself. Steps take ξ at the middle of their
-    time. By default the rate is constant."""
+    time. By default the rate is constant. `optimal(6)` is the schedule, linear between 6 equally spaced knots, that
+    minimises the risk of `ode` at the last time, averaged over the starts of the seeds 0 to 3, or of as many as a
+    second number says; `optimal(1)` is the best constant rate."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 

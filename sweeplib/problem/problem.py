@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from sweeplib.errors import InputError
-from sweeplib.language import canonical_schedule
+from sweeplib.language import OptimalSchedule, canonical_schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA, Blocks
@@ -110,6 +110,11 @@ class Problem(Core):
     def rates(self) -> str | None:
         """The schedule, None for a constant rate."""
         return None if self.schedule == CONSTANT_RATE else self.schedule
+
+    @property
+    def optimal(self) -> OptimalSchedule | None:
+        """What the schedule is to be, where it is not given as a formula."""
+        return None if self.rates is None else OptimalSchedule.of(self.rates)
 
     @property
     def student_start(self) -> str:

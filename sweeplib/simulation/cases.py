@@ -79,7 +79,9 @@ class Case:
             check(self)
         length = DYNAMICS[self.dynamics].step_length(self.problem, self.numerical_options())
         self._check_steps(length)
-        if self.problem.rates is not None:
+        if self.problem.optimal is not None:
+            self._check_ode()
+        elif self.problem.rates is not None:
             self._check_schedule(self.problem.rates, length)
 
     def _check_observables(self) -> None:
@@ -201,6 +203,27 @@ class Case:
             expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain or sde"
         raise InputError(f"no learning rate at t = {refused:.6g}", key="schedule", value=text, expected=expected)
 
+    def of_ode(self) -> "Case":
+        """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
+        observed = {*parameters_of("observables"), "schedule"}
+        values = {name: value for name, value in self.problem.differing().items() if name not in observed}
+        last = self.clock * self.recording.times[-1]
+        return Case(Problem.unchecked(values), "ode", 0, Recording((last,)), root_seed=self.root_seed)
+
+    def _check_ode(self) -> None:
+        """Raise InputError if there is no ODE, or no time, for an optimal schedule."""
+        case = self.of_ode()
+        try:
+            case.check()
+            if DATA[case.problem.data].has_spectrum:
+                expected = "inputs without eigenvalues, such as gaussian"
+                raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
+            if case.recording.times[-1] == 0.0:
+                raise InputError("no time passes", key="times", value=[0.0], expected="a last time above zero")
+        except InputError as error:
+            error.problem = f"{self.problem.schedule} minimises the risk of the ODE: {error.problem}"
+            raise
+
     def numerical_options(self) -> NumericalOptions:
         """The dynamics' options, the given ones checked, the others at their defaults."""
         return numerical_options(self.dynamics, self.options)
@@ -238,6 +261,10 @@ CHECKS = (
 """What is checked of a case, but for its steps and its schedule; each reads few fields."""
 
 
+OPTIMISER = "sweeplib.simulation.optima", "sweeplib.dynamics.optimal_schedule"
+"""The modules that make optimal schedules."""
+
+
 def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     """The digest of what a case shares with others of its problem's names, and the fields that are not read.
 
@@ -247,11 +274,13 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     without a default may be unread; others have their default if they are not read.
     """
     problem = case.problem
-    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
+    names = *names_of(problem), str(problem.optimal)
     values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
     if names not in digests:
         reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
         reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.observables))
+        if problem.optimal is not None:
+            reads |= DYNAMICS["ode"].reads_of(problem, numerical_options("ode", ()))
         of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.observables),
@@ -332,14 +361,19 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that computes results of the problem.
 
-    It covers the driver, the dynamics, activations, target, start, data law, loss and observables.
+    It covers the driver, the dynamics, activations, target, start, data law, loss, observables and what optimises.
     """
-    names = problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
-    return _numerics_version(dynamics, tuple(observables), *names)
+    optimiser = () if problem.optimal is None else OPTIMISER
+    return _numerics_version(dynamics, tuple(observables), optimiser, *names_of(problem))
+
+
+def names_of(problem: Problem) -> tuple[str, ...]:
+    """The names in a problem on which the code that computes its results depends."""
+    return problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
 
 
 @lru_cache(maxsize=1024)
-def _numerics_version(dynamics: str, observables: tuple[str, ...], *of_problem: str) -> str:
+def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
     student, teacher, target, start, data, loss = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
@@ -350,7 +384,7 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], *of_problem: 
         *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
-    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__}
+    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, *optimiser}
     modules |= {function.__module__ for function in functions if function is not None}
     modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data), LOSSES.origin(loss)}
     modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()

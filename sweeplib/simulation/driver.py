@@ -3,7 +3,8 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from sweeplib.problem import DATA, parameters_of
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
+from sweeplib.simulation.optima import schedule_of
 from sweeplib.simulation.recording import Excess, Status
 from sweeplib.simulation.variables import Variable, recorded_variables
 from sweeplib.table import Table
@@ -82,9 +84,9 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
 def run_checked(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     """The records of cases that are valid and have one shape, as `run_cases` returns them."""
     size = _cases_at_once(cases)
-    if len(cases) <= size:
-        return _run(cases, timeout, initial)
-    return Records.joined([_run(cases[at : at + size], timeout, initial) for at in range(0, len(cases), size)])
+    parts = [some[at : at + size] for some in _of_one_schedule(cases) for at in range(0, len(some), size)]
+    records = [_run(part, timeout, initial) for part in parts]
+    return records[0] if len(records) == 1 else Records.joined(records)
 
 
 def case_work(case: Case) -> float:
@@ -110,9 +112,20 @@ def _cases_at_once(cases: Cases) -> int:
     return max(1, min(DYNAMICS[cases[0].dynamics].replicas_at_once, BYTES_AT_ONCE // max(1, most)))
 
 
+def _of_one_schedule(cases: Cases) -> list[Cases]:
+    """The cases in parts that have one schedule each: of one problem, where schedules are optimal."""
+    if cases[0].problem.optimal is None:
+        return [cases]
+    _, codes = cases.distinct(cases.columns.keys() - {"seed"})
+    ends = [*np.flatnonzero(np.diff(codes, prepend=-1)).tolist(), len(cases)]
+    return [cases[start:end] for start, end in pairwise(ends)]
+
+
 def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     first = cases[0]
-    replicas = replicas_of(cases, initial)
+    replicas, optimal = replicas_of(cases, initial), schedule_of(first, initial)
+    if optimal is not None:
+        replicas = replace(replicas, schedule=optimal.formula)
     run = DYNAMICS[first.dynamics](replicas, first.numerical_options())
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     variables = recorded_variables(first)
@@ -131,6 +144,8 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
         if not run.running.any():
             break
     data["end_steps"], data["end_time"] = ends
+    if optimal is not None:
+        data |= {name: np.repeat(values[None], len(cases), axis=0) for name, values in optimal.recorded.items()}
     if replicas.thresholds.size:
         data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
     for name, variable in variables.items():

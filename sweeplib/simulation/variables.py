@@ -20,6 +20,26 @@ STATUS_LABELS = {
     "flag_values": [int(status) for status in Status],
     "flag_meanings": " ".join(status.name for status in Status),
 }
+SCHEDULE_LABELS = {
+    "schedule_rate": {
+        "long_name": "factor of the learning rate at a knot of the optimal schedule",
+        "units": "1",
+        "symbol": r"\xi_k",
+        "comment": "the schedule is linear between knots, which are equally spaced from time zero to the last time",
+    },
+    "schedule_risk": {
+        "long_name": "risk of the ODE at the last time with the optimal schedule",
+        "units": "1",
+        "symbol": r"\mathcal{R}_\xi",
+        "comment": "mean over the starts for which it is optimal",
+    },
+    "schedule_gradient": {
+        "long_name": "largest change of the logarithm of the risk with a knot of the optimal schedule",
+        "units": "1",
+        "comment": "derivative of ln R by a factor, times the largest factor; 0 at the minimum",
+    },
+}
+"""The labels of what is recorded of an optimal schedule."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +69,10 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
+    if (optimal := case.problem.optimal) is not None:
+        for name, attrs in SCHEDULE_LABELS.items():
+            inner = {"knot": optimal.knots} if name == "schedule_rate" else {}
+            variables[name] = Variable(tuple(inner), tuple(inner.values()), attrs)
     for name in recording.observables:
         observable = observable_of(name, case.dynamics)
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)

@@ -80,6 +80,13 @@ times: [0, 0.1, 0.2]
 thresholds: [0.01]
 observables: [subspace_cosine]
 """,
+    "schedules": """
+problem: {p: 1, k: 1, d: 20, Delta: 0.1, gamma: 1, activation: linear, m0: 0}
+grid: {schedule: [1/(1 + t), optimal(2)]}
+seeds: 2
+dynamics: [sgd_chain, ode]
+times: [0, 1]
+""",
     "many axes of many values": """
 problem: {activation: erf, k: 1}
 grid: {gamma: [0.1, 0.2], Delta: {linspace: [0, 1, 7]}, p: [1, 2], d: [9, 10]}
@@ -91,7 +98,7 @@ thresholds: [0.5]
 }
 
 
-INNER = {"time", "student", "student_2", "teacher", "teacher_2"}
+INNER = {"time", "knot", "student", "student_2", "teacher", "teacher_2"}
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,16 @@ if TYPE_CHECKING:
     from sweeplib.storage.dataset.outline import Outline
 
 
+DECLARED_BY = {"exit_": "`thresholds`, such as [0.01]", "schedule_": "an optimal `schedule`, such as optimal(6)"}
+"""What a sweep needs for variables that are no observables, by how their names begin."""
+
+
 def require(ds: xr.Dataset | Outline, *names: str) -> None:
     """Raise InputError if a variable that an analysis reads is not recorded."""
     for name in names:
         if name not in ds.variables:
-            expected = "`thresholds`, such as [0.01]" if name.startswith("exit") else f"{name} among the `observables`"
+            declared = next((text for start, text in DECLARED_BY.items() if name.startswith(start)), None)
+            expected = declared or f"{name} among the `observables`"
             raise InputError("not recorded in this sweep", value=name, expected=expected)
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
     from sweeplib.simulation.variables import Variable
 
-SHARED_DIMS = frozenset({"time", "threshold", "quantile"})
+SHARED_DIMS = frozenset({"time", "threshold", "quantile", "knot"})
 """The dimensions of variables that have the same shape for all p and k."""
 
 
@@ -119,14 +119,16 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
 
 
 def _example_cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
-    """Return a case of each dynamics or, if `every_shape`, of each of its widths (p, k) among the probed points."""
+    """Return a case of each dynamics with each optimal schedule or none, among the probed points.
+
+    If `every_shape`, also of each of its widths (p, k).
+    """
     cases: list[Case] = []
     for dynamics in sweep.runs:
-        shapes: dict[tuple[int, int], Case] = {}
+        shapes: dict[tuple[Any, ...], Case] = {}
         for case in sweep.probed(dynamics):
-            shapes.setdefault((case.problem.p, case.problem.k), case)
-            if not every_shape:
-                break
+            widths = (case.problem.p, case.problem.k) if every_shape else ()
+            shapes.setdefault((*widths, case.problem.optimal), case)
         cases += shapes.values()
     return cases
 
@@ -137,6 +139,6 @@ def _inner_sizes(cases: Sequence[Case], kept: Mapping[str, Variable]) -> dict[st
     for case in cases:
         for name, variable in recorded_variables(case).items():
             for dim, length in zip(variable.dims, variable.shape, strict=True):
-                if name in kept and dim not in SHARED_DIMS:
+                if name in kept and (dim not in SHARED_DIMS or dim == "knot"):
                     sizes[dim] = max(length, sizes.get(dim, 0))
     return sizes

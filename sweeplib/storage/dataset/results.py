@@ -86,7 +86,12 @@ class Results:
         """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
         names = self.variables(shape)
         layouts = [layout for _, layout in self.of_shape(shape)]
-        arrays = [(layout.variables[name], layout.array(name)) for layout in layouts for name in names]
+        arrays = [
+            (layout.variables[name], layout.array(name))
+            for layout in layouts
+            for name in names
+            if name in layout.variables
+        ]
         return {size for dims, array in arrays for size in zip(dims, array.shape[1:], strict=True)}
 
     def rows_and_places(self, number: int) -> tuple[np.ndarray, np.ndarray]:

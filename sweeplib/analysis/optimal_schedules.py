@@ -1,0 +1,54 @@
+"""The optimal schedules that runs had: the factors of the learning rate at their knots."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.variables import require
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+RATE, RISK = "schedule_rate", "schedule_risk"
+
+
+def optimal_schedules(ds: xr.Dataset) -> xr.Dataset:
+    """Return the optimal schedules per dynamics and point; all seeds of a point have the same.
+
+    rate_at_knot: the factor of the learning rate at each knot, numbered from 0 at time zero; NaN beyond the last knot
+    and for schedules that were given. optimal_risk: the mean risk of the ODE at the last time for which it was found.
+    """
+    import xarray as xr
+
+    rate, risk = (ds[name].max("seed") for name in (RATE, RISK))
+    variables = {
+        "rate_at_knot": labelled(rate, "factor of the learning rate at a knot", r"\xi_k"),
+        "optimal_risk": labelled(risk, "risk of the ODE with the optimal schedule", r"\mathcal{R}_\xi"),
+    }
+    knot = xr.Variable("knot", np.arange(ds.sizes["knot"]), {"long_name": "knot", "units": "1"})
+    return xr.Dataset(variables).assign_coords(knot=knot)
+
+
+def _outline(ds: Outline) -> Outline:
+    require(ds, RATE)
+    outline = ds.only(RATE).without("seed")
+    dims = outline.dims_of(RATE)
+    return outline.with_variables({"rate_at_knot": dims, "optimal_risk": dims[:-1]})
+
+
+ANALYSES.register(
+    "optimal_schedules",
+    Analysis(
+        "optimal_schedules",
+        optimal_schedules,
+        "The schedules that minimise the risk at the end",
+        outline=_outline,
+        quantities={"rate_at_knot": "rate_at_knot"},
+    ),
+)

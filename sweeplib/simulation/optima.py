@@ -1,0 +1,54 @@
+"""The optimal schedules of cases: what each is, and what is recorded of it."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.columns import Cases
+from sweeplib.simulation.initial import Initial
+
+if TYPE_CHECKING:
+    from sweeplib.dynamics.optimal_schedule import Optimum
+
+SAME_STARTS = 1e-12
+"""The largest difference of the overlaps of starts that are the same but for rounding."""
+
+
+@dataclass(frozen=True)
+class ScheduleOfCase:
+    """A schedule as a formula, with what is recorded of it beside the results of a run, by name."""
+
+    formula: str
+    recorded: dict[str, NDArray[np.float64]]
+
+
+def schedule_of(case: Case, initial: Initial) -> ScheduleOfCase | None:
+    """The optimal schedule of a case, for its starts or for `initial`; None for a case that is given its schedule."""
+    optimal = case.problem.optimal
+    if optimal is None:
+        return None
+    ode, (knots, starts) = case.of_ode(), (optimal.knots, optimal.starts)
+    optimum = _optimum(ode, ode.problem.text, knots, starts) if initial is None else _found(ode, knots, starts, initial)
+    recorded = {"schedule_rate": optimum.rates, "schedule_risk": optimum.risk, "schedule_gradient": optimum.gradient}
+    formula = optimal.through(optimum.rates.tolist(), ode.recording.times[-1])
+    return ScheduleOfCase(formula, {name: np.asarray(value) for name, value in recorded.items()})
+
+
+@lru_cache(maxsize=1024)
+def _optimum(case: Case, text: str, knots: int, starts: int) -> "Optimum":
+    """The optimum of a case; problems are told apart by their `text` too."""
+    return _found(case, knots, starts, None)
+
+
+def _found(case: Case, knots: int, starts: int, initial: Initial) -> "Optimum":
+    """The optimum for different starts; for one, if they are the same but for rounding."""
+    from sweeplib.dynamics.optimal_schedule import optimal_schedule
+    from sweeplib.simulation.driver import replicas_of  # which imports this module
+
+    one, many = (replicas_of(Cases.with_seeds(case, range(count)), initial) for count in (1, starts))
+    same = all(np.ptp(values, axis=0).max(initial=0.0) <= SAME_STARTS for values in (many.Q, many.M, many.P))
+    return optimal_schedule(one if same else many, knots)
