@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
 
 STEPS = label("steps") | {"units": "steps"}
+OF_QUADRATURE = "of quadrature at the recorded state"
 STATUS_LABELS = {
     "long_name": "status of the case",
     "flag_values": [int(status) for status in Status],
@@ -52,9 +53,19 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     for name in recording.observables:
         observable = observable_of(name, case.dynamics)
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
-        labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
-        variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
+        shape, units = tuple(sizes[dim] for dim in dims), {"units": observable.units}
+        variables[name] = Variable(
+            dims, shape, {"long_name": observable.long_name} | units | {"symbol": observable.symbol}
+        )
+        if observable.estimated(case.problem):
+            labels = {"long_name": f"error of the {observable.long_name}"} | units
+            variables[error_of(name)] = Variable(dims, shape, labels | {"error_of": name, "comment": OF_QUADRATURE})
     return variables
+
+
+def error_of(name: str) -> str:
+    """The name of the error of an observable."""
+    return f"{name}_error"
 
 
 def observable_of(name: str, dynamics: str) -> Observable:
