@@ -1,6 +1,6 @@
 """The variables that a case records: names, dimensions, labels."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
 
 STEPS = label("steps") | {"units": "steps"}
-OF_QUADRATURE = "of quadrature at the recorded state"
 STATUS_LABELS = {
     "long_name": "status of the case",
     "flag_values": [int(status) for status in Status],
@@ -53,13 +52,12 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     for name in recording.observables:
         observable = observable_of(name, case.dynamics)
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
-        shape, units = tuple(sizes[dim] for dim in dims), {"units": observable.units}
-        variables[name] = Variable(
-            dims, shape, {"long_name": observable.long_name} | units | {"symbol": observable.symbol}
-        )
+        labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
+        variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
         if observable.estimated(case.problem):
-            labels = {"long_name": f"error of the {observable.long_name}"} | units
-            variables[error_of(name)] = Variable(dims, shape, labels | {"error_of": name, "comment": OF_QUADRATURE})
+            of_error = {"long_name": f"error of the {observable.long_name}", "units": observable.units}
+            of_error |= {"error_of": name, "comment": "of quadrature at the recorded state"}
+            variables[error_of(name)] = replace(variables[name], attrs=of_error)
     return variables
 
 
