@@ -78,7 +78,7 @@ class InputError(SweeplibError, ValueError):
             parts.append(f"expected {_cut(self.expected)}")
         nearest = self.suggestion
         if self.choices and not self.expected:
-            parts.append("expected one of " + _listed(self.choices, FEW_LEFT if nearest is None else 0))
+            parts.append(f"expected one of {_listed(self.choices)}")
         if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
@@ -112,13 +112,13 @@ def _shown(value: Any) -> str:
     return _cut(text, LONGEST_VALUE)
 
 
-def _listed(choices: Iterable[str], few: int) -> str:
+def _listed(choices: Iterable[str]) -> str:
     """Return the choices in order; of many, only the first ones, if that leaves out more than a few."""
     ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
     ends = accumulate(len(choice) + 2 for choice in ordered)
     shown = sum(end <= LONGEST_LIST for end in ends)
     left = len(ordered) - shown
-    if left <= few:
+    if left <= FEW_LEFT:
         return ", ".join(ordered)
     return ", ".join(ordered[:shown]) + (f" and {left} more" if left else "")
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         Target,
         parameter,
     )
-    from sweeplib.views import NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+    from sweeplib.views import Estimate, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
 
 __all__ = [
     "ACTIVATIONS",
@@ -66,6 +66,7 @@ __all__ = [
     "DataLaw",
     "Diagnostic",
     "Dynamics",
+    "Estimate",
     "Expectations",
     "Family",
     "Figure",

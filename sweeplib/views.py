@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Lazy = Array | Callable[[], Array]
 """An array, or a function that computes it on first use."""
+
+
+class Estimate(NamedTuple):
+    """Values (n, ...) and their absolute errors, such as those of a rule of quadrature."""
+
+    value: Array
+    error: Array
 
 
 QUANTILES = (np.arange(64) + 0.5) / 64.0

@@ -21,6 +21,7 @@ HOMES = {
     "DataLaw": "sweeplib.problem",
     "Diagnostic": "sweeplib.dynamics.dynamics",
     "Dynamics": "sweeplib.dynamics",
+    "Estimate": "sweeplib.views",
     "Expectations": "sweeplib.maths.expectations",
     "FAMILIES": "sweeplib.maths.expectations",
     "FIGURES": "sweeplib.figures",

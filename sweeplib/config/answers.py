@@ -12,10 +12,10 @@ from sweeplib.design.axis import POINT, Axis, places_in
 from sweeplib.design.questions import Precision, Question, Row, with_rows
 from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset.outline import planned_outline
+from sweeplib.storage.dataset.outline import Outline
 
 
-def with_questions(sweep: Sweep, config: SweepConfig) -> Sweep:
+def with_questions(sweep: Sweep, config: SweepConfig, ds: Outline) -> Sweep:
     """Return the sweep with the questions of its config, and the analyses that answer them.
 
     InputError, with its key, for what no proposer is made for or what does not fit the grid.
@@ -33,7 +33,7 @@ def with_questions(sweep: Sweep, config: SweepConfig) -> Sweep:
     for name, question in questions.items():
         proposer = proposer_of(name, question)
         _refuse_bounds(name, question, sweep)
-        proposer.check(planned_outline(sweep, overlaps=False), analyses[question.of])
+        proposer.check(ds, analyses[question.of])
     return replace(sweep, questions=questions, analyses=analyses)
 
 

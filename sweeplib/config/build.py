@@ -33,6 +33,7 @@ from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
+from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 
@@ -88,11 +89,12 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     _check_observables(sweep)
     for name in sweep.runs:
         _check_points(sweep, name)
-    sweep = with_questions(sweep, config)
+    ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
+    sweep = with_questions(sweep, config, ds[False])
     if "figures" not in config.model_fields_set:
-        figures = figure_options(default_figures(sweep))
+        figures = figure_options(default_figures(sweep, ds))
         sweep = replace(sweep, figures=figures, analyses=analysis_options(sweep.analyses, figures))
-    check_fit(sweep, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
+    check_fit(sweep, ds, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
     return _with_source(sweep, config)
 
 

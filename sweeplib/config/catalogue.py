@@ -85,9 +85,17 @@ def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
 
 
 def explanation(address: str) -> tuple[Entry, str]:
-    """Return the entry of a key of a config, or of KIND.NAME, and an example in YAML; InputError for another."""
-    kind, _, name = address.partition(".")
+    """Return the entry of a key of a config, or of KIND.NAME, and an example in YAML; InputError for another.
+
+    A name alone is that of the only address with this end; `grid` and `derive` have the names of `problem`.
+    """
     rows = key_rows()
+    kind, _, name = address.partition(".")
+    if kind in ("grid", "derive") and f"problem.{name}" in rows:
+        address = f"problem.{name}"
+    elif not name and address not in rows:
+        address = _address_of(rows, address)
+        kind, _, name = address.partition(".")
     if address in rows or kind not in KINDS or not name:
         row = _entry_of(rows, address, "neither a key nor KIND.NAME")
         return _key_entry(row), written(row.content)
@@ -133,10 +141,29 @@ def _key_entry(row: Any) -> Entry:
 
 def _entry_of(rows: Any, name: str, problem: str) -> Any:
     if name not in rows:
-        raise InputError(
-            problem, value=name, choices=[*rows, *(f"{kind}.{entry}" for kind in KINDS for entry in registry_of(kind))]
-        )
+        raise InputError(problem, value=name, choices=_addresses(rows))
     return rows[name]
+
+
+def _addresses(rows: Any) -> list[str]:
+    """Return the keys of a config, and KIND.NAME of all that is registered."""
+    return [*rows, *(f"{kind}.{entry}" for kind in KINDS for entry in registry_of(kind))]
+
+
+def _address_of(rows: Any, name: str) -> str:
+    """Return the only address that ends with a name; InputError if there are several, or if it is an option of some."""
+    addresses = _addresses(rows)
+    of_name = [address for address in addresses if address.endswith(f".{name}")]
+    if len(of_name) == 1:
+        return of_name[0]
+    if of_name:
+        raise InputError("several have this name", value=name, expected=f"one of {', '.join(of_name)}")
+    entries = ((kind, entry) for kind in KINDS for entry in catalogue(kind))
+    owners = [f"{kind}.{entry.name}" for kind, entry in entries if name in {option.name for option in entry.options}]
+    if owners:
+        raise InputError("an option", value=name, expected=f"one of those that have it: {', '.join(owners)}")
+    ends = {address.rpartition(".")[2] for address in addresses}
+    raise InputError("neither a key nor KIND.NAME", value=name, choices=ends | rows.keys())
 
 
 def _installed_plugin_entries(names: list[str]) -> list[Entry]:

@@ -19,15 +19,14 @@ LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
 
-def default_figures(sweep: "Sweep") -> dict[str, dict[str, Any]]:
+def default_figures(sweep: "Sweep", ds: "Mapping[bool, Outline]") -> dict[str, dict[str, Any]]:
     """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
+
+    ds : the outlines of the future dataset, without and with overlaps.
 
     Runs that stop at their exits are drawn as trajectories, and without their last records. A figure that does not fit
     the sweep is left out.
     """
-    from sweeplib.storage.dataset.outline import planned_outline
-
-    ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
     kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]
     kinds += [STOPPED_RUNS] if sweep.recording.stop == "exit" else [RUNS, LAST_RECORDS]

@@ -45,7 +45,8 @@ def error_at(error: InputError, documents: Mapping[str | Path, Document], overri
 def _valid_keys(location: Location) -> Iterable[str]:
     """Return the valid keys at a location."""
     above = tuple(map(str, location[:-1]))
-    return _MODELS.get(above, AnswerSection if above[:1] == ("answers",) else DynamicsSection).model_fields
+    model = _MODELS.get(above, AnswerSection if above[:1] == ("answers",) else DynamicsSection)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _example(location: Location) -> str | None:

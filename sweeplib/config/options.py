@@ -64,18 +64,17 @@ def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     return figure.needed(rest)
 
 
-def check_fit(sweep: "Sweep", listed: Iterable[str]) -> None:
+def check_fit(sweep: "Sweep", ds: "Mapping[bool, Outline]", listed: Iterable[str]) -> None:
     """Raise InputError for the first analysis or figure that does not fit the future dataset of the sweep.
 
+    ds : its outlines, without and with overlaps.
     The error of an analysis that is not `listed` refers to the figure that needs it.
     """
     if not (sweep.analyses or sweep.figures):
         return
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
-    from sweeplib.storage.dataset.outline import planned_outline
 
-    ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     outlines: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]

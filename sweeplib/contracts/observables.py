@@ -15,7 +15,7 @@ from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import PARAMETERS, Problem
 from sweeplib.simulation.labelled_runs import simulate
-from sweeplib.views import TrainingView, View
+from sweeplib.views import Estimate, TrainingView, View
 
 
 def _known(observable: Observable) -> Iterator[type[View]]:
@@ -26,6 +26,7 @@ def _known(observable: Observable) -> Iterator[type[View]]:
 def _values(observable: Observable, view: type[View], now: View, replicas: int = REPLICAS, **other: Any) -> Array:
     own = {name: two_values(name)[1] for name in observable.own} | other
     found = observable.function_of(view)(now, **{name: np.full(replicas, value) for name, value in own.items()})
+    found = found.value if isinstance(found, Estimate) else found
     if not isinstance(found, np.ndarray):
         raise BrokenError(f"of {view.__name__} it returns {type(found).__name__}; expected an array")
     return found

@@ -44,6 +44,8 @@ ERRORS = {
     "response": (TWO_TIMES, "response of the students"),
 }
 """The observables whose errors are recorded with them: dimensions and name."""
+MADE_OF = {"test_error": ("risk",), "test_loss": ("risk",), "generalisation_gap": ("risk", "training_risk")}
+"""Observables with which errors of others are recorded."""
 
 
 def path_work(p: int, k: int, steps: float, step: float) -> float:
@@ -202,7 +204,7 @@ class Dmft(StepDynamics):
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """The standard errors of what is recorded, from the scatter of the batches."""
-        wanted = {"risk" if name == "test_error" else name for name in observables}
+        wanted = {part for name in observables for part in MADE_OF.get(name, (name,))}
         rule = {"units": "1", "comment": f"standard error, from {BATCHES} independent batches of samples"}
         return {
             f"{name}_error": Diagnostic(dims, {"long_name": f"error of the {said}", "error_of": name} | rule)

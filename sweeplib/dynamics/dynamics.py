@@ -46,6 +46,8 @@ RISK_ERROR = {
     "error_of": "risk",
 }
 """The labels of the error of the risk."""
+OF_RISK = frozenset({"risk", "test_error", "generalisation_gap"})
+"""The observables that contain the risk, with which its error is recorded."""
 SLOW = 3.0
 """The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse, when steep."""
 ROUNDING = 1e-14
@@ -290,7 +292,7 @@ class OverlapDynamics(Dynamics):
     ) -> dict[str, Diagnostic]:
         """`risk_error` where a risk without closed form is recorded, `drift_error` of such drifts."""
         found, finer = {}, problem_expectations(problem).finer is not None
-        if {"risk", "test_error"}.intersection(observables) and (finer or problem.has_offsets):
+        if OF_RISK.intersection(observables) and (finer or problem.has_offsets):
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": "by quadrature; estimated by finer rules"})
         if cls.uses_drifts and (finer or not problem.criterion.is_closed):
             rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}

@@ -27,6 +27,7 @@ from sweeplib.dynamics.dynamics import (
     DYNAMICS,
     LARGEST_UNDECIDED,
     LOSS,
+    OF_RISK,
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
@@ -256,7 +257,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     ) -> dict[str, Diagnostic]:
         """The errors of the drifts and, where the risk or the test error is recorded, of the integrated risk."""
         found = super().diagnostics(problem, options, observables)
-        if {"risk", "test_error"}.intersection(observables):
+        if OF_RISK.intersection(observables):
             comment = (
                 "difference to a solution at ten times the tolerance, by a finer rule of quadrature; at least a tenth "
                 "of the tolerance"

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import OFFSETS, ONE_PASS, Array, Bound, Diagnostic, NumericalOptions, risk_bounds
+from sweeplib.dynamics.dynamics import (
+    OF_RISK,
+    OFFSETS,
+    ONE_PASS,
+    Array,
+    Bound,
+    Diagnostic,
+    NumericalOptions,
+    risk_bounds,
+)
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.particle_path import MOST_NODES, ParticlePath, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas
@@ -220,7 +229,7 @@ class ParticleDynamics(IntegratedDynamics):
         comment = "largest so far, over the largest drift until then; estimated by a finer rule"
         labels = {"long_name": "error of the drifts", "units": "1", "comment": comment}
         found = {"drift_error": Diagnostic((), labels, False)}
-        if {"risk", "test_error"}.intersection(observables):
+        if OF_RISK.intersection(observables):
             comment = "difference to a finer rule, and change of the risk when variables move by their own errors"
             labels = {"long_name": "error of the risk", "units": "1", "symbol": r"\delta\mathcal{R}"}
             found["risk_error"] = Diagnostic((), labels | {"error_of": "risk", "comment": comment})

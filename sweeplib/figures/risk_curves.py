@@ -16,7 +16,7 @@ from sweeplib.figures.kit.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import above_error, geometric, wide
+from sweeplib.figures.kit.scales import DECADE, above_error, geometric, wide
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -36,8 +36,6 @@ CAPTION = (
 )
 BAND = (0.1, 0.5, 0.9)
 DARKER, LIGHTER = 0.6, 0.55
-DECADE = 10.0
-"""The range above which the risk has a logarithmic axis."""
 LEAST: dict[str, Any] = {"linestyle": (0, (6, 2, 1, 2)), "linewidth": 0.9, "zorder": 1, "gid": "least"}
 MARKS = 5
 """The number of markers on each curve."""

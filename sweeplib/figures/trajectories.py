@@ -18,9 +18,8 @@ from sweeplib.figures.kit.labels import dynamics_order, wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.quantities import recorded_quantity
-from sweeplib.figures.kit.scales import above_error, logarithmic_time, wide
+from sweeplib.figures.kit.scales import DECADE, above_error, logarithmic_time, wide
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks
-from sweeplib.figures.risk_curves import DECADE
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:

@@ -6,13 +6,27 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.problem import CORE, READERS, Part, declare_parameters_of, names_with_parts, read_by
+from sweeplib.problem import (
+    CORE,
+    READERS,
+    Part,
+    Problem,
+    declare_parameters_of,
+    names_with_parts,
+    problem_expectations,
+    read_by,
+)
 from sweeplib.registry import Registry
-from sweeplib.views import OverlapView, View
+from sweeplib.views import Estimate, OverlapView, View
 
 Array = NDArray[np.float64]
-Function = Callable[..., Array]
+Function = Callable[..., Array | Estimate]
 Dims = tuple[str, ...]
+
+
+def by_quadrature(problem: Problem) -> bool:
+    """Whether expectations of a problem have no closed form."""
+    return problem_expectations(problem).finer is not None
 
 
 @dataclass(frozen=True)
@@ -20,7 +34,8 @@ class Observable(Part):
     """A quantity that can be recorded.
 
     functions : by view, `{OverlapView: function, ParticleView: function}`, functions (view, **parameters) that return
-        an array (n, *dims); its own parameters are arrays (n,), zero for None. A single one is of an OverlapView.
+        an array (n, *dims), or an `Estimate`; its own parameters are arrays (n,), zero for None. A single one is of an
+        OverlapView.
     dims : dimensions of the view, the same for all views, `("student",)`, or by view,
         `{OverlapView: ("student", "student_2"), ParticleView: ("student",)}`.
     symbol : LaTeX without dollars.
@@ -32,6 +47,7 @@ class Observable(Part):
     least : the least possible value. A mean over the states of a run that is below it, in a run that is not inaccurate,
         is so by rounding or by its error, and is recorded as this.
     needs_teacher : whether it needs a teacher, as all do that have a dimension of it.
+    estimated : whether, of a problem, it is an `Estimate`, of which the error is recorded too, as NAME_error.
     """
 
     name: str
@@ -45,6 +61,7 @@ class Observable(Part):
     uses_drifts: bool = False
     needs_teacher: bool = False
     least: float = -np.inf
+    estimated: Callable[[Problem], bool] = field(default=lambda problem: False, kw_only=True)
     reads: frozenset[str] = field(default=frozenset(CORE), kw_only=True)
 
     @property

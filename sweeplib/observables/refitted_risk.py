@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable, by_quadrature
 from sweeplib.observables.risk import READS
 from sweeplib.problem import Parameters, parameter
-from sweeplib.views import OverlapView
+from sweeplib.views import Estimate, OverlapView
 
 
 class RidgeParameters(Parameters):
@@ -31,11 +31,12 @@ class RidgeParameters(Parameters):
 
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], ridge: Array) -> Array:
+def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], ridge: Array) -> Estimate:
     """The population risk (n,) at the second layer that is fitted."""
     now = now.fields
-    refitted = now.refitted(second_layer_samples, ridge)
-    return now.expectations.risks(now.Q, now.M, now.P, refitted, now.a_star)
+    state = now.Q, now.M, now.P, now.refitted(second_layer_samples, ridge), now.a_star
+    risk = now.expectations.risks(*state)
+    return Estimate(risk, now.expectations.risk_errors(risk, *state))
 
 
 OBSERVABLES.register(
@@ -50,5 +51,6 @@ OBSERVABLES.register(
         parameters=RidgeParameters,
         needs_teacher=True,
         least=0.0,
+        estimated=by_quadrature,
     ),
 )

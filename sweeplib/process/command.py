@@ -88,7 +88,7 @@ def _no_silent_end() -> None:
             status = 1
         end(status)
 
-    os._exit = ended
+    os._exit = vars(sys.modules[os.name])["_exit"] = ended
 
 
 def open_standard_streams() -> None:

@@ -9,11 +9,19 @@ import xarray as xr
 
 from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.figures.kit.labels import number
-from sweeplib.figures.kit.scales import LOGARITHM_OF, edges_of, few
+from sweeplib.figures.kit.scales import (
+    DECADE,
+    LOGARITHM_OF,
+    WIDE,
+    edges_of,
+    few,
+    logarithmic,
+    logarithmic_time,
+    wide,
+)
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import capital, heading
 
-LOG_SPAN = 8.0
 FEW_TICKS = 5
 
 
@@ -57,16 +65,10 @@ def positive(values: xr.DataArray) -> bool:
 
 
 def is_logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
-    """Return whether an axis is logarithmic: positive numbers over most of a decade that are not evenly spaced."""
-    values = data[name].values
-    if kind in ("map", "cloud") or values.dtype.kind not in "fiu" or not np.isfinite(values).any():
+    """Return whether an axis is logarithmic: as that of a picture is, if there is no zero."""
+    values = data[name]
+    if kind in ("map", "cloud") or not positive(values) or (values == 0).any():
         return False
-    low, high = float(np.nanmin(values)), float(np.nanmax(values))
-    return 0.0 < LOG_SPAN * low < high and not (name in data.coords and _even(values))
-
-
-def _even(values: np.ndarray) -> bool:
-    """Return whether three or more values are more evenly spaced than their logarithms."""
-    found = np.unique(values[np.isfinite(values)].astype(float))
-    steps, ratios = np.diff(found), np.diff(np.log(found))
-    return len(steps) > 1 and float(np.std(steps) / np.mean(steps)) < float(np.std(ratios) / np.mean(ratios))
+    if name not in data.coords:
+        return wide(values.values, WIDE if kind == "points" else DECADE)
+    return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)

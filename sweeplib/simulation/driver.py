@@ -21,9 +21,9 @@ from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.optima import schedule_of
 from sweeplib.simulation.recording import Excess, Status
-from sweeplib.simulation.variables import Variable, recorded_variables
+from sweeplib.simulation.variables import Variable, error_of, recorded_variables
 from sweeplib.table import Table
-from sweeplib.views import View
+from sweeplib.views import Estimate, View
 
 Array = NDArray[np.float64]
 States = Sequence[tuple[Array, View]]
@@ -186,16 +186,19 @@ def _take(
 ) -> None:
     """Write the observables, averaged over the states, for the replicas that reached a recording time."""
     for name, parameters in observed.items():
-        observable, values = OBSERVABLES[name], data[name]
+        observable = OBSERVABLES[name]
         if observable.over_time and reached.any():
-            mean = np.maximum(_mean(observable, states, parameters), observable.least)
-            _check_shape(name, mean, values[:, place].shape)
-            values[reached, place] = mean[reached]
+            mean, error = _mean(observable, states, parameters)
+            mean = np.maximum(mean, observable.least)
+            for recorded, values in ((name, mean), (error_of(name), error)):
+                if recorded in data and values is not None:
+                    _check_shape(recorded, values, data[recorded][:, place].shape)
+                    data[recorded][reached, place] = values[reached]
         elif not observable.over_time and place == 0:
             view = states[0][1]
-            recorded = observable.function_of(type(view))(view, **parameters)
-            _check_shape(name, recorded, values.shape)
-            values[:] = recorded
+            constant = observable.function_of(type(view))(view, **parameters)
+            _check_shape(name, constant, data[name].shape)
+            data[name][:] = constant
 
 
 def _keep(
@@ -223,10 +226,18 @@ def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
         raise SweeplibError(f"{name} is {was}; expected real numbers of shape {shape}, of one run after the other")
 
 
-def _mean(observable: Observable, states: States, parameters: Own) -> Array:
-    """The weighted mean (n, *dims) of an observable over some states of n replicas; weights (n,)."""
-    values = [(weight, observable.function_of(type(now))(now, **parameters)) for weight, now in states]
-    terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in values]
+def _mean(observable: Observable, states: States, parameters: Own) -> tuple[Array, Array | None]:
+    """The weighted mean (n, *dims) of an observable over some states of n replicas, and of its errors; weights (n,)."""
+    weights = [weight for weight, _ in states]
+    values = [observable.function_of(type(now))(now, **parameters) for _, now in states]
+    if not isinstance(values[0], Estimate):
+        return _weighted(weights, values), None
+    value, error = zip(*values, strict=True)
+    return _weighted(weights, value), _weighted([np.abs(weight) for weight in weights], error)
+
+
+def _weighted(weights: Sequence[Array], values: Sequence[Any]) -> Array:
+    terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in zip(weights, values, strict=True)]
     return np.asarray(sum(terms[1:], start=terms[0]))
 
 

@@ -1,6 +1,6 @@
 """The variables that a case records: names, dimensions, labels."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +78,16 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
         labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
+        if observable.estimated(case.problem):
+            of_error = {"long_name": f"error of the {observable.long_name}", "units": observable.units}
+            of_error |= {"error_of": name, "comment": "of quadrature at the recorded state"}
+            variables[error_of(name)] = replace(variables[name], attrs=of_error)
     return variables
+
+
+def error_of(name: str) -> str:
+    """The name of the error of an observable."""
+    return f"{name}_error"
 
 
 def observable_of(name: str, dynamics: str) -> Observable:

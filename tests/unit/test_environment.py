@@ -103,8 +103,9 @@ def test_an_asynchronous_client_is_refused(tmp_path: Path) -> None:
         asyncio.run(run())
 
 
-def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path) -> None:
-    (tmp_path / "ends.py").write_text("import os\nos._exit(0)\n")
+@pytest.mark.parametrize("module", ["os", "posix"])
+def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path, module: str) -> None:
+    (tmp_path / "ends.py").write_text(f"import {module}\n{module}._exit(0)\n")
     done = subprocess.run(
         [PROGRAM, "test-plugin", "ends.py"], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -23,7 +23,7 @@ from sweeplib.analysis.kit.headlines import headline, undecided_ends
 from sweeplib.cli import KINDS, app
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
-from sweeplib.config.catalogue import catalogue, registry_of
+from sweeplib.config.catalogue import catalogue, explanation, registry_of
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import cluster_settings, run_options
 from sweeplib.config.overrides import Override
@@ -328,8 +328,8 @@ NAMES = [f"{kind}.{name}" for kind in REGISTRIES for name in registry_of(kind)]
 def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
     """As a part of a sweep; a figure or an analysis that fits the sweep with its defaults fits with the example."""
     text = invoked("explain", address)
-    explanation, _, example = text.partition("\n\n")
-    assert explanation.startswith(f"{address if address in key_rows() else address.partition('.')[2]}: ")
+    meaning, _, example = text.partition("\n\n")
+    assert meaning.startswith(f"{address if address in key_rows() else address.partition('.')[2]}: ")
     part = document(example).data
     SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})
     for section in ("figures", "analyses") if "." in address else ():
@@ -360,6 +360,16 @@ def refusal(part: dict[str, Any]) -> InputError | None:
 def test_what_cannot_be_explained() -> None:
     assert "did you mean 'line'" in invoked("explain", "figures.lin", status=2)
     assert "did you mean 'seeds'" in invoked("explain", "sedes", status=2)
+    assert "did you mean 'gamma'" in invoked("explain", "gama", status=2)
+    owners = invoked("explain", "rtol", status=2)
+    assert "an option; got 'rtol'; expected one of those that have it: dynamics.gradient_flow" in owners
+    assert "'square'; expected one of activations.square, losses.square" in invoked("explain", "square", status=2)
+
+
+@pytest.mark.parametrize("name", PARAMETERS)
+def test_a_parameter_is_explained_by_its_name_alone(name: str) -> None:
+    """As what it is below `problem`, and may be below `grid` and `derive`."""
+    assert explanation(name) == explanation(f"grid.{name}") == explanation(f"problem.{name}")
 
 
 def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) -> None:

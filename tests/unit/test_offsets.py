@@ -294,7 +294,7 @@ def test_a_problem_without_offsets_has_the_text_of_before():
     assert isinstance(population_with(state(made())[0], np.zeros((1, 3))), OffsetRisks)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_sgd_of_short_steps_follows_the_flow_of_weights_and_offsets():
     """48 paired starts, γ/p = 1/400: risk and mean square of the offsets; with offsets that stay it is another flow."""
     fields = {"gamma": 0.05, "p": 20, "k": 1, "d": 4, "Delta": 0.1, "activation": "erf", "second_layer_rate": 1.0}

@@ -19,7 +19,8 @@ Array = NDArray[np.float64]
 POOLED_SEEDS = 10.0
 """The number of seeds that the mean relative variance of all points counts for in the variance of each point.
 
-The variance of three seeds alone is so uncertain that weights 1/variance would choose points at random.
+The variance of three seeds alone is so uncertain that weights 1/variance would choose points at random. Where a point
+has more seeds than this, it counts for as many fewer: points that are more accurate than others are known to be.
 """
 
 
@@ -124,6 +125,7 @@ def _points(logs: Array, relative: Array, seen: NDArray[np.bool_], least: Array)
     own = spreads * (1.0 + spreads / counts)
     weights = np.where(known, counts - 1.0, 0.0)
     pooled = np.sum(weights * own) / max(float(weights.sum()), 1.0)
-    steady = np.maximum((POOLED_SEEDS * pooled + weights * own) / (POOLED_SEEDS + weights), least)
+    prior = POOLED_SEEDS * np.minimum(1.0, POOLED_SEEDS / np.maximum(weights, 1.0))
+    steady = np.maximum((prior * pooled + weights * own) / (prior + weights), least)
     scale = np.sqrt(np.divide(steady, spreads, np.zeros_like(spreads), where=spreads > 0.0) / (counts * (counts - 1.0)))
     return PointErrors(logs, -np.where(spreads > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, seen)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 WIDE = 20.0
 """The range above which positive values have a logarithmic axis."""
+DECADE = 10.0
+"""The range above which positive values along a run have a logarithmic axis."""
 FAR_APART = 5.0
 """The ratio of two values from which they have a logarithmic axis."""
 LOGARITHM_OF = "logarithm_of"
