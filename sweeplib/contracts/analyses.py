@@ -53,7 +53,9 @@ DATASETS: dict[str, Callable[[], xr.Dataset]] = {
 }
 """Synthetic datasets, by the axes that they vary."""
 
-INNER = frozenset({"time", "threshold", "quantile", "knot", "student", "student_2", "teacher", "teacher_2"})
+INNER = frozenset(
+    {"time", "threshold", "quantile", "knot", "student", "student_2", "teacher", "teacher_2", "block", "knot"}
+)
 """Axes that no grid has; the outline of an analysis need not tell which of them remain."""
 
 COUNTED = ("runs", "pairs", "points", "learning rates")

@@ -81,8 +81,10 @@ D = 30
 def two_values(name: str) -> tuple[Any, Any]:
     """Return two values of a parameter: its default, if it has one, its example, or others; BrokenError without two."""
     known, found = PARAMETERS[name], list[Any]()
-    more = [0.5 * known.example, known.example + 1] if isinstance(known.example, int | float) else []
-    for value in (known.default, known.example, OTHERS.get(name), *more):
+    example = known.example
+    more = [0.5 * example, example + 1] if isinstance(example, int | float) else []
+    more += [[0.5 * example[0], *example[1:]]] if isinstance(example, list) and isinstance(example[0], float) else []
+    for value in (known.default, example, OTHERS.get(name), *more):
         with suppress(pydantic.ValidationError):
             if value is not None and known.adapter.validate_python(value) not in found:
                 found.append(known.adapter.validate_python(value))

@@ -18,7 +18,7 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.places import probes
 from sweeplib.errors import InputError
 from sweeplib.language import Expression
-from sweeplib.problem import PARAMETERS, Problem
+from sweeplib.problem import DATA, PARAMETERS, Problem
 from tests.points import points_of
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}
@@ -93,14 +93,22 @@ def test_dims_are_ordered_as_in_the_dataset() -> None:
 
 @pytest.mark.parametrize("name", PARAMETERS)
 def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
+    """Lists are no values of an axis."""
     value = getattr(Problem(**FIXED), name)
-    sizes = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)"}
-    value = {"teacher_activation": "erf", "start": "sphere", "m0": 0.1, "contrast": 0.5, **sizes}.get(name, value)
-    fixed = FIXED | ({"data": "two_gaussians", "k": 0} if name == "contrast" else {})
-    [point] = points_of(Grid((Axis(name, (value,)),), {key: fixed[key] for key in fixed if key != name}))
-    assert getattr(point.problem, name) == point.values[name] == value
+    other = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)", "teacher_activation": "erf"}
+    other |= {"start": "sphere", "m0": 0.1}
+    fixed = FIXED
+    for law in DATA.values():
+        if name in law.own:
+            fixed = FIXED | {"data": law.name} | {each: PARAMETERS[each].example for each in law.needed}
+            fixed |= {"k": 0} if law.name == "two_gaussians" else {}
+    if fixed is not FIXED or value is None:
+        value = other.get(name, PARAMETERS[name].adapter.validate_python(PARAMETERS[name].example))
     [point] = points_of(Grid((), fixed | {name: value}))
     assert getattr(point.problem, name) == value
+    if not isinstance(value, tuple):
+        [point] = points_of(Grid((Axis(name, (value,)),), {key: fixed[key] for key in fixed if key != name}))
+        assert getattr(point.problem, name) == point.values[name] == value
 
 
 def test_types_are_those_of_the_fields() -> None:

@@ -96,7 +96,7 @@ FAULTS = {
         "dynamics",
         "self.options.rate *",
         "self.options.rate * (1 + self.replicas.Delta) *",
-        "overlap_M changes with Delta, which its `reads` does not name",
+        r"\w+ changes with Delta, which its `reads` does not name",
     ),
     "a field that is read and does nothing": (
         "dynamics",
