@@ -53,9 +53,7 @@ DATASETS: dict[str, Callable[[], xr.Dataset]] = {
 }
 """Synthetic datasets, by the axes that they vary."""
 
-INNER = frozenset(
-    {"time", "threshold", "quantile", "knot", "student", "student_2", "teacher", "teacher_2", "block", "knot"}
-)
+INNER = frozenset({"time", "threshold", "quantile", "knot", "student", "student_2", "teacher", "teacher_2", "block"})
 """Axes that no grid has; the outline of an analysis need not tell which of them remain."""
 
 COUNTED = ("runs", "pairs", "points", "learning rates")
