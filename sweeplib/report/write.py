@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import struct
 from functools import cache
 from pathlib import Path
@@ -55,7 +56,7 @@ def _html(sweep: Sweep, directory: Path) -> str:
         config=sweep.source,
         headlines=[
             *answers(sweep, directory)[:1],
-            *(each.text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}") for each in main),
+            *(_unbroken(each.text) for each in main),
             *undecided_lines(directory),
         ],
         answers=_answers(sweep, directory),
@@ -68,6 +69,11 @@ def _html(sweep: Sweep, directory: Path) -> str:
         figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
     )
+
+
+def _unbroken(text: str) -> str:
+    """Return a text in which no line ends between a symbol and its value, or a number and its percent sign."""
+    return re.sub(r"\$ = (-?\d+(?:\.\d+)?)", r" = \1$", text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
 def _answers(sweep: Sweep, directory: Path) -> dict[str, dict[str, Any]]:

@@ -15,7 +15,7 @@ from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import Journal
 from sweeplib.report.tables import analysis_tables
-from sweeplib.report.write import case_counts, page
+from sweeplib.report.write import _unbroken, case_counts, page
 from sweeplib.storage.records.files import write_json
 from tests.datasets import sweep_dataset
 
@@ -191,6 +191,11 @@ def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
 def test_provenance_says_what_is_known_and_nothing_else(ds, tmp_path):
     known = dict(provenance(ds, [Journal(0.0, frozenset())], {}, tmp_path))
     assert known == {"Commit of sweeplib": "abc", "Packages": "python 3.11", "Digest of the numbers": "0f"}
+
+
+def test_no_line_ends_between_a_symbol_and_its_value():
+    text = "is 0.09 at $d$ = 300, $\\Delta$ = 0.5. At $d$ = $10^{4}$, 95 %"
+    assert _unbroken(text) == "is 0.09 at $d = 300$, $\\Delta = 0.5$. At $d$ = $10^{4}$, 95\N{NO-BREAK SPACE}%"
 
 
 def test_overview_counts_and_says_what_is_fixed(ds):
