@@ -16,7 +16,7 @@ from sweeplib.maths.expectations import expectations
 from sweeplib.problem import Criterion
 from sweeplib.views import OverlapView
 from tests.losses import FORCES, force, with_loss
-from tests.tiers import slow_among
+from tests.tiers import slow_but
 
 COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=40, Delta=0.1, activation="erf", a=(1.0, -0.7), loss="correlation")
 START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
@@ -139,7 +139,7 @@ def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, los
 EACH = [f"{loss} {labels}" for loss in FORCES for labels in ("real", "sign")]
 
 
-@pytest.mark.parametrize("criterion", slow_among(EACH, "logistic real"))
+@pytest.mark.parametrize("criterion", slow_but(EACH, "huber real", "logistic sign"))
 def test_the_chain_in_many_dimensions_follows_the_ode(criterion):
     """At d = 4000, of two units and batches of three on the sphere: |z| < 4 for each of Q_12, M_11, M_21."""
     fields = {"p": 2, "a": (1.0, -0.7), "d": 4000, "batch_size": 3, "spherical": True, "gamma": 2.0}

@@ -19,6 +19,7 @@ from sweeplib.simulation.driver import replicas_of
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import InProcess
+from tests.tiers import slow_among
 
 UNIT = Problem(gamma=1.0, p=1, k=1, d=1000, Delta=0.1, activation="linear", m0=0.0)
 """Its risk r follows dr/dα = −2ηr + ½η²(2r + Δ), so that the optimal rate is 2r/(2r + Δ)."""
@@ -123,7 +124,7 @@ def test_the_mean_over_starts_is_descended():
     assert (one.schedule_rate == four.schedule_rate).all()
 
 
-@pytest.mark.parametrize(("dynamics", "runs"), [("sgd_chain", 400), ("sgd", 100)])
+@pytest.mark.parametrize(("dynamics", "runs"), slow_among([("sgd_chain", 400), ("sgd", 100)], ("sgd", 100)))
 def test_sgd_with_the_schedule_has_the_risk_of_the_ode(dynamics, runs):
     risks, schedules = {}, ("optimal(1)", "optimal(4)")
     for text in schedules:

@@ -92,7 +92,7 @@ def exact_means(problem, steps):
     return 0.5 * values @ rho
 
 
-@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+@pytest.mark.parametrize("dynamics", slow_among(["sgd", "sgd_chain"], "sgd"))
 def test_means_of_a_linear_unit_are_exact(dynamics):
     problem = Problem(**LINEAR, **POWER)
     ds = simulate(problem, dynamics, times=[0.4, 4.0], seeds=range(2000), initial=AT_ONES, root_seed=2)
