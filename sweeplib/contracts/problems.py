@@ -81,9 +81,11 @@ D = 30
 def two_values(name: str) -> tuple[Any, Any]:
     """Return two values of a parameter: its default, if it has one, its example, or others; BrokenError without two."""
     known, found = PARAMETERS[name], list[Any]()
-    example = known.example
-    more = [0.5 * example, example + 1] if isinstance(example, int | float) else []
-    more += [[0.5 * example[0], *example[1:]]] if isinstance(example, list) and isinstance(example[0], float) else []
+    example, more = known.example, list[Any]()
+    if isinstance(example, int | float):
+        more = [0.5 * example, example + 1]
+    elif isinstance(example, list) and isinstance(example[0], float):
+        more = [[0.5 * example[0], *example[1:]]]
     for value in (known.default, example, OTHERS.get(name), *more):
         with suppress(pydantic.ValidationError):
             if value is not None and known.adapter.validate_python(value) not in found:
