@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.problem import DATA, PARAMETERS, READERS, Problem, parts_of, problem_expectations
+from sweeplib.problem import PARAMETERS, READERS, Problem, parts_of, problem_expectations
 from sweeplib.registry import Registry
 from sweeplib.views import Blocks, Lazy, OverlapView, View
 
@@ -48,8 +48,6 @@ RISK_ERROR = {
 """The labels of the error of the risk."""
 OF_RISK = frozenset({"risk", "test_error", "generalisation_gap"})
 """The observables that contain the risk, with which its error is recorded."""
-SLOW = 3.0
-"""The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse, when steep."""
 ROUNDING = 1e-14
 """The rounding error of a risk relative to its terms."""
 LARGEST_UNDECIDED = 1e-6
@@ -210,7 +208,7 @@ class Dynamics(ABC):
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
         """The fields of a problem that it, with these options, its target, its start and its data law depend on."""
-        reads = cls.reads | ({"data"} if cls.takes_spectra and DATA[problem.data].has_spectrum else set())
+        reads = cls.reads | ({"data"} if cls.takes_spectra and problem.has_spectrum else set())
         return reads.union(*(part.acts_on for kind, part in parts_of(problem).items() if kind in reads))
 
     @classmethod  # noqa: B027 - most dynamics apply to every problem

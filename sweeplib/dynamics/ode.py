@@ -31,7 +31,6 @@ from sweeplib.dynamics.dynamics import (
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
-    SLOW,
     Array,
     Bound,
     Diagnostic,
@@ -49,12 +48,12 @@ from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, u
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
-from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations import SLOW, Expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import DATA, DEFAULTS, LOSSES, Problem
+from sweeplib.problem import DEFAULTS, LOSSES, Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -263,7 +262,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
                 "of the tolerance"
             )
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
-        if DATA[problem.data].has_spectrum:
+        if problem.has_spectrum:
             found["limit_error"] = LIMIT_ERROR
         return found
 
@@ -328,7 +327,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             raise InputError(problem_of, key="p", value=fields, expected=expected)
         if not isinstance(options, OdeOptions) or not options.finite_d:
             return
-        if DATA[problem.data].has_spectrum:
+        if problem.has_spectrum:
             expected = f"{DEFAULTS['data']} with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="data", value=problem.data, expected=expected)
         if problem.rates is not None:

@@ -25,14 +25,14 @@ those of the Euler method for the ODE: `ode` is then faster.
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, SLOW, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.numbers import Numbers
 from sweeplib.kernels.overlap_flow import ROUNDING
 from sweeplib.kernels.schedules import rates
-from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations import SLOW, Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
 from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere

@@ -26,7 +26,7 @@ from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
 from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
 from sweeplib.maths.overlaps import split_factors, teacher_factors
-from sweeplib.problem import DATA, Problem
+from sweeplib.problem import Problem
 
 LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
@@ -105,7 +105,7 @@ class SgdChain(LaneDynamics):
         And for batches of inputs with several eigenvalues.
         """
         super().check(problem, options)
-        if DATA[problem.data].has_spectrum:
+        if problem.has_spectrum:
             _refuse_batches(problem)
         elif problem.d < problem.p + problem.k:
             expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"

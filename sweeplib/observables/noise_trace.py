@@ -21,7 +21,7 @@ V(1) + (2/d) V'(1), for every d (docs/theory.md, "The length of a sample"), and 
 
 import numpy as np
 
-from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations import SLOW, Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable, by_quadrature
@@ -30,8 +30,6 @@ from sweeplib.views import Estimate, OverlapView, TrainingView, TwoTimeView
 
 STEP = 0.01
 """Half the difference of s from which V' is taken."""
-SLOW = 3.0
-"""The error of a rule over its difference to a finer one."""
 
 
 @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged

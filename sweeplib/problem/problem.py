@@ -126,6 +126,11 @@ class Problem(Core):
         return "sphere" if self.spherical or self.m0 is not None else "gaussian"
 
     @property
+    def has_spectrum(self) -> bool:
+        """Whether inputs have several eigenvalues."""
+        return DATA[self.data].has_spectrum
+
+    @property
     def has_offsets(self) -> bool:
         """Whether units have offsets b_i, at the start or later."""
         return self.offset_scale > 0.0 or self.offset_rate > 0.0

@@ -139,7 +139,7 @@ class Case:
 
     def _check_spectrum(self) -> None:
         """Raise InputError for exits of a dynamics without the covariance of fields, and for observables by drifts."""
-        if not DATA[self.problem.data].has_spectrum:
+        if not self.problem.has_spectrum:
             return
         self._refuse_drifts(f"no drifts of overlaps alone with inputs of {self.problem.data}")
         if self.recording.thresholds and not DYNAMICS[self.dynamics].takes_spectra:
@@ -215,8 +215,8 @@ class Case:
         case = self.of_ode()
         try:
             case.check()
-            if DATA[case.problem.data].has_spectrum:
-                expected = "inputs without eigenvalues, such as gaussian"
+            if case.problem.has_spectrum:
+                expected = f"{DEFAULTS['data']}, or a schedule that is given"
                 raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
             if case.recording.times[-1] == 0.0:
                 raise InputError("no time passes", key="times", value=[0.0], expected="a last time above zero")
@@ -231,7 +231,7 @@ class Case:
     @property
     def shape(self) -> Hashable:
         """Equal for cases that can be run in one batch."""
-        problem, spectrum = self.problem, DATA[self.problem.data].has_spectrum
+        problem, spectrum = self.problem, self.problem.has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
         sample = (problem.batch_size, problem.repeats, problem.samples is not None)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)

@@ -216,7 +216,10 @@ def test_what_is_no_optimal_schedule_is_refused_with_its_position(text, parts):
         (
             {"data": "two_level", "level_ratio": 4.0},
             [1.0],
-            ["data: optimal(2) minimises the risk of the ODE: no derivatives by the rate; got 'two_level'"],
+            [
+                "data: optimal(2) minimises the risk of the ODE: no derivatives by the rate; got 'two_level'",
+                "expected teacher_student",
+            ],
         ),
         ({}, [0.0], ["times: optimal(2) minimises the risk of the ODE: no time passes"]),
     ],

@@ -20,6 +20,8 @@ Array = NDArray[np.float64]
 
 FINER = 1.0, 1.5, 2.0
 """How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
+SLOW = 3.0
+"""The error of a rule over its difference to 1.5 times as many nodes, where it falls as their inverse, when steep."""
 RESOLVED = 1e-9
 """The largest difference of two rules for a risk after which no third one is asked."""
 CHANCE = 5.0
