@@ -36,7 +36,7 @@ class BlockSystems(NamedTuple):
 
 
 class BlockWork(NamedTuple):
-    """Work arrays of one system: those of its fields, Q_b (L, p, p) and M_b (L, p, k), and D (p, p), (p, k)."""
+    """Work arrays of a system: of its fields, Q_b (L, p, p), M_b (L, p, k), D (p, p), D* (p, k), and Q̇_b (L, p, p)."""
 
     fields: Work
     Q: Array
