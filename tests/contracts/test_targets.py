@@ -249,6 +249,36 @@ def test_risks_are_those_of_another_rule_within_their_error(name, student):
         assert error <= 1e-7 or stated <= 10.0 * error
 
 
+@pytest.fixture(scope="module")
+def weights():
+    """W, W* at d = 50, and the fields of 4·10⁶ inputs."""
+    rng = np.random.default_rng(50)
+    W, W_star = rng.normal(size=(2, 50)), rng.normal(size=(3, 50)) + 0.4
+    both = np.concatenate([W, W_star]) / math.sqrt(50.0)
+    return W, W_star, np.concatenate([both @ rng.standard_normal((50, 100_000)) for _ in range(40)], axis=1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "student"), BY_PANELS)
+def test_the_risk_of_sgd_is_a_mean_over_inputs(weights, name, student):
+    """|z| < 4 in both risks of a pair, beyond by chance once in 8000."""
+    W, W_star, fields = weights
+    k = len(STEEP[name])
+    try:
+        problem = Problem(gamma=0.1, p=2, k=k, d=50, Delta=0.0, activation=student, target=name)
+    except InputError:
+        assert student == "relu"
+        return
+    named = {f"lam{row + 1}": field for row, field in enumerate(fields[2:])}
+    labels = eval(name.replace(STEP, "step"), {**FUNCTIONS, **named})
+    for a in (0.0, 1.0):
+        run = simulate(replace(problem, a=a), "sgd", times=[0.0], initial=(W, W_star[:k]), observables=["risk"])
+        losses = 0.5 * (labels - 0.5 * a * FUNCTIONS[student](fields[:2]).sum(axis=0)) ** 2
+        z = (losses.mean() - run.risk.item()) / (losses.std() / math.sqrt(losses.size))
+        assert abs(z) < 4.0
+        assert run.risk_error.item() < 1e-3 * run.risk.item()
+
+
 @pytest.mark.slow  # drifts of such formulas are a kernel of their own
 @pytest.mark.parametrize(
     ("name", "expected"),
