@@ -60,7 +60,7 @@ class ParticleOptions(IntegrationOptions):
     rtol : relative tolerance; by default 1e-8, or the error of the drifts if that is larger.
     atol : absolute tolerance.
     max_steps : number of steps after which a run has failed.
-    largest_drift_error : error of the drifts, relative to the largest drift so far, above which a run is inaccurate.
+    largest_drift_error : error of the drifts, relative to the largest drift, above which a run is inaccurate.
     """
 
     atol: float = Field(default=1e-10, ge=1e-300, le=1e-2)
@@ -226,7 +226,7 @@ class ParticleDynamics(IntegratedDynamics):
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """`drift_error`, of the rules of integration over inputs, and, with a risk, `risk_error`."""
-        comment = "largest so far, over the largest drift until then; estimated by a finer rule"
+        comment = "largest so far, over the largest drift then; estimated by a finer rule"
         labels = {"long_name": "error of the drifts", "units": "1", "comment": comment}
         found = {"drift_error": Diagnostic((), labels, False)}
         if OF_RISK.intersection(observables):

@@ -30,7 +30,7 @@ LOOKS = 10
 """The errors are estimated at the start and after 2^-9, ..., ¼, ½ and all of the time."""
 DRIFT_AIM, RISK_AIM, LEAST_RISK_AIM = (1e-5, 5e-4), (3e-3, 1e-2), (1e-10, 5e-7)
 """The errors that finer rules are for, by grids of smooth functions and by others (`Accuracy.rough`): of drifts
-relative to the largest so far, of the risk relative to itself, and to its terms.
+relative to the largest, of the risk relative to itself, and to its terms.
 """
 ROUGH_ESTIMATE = 3.5
 """The error of a rough rule over its difference to the next level: for errors ∝ n^(-3/2), 1/(1 - 1.25^(-3/2))."""
@@ -87,10 +87,12 @@ def particle_rule() -> dop853.EquationRule:
 
 LASTING = 1.0 / 3.0
 """The part of an earlier error of the risk, relative to the risk, that is taken to last."""
+LEAST_DRIFT = 0.03
+"""Errors of drifts are relative to the largest one now, which counts as at least this part of the largest so far."""
 
 
 class RiskNow(NamedTuple):
-    """A risk, its error and terms, and the largest error of the drifts until now over the largest drift until then."""
+    """A risk, its error and terms, and the largest error of the drifts until now over the largest drift then."""
 
     risk: float
     error: float
@@ -171,9 +173,10 @@ class Rules:
         there, factor = (finer or self.finer).found(now.state), ROUGH_ESTIMATE if self.rough else 1.0
         return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
 
-    def relative(self, drifts: Array) -> float:
-        """The largest of some errors of drifts, over the largest drift so far."""
-        return float(drifts.max(initial=0.0)) / max(self.largest, TINY)
+    def relative(self, drifts: Array, now: Found) -> float:
+        """The largest of some errors of drifts, over the largest drift now, or the `LEAST_DRIFT`."""
+        largest = max(float(np.abs(now.slope).max(initial=0.0)), LEAST_DRIFT * self.largest, TINY)
+        return float(drifts.max(initial=0.0)) / largest
 
     def rise(self, now: Found, errors: Array) -> float:
         """How much higher the risk is where each variable is off by its error, against its drift."""
@@ -193,12 +196,12 @@ class Rules:
         drifts, of_risk = self.errors(now, finer)
         rough = self.rough
         if finer is None:
-            self.drift_error = self.relative(drifts)
+            self.drift_error = self.relative(drifts, now)
         of_risk += 0.0 if rough else self.rise(now, time * drifts)
         if finer is None:
             self.risk_error = of_risk / max(abs(now.risk), TINY)
         allowed = max(RISK_AIM[rough] * abs(now.risk), LEAST_RISK_AIM[rough] * self.terms(now.risk), TINY)
-        return max(self.relative(drifts) / DRIFT_AIM[rough], of_risk / allowed)
+        return max(self.relative(drifts, now) / DRIFT_AIM[rough], of_risk / allowed)
 
     def refined(self, state: Array, time: float) -> bool:
         """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
@@ -328,7 +331,7 @@ class ParticlePath:
         looks = [errors for time, *errors in self._errors if time <= self.time]
         drift_errors, risk_errors = zip(*looks, strict=True)
         error = max(of_rule + rise, LASTING * max(risk_errors) * abs(now.risk)) + rules.least_error(now.risk)
-        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts), *drift_errors))
+        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts, now), *drift_errors))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Any function f* of the teacher's fields and any smooth activation, by quadrature conditional on λ*.
+"""Any function f* of the teacher's fields and any activation, by quadrature conditional on λ*.
 
 Given λ* = L z, z ~ N(0, I_k), P = L Lᵀ, the students' fields are N(A z, C), A = M L⁻ᵀ and C = Q − A Aᵀ. The terms with
 f* are sums over nodes z with weights w: with E' the mean given λ*,
@@ -7,6 +7,11 @@ f* are sums over nodes z with weights w: with E' the mean given λ*,
 The terms without f* are those of `quadrature`. Nodes z are those of `lines`, fewer for Ψ^Var, whose sums are long.
 E'[σ_i] and E'[σ'_i] are functions of one number, the mean A_i z: they are tabulated at equal distances and interpolated
 by polynomials of degree seven.
+
+Of an activation with kinks, E'[σ_i] is that of a smooth rest and of hinges, in closed form, with bends of the width
+w = √C_ii/|A_i| along A_i. Where nodes do not resolve them, z is turned so that A_i is along the last axis, whose panels
+end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1. Drifts are those of
+smooth activations.
 """
 
 import math
@@ -17,15 +22,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.maths.activations import Activation
+from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
 from sweeplib.maths.expectations.expectations import Expectations, refined
-from sweeplib.maths.expectations.grids import (
-    filled_up,
-    reach,
-    rest_step,
-    target_steps,
-)
+from sweeplib.maths.expectations.grids import WIDEST, filled_up, hinges_row, reach, rest_step, target_steps
+from sweeplib.maths.expectations.hinges import has_part, hinge_mean
 from sweeplib.maths.expectations.lines import (
     along_line,
     are_finite,
@@ -36,9 +38,10 @@ from sweeplib.maths.expectations.lines import (
 )
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
 from sweeplib.maths.expectations.plane import components
-from sweeplib.maths.expectations.products import MOST_NODES, ROWS, rest_sums, take_lane
+from sweeplib.maths.expectations.products import MOST_NODES, PANEL_STEPS, ROWS, mean_product, rest_sums, take_lane
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
+from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -56,19 +59,20 @@ FEWER_FOR_VARIANCE, LEAST_WEIGHT = 8.0, 1e-13
 def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
     """The tables of the first `kinds` of the means of the students, as far as nodes of λ* reach."""
     (p, k), spreads, scales = A.shape, np.empty(len(A)), np.empty(len(A))
+    number = 0 if pair.steps[0, 0] < math.inf else -1
     for i in range(p):
         square = 0.0
         for r in range(k):
             square += A[i, r] * A[i, r]
         spreads[i], scales[i] = math.sqrt(square * (1.0 if k <= MOST_AXES else k)), math.sqrt(C[i, i])
-    return tables_of(pair, np.zeros(p, np.int64), spreads, scales, np.zeros(p), kinds)
+    return tables_of(pair, np.full(p, number), spreads, scales, np.zeros(p), kinds)
 
 
 @inlined
 def add_first_moments(system: System, rules: Rules, L: Array, A: Array, C: Array, out: Any) -> None:
     """Add the terms of Ψ^a, Ψ^M and E[σ'_i λ_j f*] to out."""
     (p, k), pair, (to_a, to_M, flow) = A.shape, system.pair, out
-    lines, tables = lines_of(pair, rules, L, pair.most), student_tables(pair, A, C, 3)
+    lines, tables = lines_of(pair, rules, L, pair.most, np.empty(0), 0.0), student_tables(pair, A, C, 3)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     share, centre, means = np.empty(INTERPOLATED), np.empty(p), np.empty(3)
     while next_line(pair, rules, L, lines):
@@ -187,7 +191,7 @@ def variance_with_target(system: System, rules: Rules, factors: Any, i: int, j: 
     pair, (L, A, C), k = system.pair, factors, len(factors[0])
     components(C, i, j, pairs.first, pairs.second)
     nodes = fill_grid(rules.student, i != j and pairs.second[j] != 0.0, pairs)
-    lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE)
+    lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty(0), 0.0)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     along, centre, total = np.empty(len(A)), np.empty(len(A)), 0.0
     while next_line(pair, rules, L, lines):
@@ -234,13 +238,68 @@ def drifts(system: System, out: Drifts) -> None:
                 out.Var[j, i], out.GF[j, i] = out.Var[i, j], out.GF[i, j]
 
 
-def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
+@without_references
+def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
+    """Whether steps do not resolve the bends of a student's mean given λ*, at row·z of the deviation `scale` beyond."""
+    narrow = False
+    for s in range(len(row)):
+        own = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
+        narrow = narrow or abs(row[s]) * own > WIDEST * scale
+    return narrow and len(row) <= MOST_AXES
+
+
+@without_references
+def fill_turned(L: Array, row: Array, turned: Array, student: Array) -> None:
+    """Fill L and A_i = row after the reflection of z that moves A_i to the last axis."""
+    k, norm, square = len(L), 0.0, 0.0
+    for s in range(k):
+        norm = math.hypot(norm, row[s])
+    for s in range(k):
+        student[s] = row[s] / norm - (1.0 if s == k - 1 else 0.0)
+        square += student[s] * student[s]
+    for r in range(k):
+        along = 0.0
+        for s in range(k):
+            along += L[r, s] * student[s]
+        for s in range(k):
+            turned[r, s] = L[r, s] - (2.0 * along * student[s] / square if square > 0.0 else 0.0)
+    student[:] = 0.0
+    student[k - 1] = norm
+
+
+@inlined
+def narrow_product(pair: Pair, rules: Rules, L: Array, row: Array, scale: float) -> float:
+    """Σ w f* E'[σ_i] of the hinges of a student with A_i = row and √C_ii = scale, in panels around its bends."""
+    k, turned, student, knots = len(L), L.copy(), row.copy(), False
+    for r in range(k):
+        knots = knots or has_part(pair.series[1 + r])
+    if k == 1 or not knots:
+        fill_turned(L, row, turned, student)
+    lines = lines_of(pair, rules, turned, pair.most, student, scale)
+    weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
+    total = 0.0
+    while next_line(pair, rules, turned, lines):
+        count, centre = fill_line(turned, lines, weight, fields), 0.0
+        pair.ridge_value(k, fields[: k * count], target[:count])
+        for q in range(k - 1):
+            centre += student[q] * lines.x[q, lines.place[q]]
+        for n in range(count):
+            mean = centre + student[k - 1] * lines.x[k - 1, n]
+            total += weight[n] * target[n] * hinge_mean(pair.series[0], mean, scale)
+    return total
+
+
+with_kinks: bool = False
+
+
+def _risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
     """½ E f² by `products`, and Σ w f* (½ f* − E'[f]), every lane on its own."""
     p, k, lanes = M.shape
     room = np.empty((ROWS, 2 * pair.side + 1))
     rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
     own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    rests = pair.steps[0, 0] < math.inf
     for lane in range(lanes):
         take_lane(lane, Q, own)
         take_lane(lane, M, ours)
@@ -253,8 +312,11 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
                 s, t = math.sqrt(own[i, i]), math.sqrt(own[j, j])
-                out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, own[i, j], False, room)[0]
-        lines, tables = lines_of(pair, rules, L, pair.most), student_tables(pair, A, C, 1)
+                if with_kinks:
+                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, own[i, j], room)
+                else:
+                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, own[i, j], False, room)[0]
+        lines, tables = lines_of(pair, rules, L, pair.most, np.empty(0), 0.0), student_tables(pair, A, C, 1)
         weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
         while next_line(pair, rules, L, lines):
             count = fill_line(L, lines, weight, fields)
@@ -262,25 +324,37 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
             for n in range(count):
                 out[lane] += 0.5 * weight[n] * target[n] * target[n]
             for i in range(p):
-                centre, total = along_line(A, i, lines), 0.0
+                centre, scale, total = along_line(A, i, lines), math.sqrt(C[i, i]), 0.0
                 for n in range(count):
                     mean = centre + A[i, k - 1] * lines.x[k - 1, n]
-                    total += weight[n] * target[n] * tabulated(tables, i, mean, share)
+                    if rests:
+                        total += weight[n] * target[n] * tabulated(tables, i, mean, share)
+                if with_kinks and not is_narrow(pair, A[i], scale, lines.step):
+                    for n in range(count):
+                        mean = centre + A[i, k - 1] * lines.x[k - 1, n]
+                        total += weight[n] * target[n] * hinge_mean(pair.series[0], mean, scale)
                 out[lane] -= a[i, lane] / p * total
+        if with_kinks:
+            for i in range(p):
+                if is_narrow(pair, A[i], math.sqrt(C[i, i]), lines.step):
+                    out[lane] -= a[i, lane] / p * narrow_product(pair, rules, L, A[i], math.sqrt(C[i, i]))
 
 
+risk, kinked_risk = bound(_risk, with_kinks=False), bound(_risk, with_kinks=True)
 without_target = specialised(quadrature.drifts)
 
 
 def of_labels(
     name: str, student: Activation, labels: Callable[..., None], knots: Sequence[Sequence[float]]
 ) -> Expectations:
-    """The expectations of a smooth activation and a function `labels(lam_star, a_star, out)` of fields λ*_r.
+    """The expectations of an activation and a function `labels(lam_star, a_star, out)` of fields λ*_r.
+
+    Drifts are not resolved if the activation has kinks.
 
     knots : the values of each field at which the function has a kink, as far as these are known.
     """
     address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
-    hinges = [[0.0], *([0.0, *(number for knot in own for number in (knot, 1.0))] for own in knots)]
+    hinges = [hinges_row(student), *([0.0, *(number for knot in own for number in (knot, 1.0))] for own in knots)]
 
     def values(lam_star: Array) -> Array:
         out = np.empty(lam_star.shape[1])
@@ -308,4 +382,5 @@ def of_labels(
             most=MOST_NODES_OF_TEACHER * finer**k / NODES_OF_A_PANEL ** sum(map(bool, knots)),
         )
 
-    return refined(Expectations(name, risk, drifts), pair)
+    bent = bool(kinks(student))
+    return refined(Expectations(name, kinked_risk if bent else risk, drifts, resolved=not bent), pair)

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations.grids import REACH, usable_step
+from sweeplib.maths.expectations.grids import LONGEST, REACH, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
-from sweeplib.maths.expectations.plane import Axis, fill_between, fill_equal
+from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, Axis, add_bend, fill_between, fill_equal
+from sweeplib.maths.expectations.products import PANEL_STEPS
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
 
@@ -30,6 +31,7 @@ class Lines(NamedTuple):
     step (k,) : the step of each axis; the length of its panels where there are knots.
     sizes, place (k,) : the number of nodes of each axis, and which is the present one.
     begun (1,) : whether there was a line.
+    student (k,), scale : A_i and √C_ii of the student around whose bends panels end; no numbers for none.
     """
 
     x: Array
@@ -39,6 +41,8 @@ class Lines(NamedTuple):
     sizes: NDArray[np.int64]
     place: NDArray[np.int64]
     begun: NDArray[np.int64]
+    student: Array
+    scale: float
 
 
 @without_references
@@ -97,15 +101,16 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
     norm, nodes, shortest = 1.0, 1.0, math.inf
     for r in range(len(L)):
         square = 0.0
-        for s in range(r + 1):
+        for s in range(len(L)):
             square += L[r, s] * L[r, s]
         norm = max(norm, math.sqrt(square))
     level = min(math.ceil(math.log2(min(norm, 1e6)) - 1e-9), len(steps) - 1)
     for s in range(len(L)):
         step[s] = steps[0, 1 + s]
-        for r in range(s, len(L)):
-            step[s] = min(step[s], steps[level, 1 + r] / max(norm * 0.5**level, 1.0) / abs(L[r, s]))
-        nodes *= 2.0 * REACH / step[s] if L[s, s] > 0.0 else 1.0
+        for r in range(len(L)):
+            if L[r, s] != 0.0:
+                step[s] = min(step[s], steps[level, 1 + r] / max(norm * 0.5**level, 1.0) / abs(L[r, s]))
+        nodes *= 2.0 * REACH / step[s] if acts(L, s) else 1.0
     for s in range(len(L)):
         longer = step[s] * max((nodes / most) ** (1.0 / len(L)), 1.0)
         step[s] = usable_step(REACH, min(longer, steps[0, 1 + s]), most)
@@ -113,15 +118,46 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
     return shortest
 
 
+@without_references
+def acts(L: Array, s: int) -> bool:
+    """Whether any field depends on z_s."""
+    total = 0.0
+    for r in range(len(L)):
+        total += abs(L[r, s])
+    return total > 0.0
+
+
 @inlined
-def lines_of(pair: Pair, rules: Rules, L: Array, most: float) -> Lines:
-    """The lines of at most about so many nodes for a teacher, before the first one."""
-    k, step = len(L), np.empty(len(L))
+def lines_of(pair: Pair, rules: Rules, L: Array, most: float, student: Array, scale: float) -> Lines:
+    """The lines of at most about so many nodes for a teacher, before the first one.
+
+    student : A_i, with zeros but for its last number unless L is lower triangular; no numbers for none.
+    """
+    k, step, knots = len(L), np.empty(len(L)), len(pair.series[0]) // 2
     pieces = int(pair.reach / fill_steps(pair.steps, most, L, step))
-    panels = max(rules.panel.shape[1] * (len(pair.series[0]) // 2), 1)
+    panels = max(rules.panel.shape[1] * knots, 1)
     size = (2 * pieces + 2) * panels + rules.teacher.shape[1]
+    ends = knots + 1
+    if len(student) > 0:
+        ends += (ENDS_OF_A_BEND + 1) * knots
+        size += ends * rules.panel.shape[1]
     nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
-    return Lines(nodes[0][0], nodes[0][1], np.empty(len(pair.series[0])), step, nodes[1][0], nodes[1][1], nodes[1][2])
+    counts = nodes[1]
+    return Lines(nodes[0][0], nodes[0][1], np.empty(ends), step, counts[0], counts[1], counts[2], student, scale)
+
+
+@without_references
+def add_bends(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
+    """Add the ends of panels around the bends of the student's mean on the line; return the number of ends."""
+    last = len(lines.student) - 1
+    slope, centre = lines.student[last], 0.0
+    for q in range(last):
+        centre += lines.student[q] * lines.x[q, lines.place[q]]
+    for knot in range(1, len(hinges), 2):
+        if hinges[knot + 1] != 0.0 and slope != 0.0:
+            place, width = (hinges[knot] - centre) / slope, lines.scale / abs(slope)
+            count = add_bend(axis, count, place, width, longest, limit)
+    return count
 
 
 @without_references
@@ -135,18 +171,22 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
         offset += L[s, q] * z
         left -= z * z
     limit, lines.place[s] = math.sqrt(max(left, 0.0)), 0
-    if L[s, s] == 0.0:
+    around = s == len(L) - 1 and len(lines.student) > 0
+    if not acts(L, s):
         lines.sizes[s], x[0], weight[0] = 1, 0.0, 1.0
     elif len(L) > MOST_AXES:
         lines.sizes[s] = rules.teacher.shape[1]
         for n in range(lines.sizes[s]):
             x[n], weight[n] = rules.teacher[0, n], rules.teacher[1, n]
-    elif has_part(pair.series[1 + s]):
+    elif has_part(pair.series[1 + s]) or around:
         hinges, count = pair.series[1 + s], 0
+        longest = step if has_part(hinges) else min(LONGEST, PANEL_STEPS * step)
         for knot in range(1, len(hinges), 2):
             if hinges[knot + 1] != 0.0:
                 axis.ends[count], count = (hinges[knot] - offset) / L[s, s], count + 1
-        lines.sizes[s] = fill_between(axis, count, rules.panel, step, limit)
+        if around:
+            count = add_bends(pair.series[0], lines, axis, count, longest, limit)
+        lines.sizes[s] = fill_between(axis, count, rules.panel, longest, limit)
     else:
         lines.sizes[s] = fill_equal(axis, step, limit)
 

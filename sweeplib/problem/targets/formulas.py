@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError, UnknownNameError
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.formulas import Formula, formula, is_constant
 from sweeplib.maths.formulas.formula import Applied
 from sweeplib.problem.parameters import Parameters
@@ -134,12 +133,6 @@ def _expectations(tree: Formula, student: str, teacher_activation: str) -> "Expe
 
     if (expectations := of_formula(student, tree)) is not None:
         return expectations
-    form = activation(student)
-    if kinks(form):
-        expected = "a smooth activation, or a target that is a sum of polynomials and activations of linear forms"
-        raise InputError(
-            f"no expectations of {student} for this target", key="target", value=str(tree), expected=expected
-        )
     if tree.width > given_teacher.MOST_FIELDS:
         expected = f"at most {given_teacher.MOST_FIELDS} fields in it, or a sum of ridge functions"
         raise InputError("no expectations for this target", key="target", value=str(tree), expected=expected)
