@@ -185,7 +185,7 @@ def test_intervals_cover_whatever_the_misfit(misfit):
             for variable, covered in found.items():
                 assert 0.925 < covered < (0.995 if name == "3 points" else 0.985), (name, options, variable)
     for variable, covered in covered_powers(POINTS["9 points"], **uneven, misfit=misfit, experiments=4000).items():
-        assert 0.91 < covered < 0.985, ("uneven errors", variable)  # 91.8 % at a misfit of 3 %
+        assert 0.91 < covered < 0.991, ("uneven errors", variable)  # 98.7 % without a misfit, 91.8 % at one of 3 %
     for seeds in (16, 64):
         for d in (LONG_RANGE, LONG_RANGE[:4]):
             assert 0.925 < covered_growth(seeds=seeds, misfit=misfit, experiments=4000, d=d) < 0.985, (seeds, d)
