@@ -393,6 +393,7 @@ def test_grids_that_agree_by_chance_are_not_believed():
     assert abs(risk - expected) < 3.0 * error + 1e-9
 
 
+@pytest.mark.slow
 def test_a_risk_near_zero_has_its_error():
     """A tanh that learns tanh has R(100) = 1.1e-6, which was 0."""
     flow = of_one_unit("gradient_flow", [100.0], 1.0, activation="tanh")
