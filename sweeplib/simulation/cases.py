@@ -164,21 +164,14 @@ class Case:
         """Raise InputError if the dynamics or an observable uses drifts that the expectations do not resolve."""
         if problem_expectations(self.problem).resolved:
             return
-        key, why, without = self._unresolved()
+        why, units = "kinks off zero have no drifts", (self.problem.activation, self.problem.teacher)
         self._refuse_drifts(why)
         if DYNAMICS[self.dynamics].uses_drifts:
+            bent = [bends_off_zero(activation(name)) for name in units]
+            key = "activation" if bent[0] else "teacher_activation" if bent[1] else "target"
             others = ", ".join(other for other in DYNAMICS if not DYNAMICS[other].uses_drifts)
-            expected = f"{without}, or a dynamics that does not use drifts: {others}"
+            expected = f"one without kinks off zero, or a dynamics that does not use drifts: {others}"
             raise InputError(why, key=key, value=getattr(self.problem, key), expected=expected)
-
-    def _unresolved(self) -> tuple[str, str, str]:
-        """Return the field because of which the drifts are not resolved, why, and what would be."""
-        off_zero = "kinks off zero have no drifts", "one without kinks off zero"
-        for key, name in (("activation", self.problem.activation), ("teacher_activation", self.problem.teacher)):
-            if bends_off_zero(activation(name)):
-                return key, *off_zero
-        why = f"no drifts of {self.problem.activation} for this target"
-        return "target", why, "a smooth activation, or a sum of functions of linear forms without kinks off zero"
 
     def _check_steps(self, length: float) -> None:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""

@@ -299,6 +299,39 @@ def inner_mean(value, knots, mean, across):
     return share @ value(mean + across * v)
 
 
+@pytest.mark.slow  # the drifts of students with kinks are a kernel of their own
+def test_drifts_of_kinks_and_a_formula_are_those_of_polar_coordinates():
+    """relu units: Monte Carlo of 4·10⁷ samples, and a rule that has the kinks as limits of integration."""
+    Q, M, P = (
+        np.array(part) for part in ([[1.1, 0.3], [0.3, 0.8]], [[0.4, 0.2], [-0.1, 0.5]], [[1.0, 0.2], [0.2, 1.0]])
+    )
+    rules, a, ones = (
+        target("tanh(lam1 + lam2**3 - 3*lam2 + 0.5)").expectations("relu", "erf"),
+        np.array([1.0, -0.7]),
+        np.ones(2),
+    )
+    drifts = rules.drifts_of(System(Q, M, P, a, ones, 0.1, 1.0))
+    np.testing.assert_allclose(drifts.M, [[0.09586599, -0.08472108], [-0.06567465, 0.05332783]], atol=1e-8)
+    half = np.array([[-0.06862951, -0.04874489], [0.04479371, 0.00700406]])
+    np.testing.assert_allclose(drifts.GF, half + half.T, atol=2e-8)
+    np.testing.assert_allclose(drifts.Var, [[0.32452457, -0.14561158], [-0.14561158, 0.1659958]], atol=1e-8)
+    assert rules.drift_errors(*(part[None] for part in (Q, M, P, a, ones)), np.array([0.1]))[0] < 1e-7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("width", "expected"), [(0.02, 0.13757111), (0.001, 0.13750576), (0.0, 0.13750560)], ids=str)
+def test_the_error_of_drifts_of_nearly_sharp_bends_is_told(width, expected):
+    """E[σ'_1 σ'_2 f*²], from small second layers, whose terms with f are taken off."""
+    M = np.array([[0.6, 0.3], [-0.2, 0.7]])
+    Q = M @ M.T + width**2 * np.array([[1.0, 0.2], [0.2, 0.8]])
+    rules, ones = target("tanh(lam1 + lam2**2 - 1 + 0.5*lam1*lam2)").expectations("relu", "erf"), np.ones(2)
+    found = rules.drifts_of(System(Q, M, np.eye(2), 1e-9 * ones, ones, 0.0, 1.0)).Var[0, 1] / 1e-18
+    error = rules.drift_errors(*(part[None] for part in (Q, M, np.eye(2), ones, ones)), np.zeros(1))[0]
+    largest = np.abs(rules.drifts_of(System(Q, M, np.eye(2), ones, ones, 0.0, 1.0)).Var).max()
+    assert abs(found - expected) < 0.01 * expected
+    assert abs(found - expected) < 4.0 * error * largest
+
+
 @pytest.fixture(scope="module")
 def weights():
     """W, W* at d = 50, and the fields of 4·10⁶ inputs."""

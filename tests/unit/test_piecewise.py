@@ -125,13 +125,7 @@ def test_units_without_weights_and_diverged_ones():
         ({"activation": RAMP}, "sgd", ["noise_trace"], "an observable that does not use the drifts"),
         ({"activation": RAMP, "teacher_activation": "erf"}, "ode", ["risk"], "a dynamics that does not use drifts"),
         ({"activation": RAMP, "target": "lam1"}, "ode", ["risk"], "a dynamics that does not use drifts"),
-        ({"activation": "relu", "target": "erf(lam1)*lam2", "k": 2}, "ode", ["risk"], "target: no drifts of relu"),
-        (
-            {"activation": "erf", "target": "piecewise(1, 0, 2, 1)(lam1)"},
-            "ode",
-            ["risk"],
-            "target: no drifts of erf for this target",
-        ),
+        ({"activation": RAMP, "target": "erf(lam1)*lam2", "k": 2}, "ode", ["risk"], "activation: kinks off zero"),
     ],
 )
 def test_what_has_no_accurate_expectations_is_refused(fields, dynamics, observables, said):
