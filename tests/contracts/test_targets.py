@@ -355,7 +355,7 @@ def test_the_risk_of_sgd_is_a_mean_over_inputs(weights, name, student):
         losses = 0.5 * (labels - 0.5 * a * FUNCTIONS[student](fields[:2]).sum(axis=0)) ** 2
         z = (losses.mean() - run.risk.item()) / (losses.std() / math.sqrt(losses.size))
         assert abs(z) < 4.0
-        assert run.risk_error.item() < 1e-3 * run.risk.item()
+        assert run.risk_error.item() < 3e-3 * run.risk.item()
 
 
 @pytest.mark.slow  # drifts of such formulas are a kernel of their own

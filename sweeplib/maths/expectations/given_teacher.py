@@ -37,7 +37,7 @@ from sweeplib.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.maths.expectations.plane import Axis, components, fill_between
+from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, Axis, add_bend, components, fill_between
 from sweeplib.maths.expectations.products import (
     MOST_NODES,
     PANEL_STEPS,
@@ -218,6 +218,7 @@ class Pairs(NamedTuple):
     network (nodes²,) : E'[f | λ_i, λ_j].
     first, second (p,) : covariances of the students with u_1 and u_2.
     field, value (nodes³,) : fields of a student and the values of σ.
+    ends : room for the ends of panels.
     """
 
     u: Array
@@ -229,17 +230,19 @@ class Pairs(NamedTuple):
     second: Array
     field: Array
     value: Array
+    ends: Array
 
 
 @inlined
 def pairs_of(p: int, rules: Rules, hinges: Array) -> Pairs:
     """Work arrays for p students."""
     nodes = max(rules.student.shape[1], (len(hinges) // 2 + PIECES) * rules.plane.shape[1])
-    square = nodes * nodes
+    ends = (ENDS_OF_A_BEND + 2) * (len(hinges) // 2)
+    square = max(nodes * nodes, (ends + PIECES) * rules.panel.shape[1])
     grid, students = np.empty((4, square)), np.empty((2, p))
     work = np.empty((2, square * rules.student.shape[1]))
     network, slopes = grid[3], np.empty((2, square))
-    return Pairs(grid[0], grid[1], grid[2], slopes, network, students[0], students[1], work[0], work[1])
+    return Pairs(grid[0], grid[1], grid[2], slopes, network, students[0], students[1], work[0], work[1], np.empty(ends))
 
 
 @without_references
@@ -297,13 +300,18 @@ def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pair
 
 @inlined
 def fill_network(
-    system: System, hinges: Array | None, rule: Array, C: Array, count: int, mean: Array, pairs: Pairs
+    system: System, hinges: Array | None, rule: Array, C: Array, i: int, j: int, count: int, mean: Array, pairs: Pairs
 ) -> None:
-    """Fill E'[f | λ_i, λ_j]: the students beyond the pair are averaged over what they have beyond u_1 and u_2."""
+    """Fill E'[f | λ_i, λ_j]: the students beyond the pair are averaged over what they have beyond u_1 and u_2.
+
+    Without the pair itself for students that are hinges alone, of which `hinge_pair` takes care.
+    """
     for at in range(count):
         pairs.network[at] = 0.0
     rests = system.pair.steps[0, 0] < math.inf
     for m in range(len(mean)):
+        if hinges is not None and not rests and m in (i, j):
+            continue
         variance = C[m, m] - pairs.first[m] * pairs.first[m] - pairs.second[m] * pairs.second[m]
         scale = math.sqrt(variance) if variance > 1e-12 * C[m, m] else 0.0
         if hinges is not None:
@@ -326,6 +334,68 @@ def fill_network(
                 pairs.network[at] += system.a[m] / len(mean) * share * pairs.value[at * inner + q]
 
 
+@without_references
+def hinge_slope(hinges: Array, mean: float, scale: float, weighed: bool) -> float:
+    """E[σ'(x)], or E[σ'(x) σ(x)] if `weighed`, of hinges at x = mean + scale u."""
+    total = 0.0
+    for j in range(1, len(hinges), 2):
+        above = mean - hinges[j]
+        if scale > 0.0:
+            h = above / scale
+            over, density = 0.5 * math.erfc(-h * math.sqrt(0.5)), math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
+        else:
+            over, density = 1.0 if above > 0.0 else 0.0, 0.0
+        inner = over
+        if weighed:
+            inner *= hinges[0]
+            for k in range(1, len(hinges), 2):
+                if hinges[k] >= hinges[j]:  # the later hinge is zero before its own knot
+                    later = mean - hinges[k]
+                    inner += hinges[k + 1] * lifted(later, scale)
+                else:
+                    inner += hinges[k + 1] * ((mean - hinges[k]) * over + scale * density)
+        total += hinges[j + 1] * inner
+    return total
+
+
+@without_references
+def lifted(mean: float, scale: float) -> float:
+    """E[x⁺] at x = mean + scale u."""
+    if scale <= 0.0:
+        return max(mean, 0.0)
+    h = mean / scale
+    return 0.5 * mean * math.erfc(-h * math.sqrt(0.5)) + scale * math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
+
+
+@inlined
+def hinge_pair(
+    system: System, hinges: Array, rules: Rules, i: int, j: int, mean: Array, target: float, pairs: Pairs
+) -> float:
+    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f], f of the pair alone: nodes of λ_i, and closed forms given λ_i."""
+    axis, count, total = Axis(pairs.u, pairs.weight, pairs.ends), 0, 0.0
+    scale, along, across = pairs.first[i], pairs.first[j], pairs.second[j] if i != j else 0.0
+    for knot in range(1, len(hinges), 2):
+        if hinges[knot + 1] != 0.0:
+            if abs(hinges[knot] - mean[i]) < END * scale:
+                axis.ends[count], count = (hinges[knot] - mean[i]) / scale, count + 1
+            if i != j and along != 0.0:
+                place, width = (hinges[knot] - mean[j]) / along, across / abs(along)
+                count = add_bend(axis, count, place, width, END, END)
+    nodes = fill_between(axis, count, rules.panel, END, END) if scale > 0.0 else 1
+    if scale <= 0.0:
+        axis.x[0], axis.weight[0] = 0.0, 1.0
+    mine, other = system.a[i] / len(mean), system.a[j] / len(mean)
+    for n in range(nodes):
+        x, there = mean[i] + scale * axis.x[n], mean[j] + along * axis.x[n]
+        slope = axis.weight[n] * hinge_slope(hinges, x, 0.0, False)
+        if slope != 0.0:
+            left = target * (target - 2.0 * mine * hinge_mean(hinges, x, 0.0))
+            total += slope * left * hinge_slope(hinges, there, across, False)
+            if i != j:
+                total -= slope * 2.0 * target * other * hinge_slope(hinges, there, across, True)
+    return total
+
+
 @inlined
 def variance_term(
     system: System,
@@ -339,14 +409,20 @@ def variance_term(
     count: int,
     pairs: Pairs,
 ) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, by the `count` nodes of the pair."""
+    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, by the `count` nodes of the pair.
+
+    Of hinges alone, the terms of the students beyond the pair.
+    """
+    alone = 1.0
+    if hinges is not None and system.pair.steps[0, 0] == math.inf:
+        alone = 0.0
     fill_slopes(system, count, 0, i, mean, pairs)
     fill_slopes(system, count, 1, j, mean, pairs)
-    fill_network(system, hinges, rule, C, count, mean, pairs)
+    fill_network(system, hinges, rule, C, i, j, count, mean, pairs)
     total = 0.0
     for at in range(count):
         share = pairs.weight[at] * pairs.slopes[0, at] * pairs.slopes[1, at]
-        total += share * target * (target - 2.0 * pairs.network[at])
+        total += share * target * (target * alone - 2.0 * pairs.network[at])
     return total
 
 
@@ -374,7 +450,12 @@ def variance_with_target(
                 for m in range(len(A)):
                     centre[m] = along[m] + A[m, k - 1] * lines.x[k - 1, n]
                 if hinges is not None:
-                    nodes = fill_bent_grid(hinges, rules, i, j, centre, in_plane, pairs)
+                    alone = pair.steps[0, 0] == math.inf
+                    if alone:
+                        total += weight[n] * hinge_pair(system, hinges, rules, i, j, centre, target[n], pairs)
+                    nodes = 0
+                    if not alone or len(A) > (1 if i == j else 2):
+                        nodes = fill_bent_grid(hinges, rules, i, j, centre, in_plane, pairs)
                 total += weight[n] * variance_term(
                     system, hinges, rules.student, C, i, j, centre, target[n], nodes, pairs
                 )
