@@ -105,6 +105,7 @@ KINDS = [
     "starts",
     "data",
     "losses",
+    "steps",
     "clusters",
     "proposers",
     "plugins",

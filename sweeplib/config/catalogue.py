@@ -26,6 +26,7 @@ KINDS = {
     "starts": ("sweeplib.problem.starts", "STARTS"),
     "data": ("sweeplib.problem.data", "DATA"),
     "losses": ("sweeplib.problem.losses", "LOSSES"),
+    "steps": ("sweeplib.problem.steps", "STEPS"),
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
     "proposers": ("sweeplib.answers", "PROPOSERS"),
 }
@@ -34,7 +35,14 @@ KINDS = {
 KEYS, PLUGINS = "keys", "plugins"
 """The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
 
-PARTS = {"observables": "observables", "targets": "target", "starts": "start", "data": "data", "losses": "loss"}
+PARTS = {
+    "observables": "observables",
+    "targets": "target",
+    "starts": "start",
+    "data": "data",
+    "losses": "loss",
+    "steps": "step",
+}
 """The kinds of parts with parameters of a problem, with the key that has their names."""
 
 FUNCTIONS = {"analyses": 1, "figures": 2}

@@ -14,7 +14,7 @@ from sweeplib.kernels.loss_drifts import equations
 from sweeplib.kernels.numbers import Numbers
 from sweeplib.maths.expectations import Expectations, Risks
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.problem import Criterion
+from sweeplib.problem import STEPS, Criterion, Rule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, OverlapView
@@ -52,7 +52,7 @@ class Starts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """n runs of problems that share p, k, functions, loss, geometry, batches, schedule, data law, not its parameters.
+    """n runs of problems that share p, k, functions, loss, step, geometry, batches, schedule, data law.
 
     γ, Δ, d, seed and start may differ too. `target` is the target's name with the values of its parameters.
 
@@ -79,6 +79,7 @@ class Replicas:
     teacher_activation: str
     target: str
     criterion: Criterion
+    rule: Rule
     spherical: bool
     batch_size: int
     repeats: int
@@ -124,6 +125,12 @@ class Replicas:
     def numbers_of(self, i: int) -> Any:
         """The `Numbers` of replica i."""
         return Numbers(*(float(values[i]) for values in self.numbers))
+
+    @property
+    def memory(self) -> Array:
+        """The memory (n, 1) of the rule of the steps at the start; zero for rules without one."""
+        start = STEPS[self.rule.step].memory
+        return np.full((len(self), 1), start(self.rule.numbers) if start else 0.0)
 
     @property
     def p(self) -> int:

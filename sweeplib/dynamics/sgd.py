@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, STEP, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -71,7 +71,7 @@ class Sgd(StepDynamics):
     replicas_at_once = 8
     view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
-    reads = StepDynamics.reads | of_batches | {"schedule", "data"} | OFFSETS | DECAYS | LOSS
+    reads = StepDynamics.reads | of_batches | {"schedule", "data"} | OFFSETS | DECAYS | LOSS | STEP
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
@@ -81,7 +81,8 @@ class Sgd(StepDynamics):
         self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights, order="C"), W_star.copy(order="C")) for W, W_star in starts]
-        self._offsets = replicas.offsets()
+        self._offsets, self._memory = replicas.offsets(), replicas.memory
+        self._velocities = [np.zeros(W.shape if self._called.rule.has_velocities else (0, 0)) for W, _ in self._weights]
         self._training_sets: dict[int, TrainingSet] = {}
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
@@ -124,7 +125,7 @@ class Sgd(StepDynamics):
         if given.samples[i]:
             data = self._training_set(i)
             taken, fate = self._kernel(training_steps)(count, step, given.batch_size, repeats, *called, data)
-        elif given.batch_size == given.repeats == 1:
+        elif given.batch_size == given.repeats == 1 and not self._called.rule.moves_rows:
             taken, fate = self._kernel(sgd_steps)(count, step, *called)
         else:
             taken, fate = self._kernel(batch_steps)(count, step, given.batch_size, repeats, *called)
@@ -147,6 +148,8 @@ class Sgd(StepDynamics):
             given.a_star[i],
             given.numbers_of(i),
             given.spherical,
+            self._velocities[i],
+            self._memory[i],
             given.keys[i],
             given.seeds[i],
             inputs_address(given.data),

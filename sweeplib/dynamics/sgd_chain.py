@@ -4,7 +4,8 @@ For fresh Gaussian samples the overlaps are a Markov chain. The state is the fac
 L = [[L*, 0], [A, B]] with B lower triangular. In the frame of its rows a sample √d x has coordinates u* (k), w (p) and,
 out of their span, a component of length s, s² ~ χ²(d−p−k). The local fields are L (u*, w); with
 c_i = (γ/(pd)) a_i σ'(λ_i) E a step is A += c u*ᵀ and B ← a lower triangular factor of [B + c wᵀ, s c]. Projection
-divides rows by their norms. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
+divides rows by their norms. With momentum, A and B also have rows of the velocities, first, and the step adds c to both
+kinds of rows. M = A L*ᵀ and Q = A Aᵀ + B Bᵀ; neither is ever factorised, so units may align.
 
 With batches the components out of the span add a Wishart matrix (`kernels/chain_batches`). If a batch is used in
 several steps, a step of the dynamics is all of these (`kernels/chain_reuse`), and exits are found after its last use; a
@@ -16,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, STEP, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -26,7 +27,7 @@ from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
 from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
 from sweeplib.maths.overlaps import split_factors, teacher_factors
-from sweeplib.problem import Problem
+from sweeplib.problem import STEPS, Problem
 
 LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
@@ -37,7 +38,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS | LOSS
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS | LOSS | STEP
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
@@ -46,8 +47,9 @@ class SgdChain(LaneDynamics):
         super().__init__(replicas, options)
         p, k = replicas.p, replicas.k
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
-        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays)
         self.called = self.functions()
+        self._rows = 2 * p if self.called.rule.has_velocities else p
+        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays, self._rows)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
             self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
@@ -55,7 +57,8 @@ class SgdChain(LaneDynamics):
             return
         self.round = self._round()
         self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)
-        self.begin(np.concatenate([rows(part) for part in (*parts, replicas.a)]), self._L_star)
+        parts = (*with_velocities(*parts, self._rows - p), replicas.a, replicas.memory)
+        self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
 
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
@@ -84,9 +87,9 @@ class SgdChain(LaneDynamics):
             self.by_block = Q, M
             self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
             return
-        p, k = self.replicas.p, self.replicas.k
-        A, B = unrolled(state[: p * k], p, k), unrolled(state[p * k : p * (k + p)], p, p)
-        self.a = unrolled(state[p * (k + p) :], p)
+        p, k, count = self.replicas.p, self.replicas.k, self._rows
+        A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
+        A, B, self.a = A[:, -p:], B[:, -p:], unrolled(state[count * (k + count) :][:p], p)
         with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
@@ -102,13 +105,20 @@ class SgdChain(LaneDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError too unless d ≥ p + k, so that a sample has a component outside the span of the weights.
 
-        And for batches of inputs with several eigenvalues.
+        Of weights and velocities with momentum. And for batches of inputs with several eigenvalues, or of other steps.
         """
         super().check(problem, options)
+        step = STEPS[problem.step]
+        least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
+        if not step.is_plain:
+            _refuse_batches(problem, f"the step {problem.step}")
         if problem.has_spectrum:
-            _refuse_batches(problem)
-        elif problem.d < problem.p + problem.k:
-            expected = f"at least p + k = {problem.p + problem.k} for sgd_chain (sgd has no such bound)"
+            _refuse_batches(problem, f"inputs of {problem.data}")
+            if not step.is_plain:
+                expected = f"plain with inputs of {problem.data} in sgd_chain (sgd has no such bound)"
+                raise InputError("no overlap chain", key="step", value=problem.step, expected=expected)
+        elif problem.d < least + problem.k:
+            expected = f"at least {words} + k = {least + problem.k} for sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)
         if problem.repeats > 1 and problem.batch_size > LARGEST_REUSED:
             expected = f"at most {LARGEST_REUSED} with repeats > 1 in sgd_chain (sgd has no such bound)"
@@ -117,10 +127,16 @@ class SgdChain(LaneDynamics):
             )
 
 
-def _refuse_batches(problem: Problem) -> None:
+def with_velocities(A: Array, B: Array, count: int) -> tuple[Array, Array]:
+    """A (n, p, k) and B (n, p, p) with so many rows of zero, those of velocities, and columns of B before theirs."""
+    before = (0, 0), (count, 0)
+    return np.pad(A, (*before, (0, 0))), np.pad(B, (*before, (count, 0)))
+
+
+def _refuse_batches(problem: Problem, of: str) -> None:
     for name in ("batch_size", "repeats"):
         if getattr(problem, name) > 1:
-            expected = f"1 with inputs of {problem.data} in sgd_chain (sgd has no such bound)"
+            expected = f"1 with {of} in sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key=name, value=getattr(problem, name), expected=expected)
 
 

@@ -56,7 +56,8 @@ class StepDynamics(OverlapDynamics):
     def functions(self, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
         """The addresses of the functions of activations and target that kernels call."""
         given = self.replicas
-        return functions(given.activation, given.target, given.teacher_activation, given.criterion, drifts)
+        forms = given.activation, given.target, given.teacher_activation
+        return functions(*forms, given.criterion, given.rule, drifts)
 
     def stop(self) -> None:
         """Stop the replicas that diverged, and those that made their last exit if they may stop there."""

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from sweeplib.kernels.lanes import OVERFLOW, loops
+from sweeplib.kernels.lanes import OVERFLOW, kernel, loops
+from sweeplib.kernels.row_products import inner_product
 from sweeplib.kernels.schedules import step_time
 from sweeplib.kernels.weights import (
     BLOCK,
@@ -13,6 +14,7 @@ from sweeplib.kernels.weights import (
     STOPPED,
     displacement,
     draw_block,
+    factor_of,
     fill_moves,
     fill_overlaps,
     force,
@@ -30,7 +32,7 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     A round is `repeats` steps with one batch, whose samples are drawn again for each of them. Sample s of round ν is
     sample ν n_b + s of the stream: with n_b = 1 the samples are those of `sgd_steps`.
     """
-    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((2, len(replica.a)))
+    room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
     clock = np.empty((2, 1))
     for taken in range(count):
         T, first = step_time(step + taken, replica.numbers.T, rates, clock), (step + taken) * batch_size
@@ -48,7 +50,7 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
 def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):  # type: ignore[no-untyped-def]
     """Take a step at the rate of T with the samples from number `first` on; return False if it diverged.
 
-    `moves` (p, d) and `layer_moves` (2, p), of a and of b, are work arrays.
+    `moves` (p, d) and `layer_moves` (3, p), of a, of b and of Σ c_i λ_i, are work arrays.
     """
     p, d = replica.W.shape
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
@@ -68,12 +70,14 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
             for i in range(p):
                 layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
                 layer_moves[1, i] += numbers.offset_rate * room.c[i]
+                layer_moves[2, i] += room.c[i] * room.lam[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     move_others(replica, T, layer_moves)
-    kept = kept_part(numbers, T)
+    if functions.rule.rescales or functions.rule.has_velocities:
+        apply_rule(replica, functions.rule, T, moves, room.sample)
     for i in range(p):
-        square = 0.0
+        square, kept = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):
             replica.W[i, j] = kept * replica.W[i, j] + moves[i, j]
             square += replica.W[i, j] * replica.W[i, j]
@@ -81,3 +85,29 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
             for j in range(d):
                 replica.W[i, j] /= math.sqrt(square / d)
     return True
+
+
+@kernel
+def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
+    """The factor of a row in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
+    kept = kept_part(replica.numbers, T)
+    return kept - along if rule.is_tangent else kept
+
+
+@loops
+def apply_rule(replica, rule, T, moves, sample):  # type: ignore[no-untyped-def]
+    """Replace the moves (p, d) of plain steps by those of the rule; `sample` is a work array (2, 1)."""
+    p, d = moves.shape
+    if rule.rescales:
+        square = 0.0
+        for i in range(p):
+            square += inner_product(moves[i], moves[i])
+        factor = factor_of(rule, square / (T * d) ** 2 if T > 0.0 else 0.0, T, replica.memory, sample)
+        for i in range(p):
+            for j in range(d):
+                moves[i, j] *= factor
+    if rule.has_velocities:
+        for i in range(p):
+            for j in range(d):
+                moves[i, j] += rule.momentum * replica.velocities[i, j]
+                replica.velocities[i, j] = moves[i, j]

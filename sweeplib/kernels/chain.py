@@ -1,6 +1,8 @@
 """The step of the overlap chain, for a group of replicas in vector lanes.
 
-The rows of a block of states are the entries of A (p, k), B (p, p) and a (p,).
+The rows of a block of states are the entries of A (p, k), B (p, p), a (p,) and the memory of the rule of the steps.
+With momentum A and B have 2p rows, those of the velocities first: a step adds them to those of the weights, and B stays
+lower triangular.
 """
 
 import math
@@ -26,7 +28,10 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 
 
 class Settings(NamedTuple):
-    """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay."""
+    """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
+
+    And the number of rows of A and B, p or 2p.
+    """
 
     p: int
     k: int
@@ -35,6 +40,7 @@ class Settings(NamedTuple):
     batch_size: int
     repeats: int
     decays: bool
+    rows: int
 
 
 class Length(NamedTuple):
@@ -75,14 +81,18 @@ class Rotations(NamedTuple):
 class Chain(NamedTuple):
     """The data of a group: the state A, B, a, the constants, and work arrays of a step.
 
-    z (k + p + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
+    memory (lanes,) : that of the rule of the steps.
+    z (k + rows + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
+    push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities.
     """
 
     A: Array
     B: Array
     a: Array
+    memory: Array
     constants: Constants
     z: Array
+    push: Array
     length: Length
     fields: Fields
     rotations: Rotations
@@ -92,30 +102,32 @@ class Chain(NamedTuple):
 @allocating
 def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
-    p, k = settings.p, settings.k
-    lanes = state.shape[0] // (p * k + p * p + p)
-    ends = p * k * lanes, (p * k + p * p) * lanes
+    p, k, count = settings.p, settings.k, settings.rows
+    lanes = state.shape[0] // (count * k + count * count + p + 1)
+    ends = count * k * lanes, (count * k + count * count) * lanes
     given = constants_of(constants, k)
     Delta, d = given.numbers.Delta, given.numbers.d
     rows = np.empty((11, lanes))
-    z, sure, four = np.empty((4 * ((p + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
+    z, sure, four = np.empty((4 * ((count + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
-        length.degrees[lane], rows[9, lane] = d[lane] - p - k, math.sqrt(Delta[lane])
+        length.degrees[lane], rows[9, lane] = d[lane] - count - k, math.sqrt(Delta[lane])
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
-    wide, teacher = np.empty((3, p, lanes)), np.empty((k, lanes))
+    wide, teacher, push = np.empty((2, p, lanes)), np.empty((k, lanes)), np.empty((count, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
-    a = state[ends[1] :].reshape((p, lanes))
+    a = state[ends[1] : ends[1] + p * lanes].reshape((p, lanes))
     network = Network(Q, M, P, a, given.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
     fill_teacher_overlaps(given.L_star, network.P)
     return Chain(
-        state[: ends[0]].reshape((p, k, lanes)),
-        state[ends[0] : ends[1]].reshape((p, p, lanes)),
+        state[: ends[0]].reshape((count, k, lanes)),
+        state[ends[0] : ends[1]].reshape((count, count, lanes)),
         a,
+        state[ends[1] + p * lanes :],
         given,
         z,
+        push,
         length,
-        Fields(wide[0], teacher, wide[1], wide[2], rows[4], rows[9], rows[10]),
+        Fields(wide[0], teacher, wide[1], push[:p], rows[4], rows[9], rows[10]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
     )
@@ -244,17 +256,18 @@ def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
 
 @loops
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
-    """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ."""
-    p, k, lanes = A.shape
+    """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ for the last rows of A and B."""
+    p, k, lanes = M.shape[0], A.shape[1], A.shape[2]
+    first = A.shape[0] - p
     Q[:], M[:] = 0.0, 0.0
     for i in range(p):
         for j in range(i + 1):
-            add_products(B[i], B[j], j + 1, Q[i, j])
-            add_products(A[i], A[j], k, Q[i, j])
+            add_products(B[first + i], B[first + j], first + j + 1, Q[i, j])
+            add_products(A[first + i], A[first + j], k, Q[i, j])
             for lane in range(lanes):
                 Q[j, i, lane] = Q[i, j, lane]
         for r in range(k):
-            add_products(A[i], L_star[r], r + 1, M[i, r])
+            add_products(A[first + i], L_star[r], r + 1, M[i, r])
 
 
 @kernel
@@ -267,12 +280,72 @@ def chain_network(work):  # type: ignore[no-untyped-def]
 def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
     """Whether a target is pending and the change of f is bounded by that of the weights; if only the first, no slack.
 
-    There is no bound if no Lipschitz constant is known, or if the second layer is trained.
+    There is no bound if no Lipschitz constant is known, if the second layer is trained, or with velocities.
     """
-    bounded = lipschitz < np.inf and not settings.trained
+    bounded = lipschitz < np.inf and not settings.trained and settings.rows == settings.p
     if network.waiting[0] and not bounded:
         network.slack[:] = 0.0
     return network.waiting[0] and bounded
+
+
+@kernel
+def fill_squared_length(z, outside, count, square):  # type: ignore[no-untyped-def]
+    """Fill d ‖x‖² of a sample of so many coordinates z and the length `outside`."""
+    for lane in range(square.shape[0]):
+        square[lane] = outside[lane] * outside[lane]
+    for row in range(count):
+        for lane in range(square.shape[0]):
+            square[lane] += z[row, lane] * z[row, lane]
+
+
+@kernel
+def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
+    """Multiply c by the factors of gradients with ‖g‖² = ‖x‖² Σ c_i²/T²."""
+    c, numbers, square, total = work.fields.c, work.constants.numbers, work.rotations.cosine, work.rotations.sine
+    p, lanes = c.shape
+    fill_squared_length(work.z, work.length.s, settings.rows + settings.k, square)
+    total[:] = 0.0
+    for i in range(p):
+        for lane in range(lanes):
+            total[lane] += c[i, lane] * c[i, lane]
+    for lane in range(lanes):
+        T = numbers.T[lane]
+        square[lane] *= total[lane] / (numbers.d[lane] * T * T) if T > 0.0 else 0.0
+    rule.factor(rule.numbers, numbers.T, square, work.memory)
+    for i in range(p):
+        for lane in range(lanes):
+            c[i, lane] *= square[lane]
+
+
+@kernel
+def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
+    """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v."""
+    A, B, push, (p, lanes) = work.A, work.B, work.push, work.fields.c.shape
+    for i in range(p):
+        for s in range(A.shape[1]):
+            for lane in range(lanes):
+                A[i, s, lane] *= momentum
+                A[p + i, s, lane] += A[i, s, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= momentum
+                B[p + i, j, lane] += B[i, j, lane]
+        for lane in range(lanes):
+            push[p + i, lane] = push[i, lane]
+
+
+@kernel
+def turn_along_sphere(work):  # type: ignore[no-untyped-def]
+    """Multiply row i by 1 − c_i λ_i: with c_i x added, it moves by the part of c_i x orthogonal to w_i."""
+    A, B, lam, c = work.A, work.B, work.fields.lam, work.fields.c
+    p, k, lanes = A.shape
+    for i in range(p):
+        for s in range(k):
+            for lane in range(lanes):
+                A[i, s, lane] *= 1.0 - c[i, lane] * lam[i, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                B[i, j, lane] *= 1.0 - c[i, lane] * lam[i, lane]
 
 
 @kernel
@@ -287,11 +360,8 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
     p, lanes = c.shape
     factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
     square, moved = work.rotations.cosine, work.rotations.sine
-    for lane in range(lanes):
-        square[lane], moved[lane] = work.length.s[lane] * work.length.s[lane], 0.0
-    for row in range(p + settings.k):
-        for lane in range(lanes):
-            square[lane] += z[row, lane] * z[row, lane]
+    fill_squared_length(z, work.length.s, settings.rows + settings.k, square)
+    moved[:] = 0.0
     for i in range(p):
         for lane in range(lanes):
             moved[lane] += abs(a[i, lane] * c[i, lane])
@@ -349,32 +419,39 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
 
-    Here c_i = T a_i σ'(λ_i) E. A and B decay first.
+    Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first.
     """
-    p, k = settings.p, settings.k
-    A, a, constants, numbers, z = work.A, work.a, work.constants, work.constants.numbers, work.z
+    p, k, rows, rule = settings.p, settings.k, settings.rows, functions.rule
+    A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
     lam, lam_star, value, c, E, deviation, _ = work.fields
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
-    draw_length(stream, work.length, z[k + p + 1])
+    draw_length(stream, work.length, z[k + rows + 1])
     fields(A, work.B, constants.L_star, z, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
-        E[lane] += deviation[lane] * z[k + p, lane]
+        E[lane] += deviation[lane] * z[k + rows, lane]
     displace(functions, a, work.fields, broken)
     decay(settings, functions.lipschitz, work)
     for i in range(p):
         for lane in range(lanes):
             c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
+    if rule.rescales:
+        rescale(settings, rule, work)
+    if rule.has_velocities:
+        move_by_velocities(work, rule.momentum)
+    if rule.is_tangent:
+        turn_along_sphere(work)
+    for i in range(rows):
         for s in range(k):
             for lane in range(lanes):
-                A[i, s, lane] += c[i, lane] * z[s, lane]
+                A[i, s, lane] += push[i, lane] * z[s, lane]
     if settings.trained:
         for i in range(p):
             for lane in range(lanes):
                 force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
                 a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
     shorten_slack(settings, functions.lipschitz, work)
-    refactor(work.B, c, z[k : k + p], work.length.s, work.rotations)
+    refactor(work.B, push, z[k : k + rows], work.length.s, work.rotations)
     if settings.spherical:
         project(A, work.B, work.rotations.cosine)

@@ -8,11 +8,12 @@ import numpy as np
 from sweeplib.kernels.labels import labels_address
 from sweeplib.kernels.lanes import Functions
 from sweeplib.kernels.losses import force_address
+from sweeplib.kernels.steps import step_rule
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.addresses import drifts_address, lane_drifts_address, no_drifts, risk_address
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.compiled import over_arrays
-from sweeplib.problem import Criterion
+from sweeplib.problem import Criterion, Rule
 from sweeplib.problem import target as target_of
 
 
@@ -30,9 +31,10 @@ def functions(
     target: str,
     teacher: str,
     criterion: Criterion,
+    rule: Rule,
     drifts: tuple[Callable[..., None], ...] = NO_DRIFTS,
 ) -> Functions:
-    """The addresses of the functions of a student's activation, a target with the teacher's activation, and a loss.
+    """The addresses of the functions of a student's activation, of a target with the teacher's, of a loss and of steps.
 
     `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them.
     """
@@ -50,4 +52,5 @@ def functions(
         criterion.is_plain,
         force_address(criterion.loss, criterion.signs),
         np.array(criterion.numbers, float),
+        step_rule(rule),
     )

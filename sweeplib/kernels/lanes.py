@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from sweeplib.kernels.numbers import COUNT, numbers_of_rows
 from sweeplib.kernels.schedules import clock_of, set_rates
+from sweeplib.kernels.steps import StepRule
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
@@ -56,7 +57,8 @@ class Functions(NamedTuple):
 
     They are σ and σ' (x, out), f* (λ*, a*, out), the risk, the drifts of many systems and those of one. `pair` is the
     argument of both of the activations' functions, and `lipschitz` a bound of |σ'|, or inf. Unless the loss `is_plain`,
-    its `force` (numbers, E, y) replaces displacements; `numbers` are the values of its parameters.
+    its `force` (numbers, E, y) replaces displacements; `numbers` are the values of its parameters. `rule` is that of
+    the steps.
     """
 
     value: Any
@@ -70,6 +72,7 @@ class Functions(NamedTuple):
     is_plain: bool
     force: Any
     numbers: Array
+    rule: StepRule
 
 
 class Constants(NamedTuple):

@@ -17,18 +17,19 @@ def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """Fill λ* = L* u* and λ = A u* + B w, with (u*, w) the first k + p rows of z."""
-    p, k, lanes = A.shape
+    """Fill λ* = L* u* and λ = A u* + B w for the last rows of A and B, with (u*, w) the first rows of z."""
+    p, k, lanes = lam.shape[0], A.shape[1], A.shape[2]
+    first = A.shape[0] - p
     teacher_fields(L_star, z, lam_star)
     for i in range(p):
         for lane in range(lanes):
-            lam[i, lane] = B[i, 0, lane] * z[k, lane]
+            lam[i, lane] = B[first + i, 0, lane] * z[k, lane]
         for s in range(k):
             for lane in range(lanes):
-                lam[i, lane] += A[i, s, lane] * z[s, lane]
-        for j in range(1, i + 1):
+                lam[i, lane] += A[first + i, s, lane] * z[s, lane]
+        for j in range(1, first + i + 1):
             for lane in range(lanes):
-                lam[i, lane] += B[i, j, lane] * z[k + j, lane]
+                lam[i, lane] += B[first + i, j, lane] * z[k + j, lane]
 
 
 @kernel

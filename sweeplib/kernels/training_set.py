@@ -11,6 +11,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.batches import apply_rule, kept_of_row
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.row_products import inner_product, loop, products
 from sweeplib.kernels.schedules import step_time
@@ -64,7 +65,7 @@ class Chunk(NamedTuple):
     """Work arrays of the samples of a chunk.
 
     λ + b, σ(λ + b) and the factors of the inputs (size p,), p of each sample in turn; E, the force and the label
-    (size,); and the population risk (1,).
+    (size,); the population risk (1,), and a work array (2, 1).
     """
 
     lam: Array
@@ -74,6 +75,7 @@ class Chunk(NamedTuple):
     force: Array
     label: Array
     risk: Array
+    sample: Array
 
 
 class Means(NamedTuple):
@@ -258,7 +260,7 @@ def chunk_of(replica, n):  # type: ignore[no-untyped-def]
     most = max(FOUR, min(LONGEST_CHUNK, CHUNK_NUMBERS // d // FOUR * FOUR))
     size = min(n, most)
     of_units = np.empty(size * p), np.empty(size * p), np.empty(size * p)
-    return Chunk(*of_units, np.empty(size), np.empty(size), np.empty(size), np.empty(1))
+    return Chunk(*of_units, np.empty(size), np.empty(size), np.empty(size), np.empty(1), np.empty((2, 1)))
 
 
 @called_once
@@ -266,13 +268,14 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     """Take a step at the rate of T with these samples; return whether all their E are finite, else nothing moves.
 
     A few samples are added to W itself; more are first added up in `moves` (p, d), so that a step rounds a weight once.
-    `layer_moves` (2, p) is a work array, of a and of b.
+    `layer_moves` (3, p) is a work array, of a, of b and of Σ c_i λ_i.
     """
     W, numbers, size, most = replica.W, replica.numbers, len(batch), len(chunk.E)
     p, d = W.shape
     scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
     offset_scale = numbers.offset_rate * T / size
-    few, kept = size <= min(FOUR, most), kept_part(numbers, T)
+    rule, kept = functions.rule, kept_part(numbers, T)
+    few = size <= min(FOUR, most) and not (rule.rescales or rule.has_velocities or rule.is_tangent)
     layer_moves[:] = 0.0
     if not few:
         moves[:] = 0.0
@@ -284,6 +287,7 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
             for i in range(p):
                 layer_moves[0, i] += layer_scale * chunk.force[s] * chunk.value[s * p + i]
                 layer_moves[1, i] += offset_scale * chunk.factors[s * p + i]
+                layer_moves[2, i] += T / size * chunk.factors[s * p + i] * chunk.lam[s * p + i]
                 chunk.factors[s * p + i] *= scale
         if few:
             if kept != 1.0:
@@ -295,7 +299,10 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
             add_samples(rows, data.x, chunk.factors, moves)
     move_others(replica, T, layer_moves)
     if not few:
+        if rule.rescales or rule.has_velocities:
+            apply_rule(replica, rule, T, moves, chunk.sample)
         for i in range(p):
+            kept = kept_of_row(replica, rule, T, layer_moves[2, i])
             for j in range(d):
                 W[i, j] = kept * W[i, j] + moves[i, j]
     return True
@@ -308,7 +315,7 @@ def training_steps(count, step, batch_size, repeats, replica, rates, functions, 
     """
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
-    moves, layer_moves, clock = np.empty((p, d)), np.empty((2, p)), np.empty((2, 1))
+    moves, layer_moves, clock = np.empty((p, d)), np.empty((3, p)), np.empty((2, 1))
     for taken in range(count):
         T = step_time(step + taken, replica.numbers.T, rates, clock)
         size = choose(step + taken, batch_size, replica.seed, data, batch)

@@ -39,6 +39,7 @@ class Replica(NamedTuple):
 
     W (p, d), a (p,), b (p,) : the state.
     W* (k, d), a* (k,), `Numbers`, geometry : the constants.
+    velocities (p, d), memory (1,) : of the rule of the steps; no velocities (0, 0) without momentum.
     key, seed : the name of the stream of its samples.
     inputs, law, law_key : the function of the data law, its parameters, and the name of a stream of its own.
     """
@@ -50,6 +51,8 @@ class Replica(NamedTuple):
     a_star: Array
     numbers: Any
     spherical: bool
+    velocities: Array
+    memory: Array
     key: Any
     seed: Any
     inputs: Any
@@ -213,6 +216,23 @@ def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyp
 
 
 @_kernel
+def rescale(replica, rule, square, T, room):  # type: ignore[no-untyped-def]
+    """Multiply c by the factor of a gradient with ‖g‖² = ‖x‖² Σ c_i²/T²; `square` is d ‖x‖² of the sample x."""
+    square *= inner_product(room.c, room.c) / (replica.W.shape[1] * T * T) if T > 0.0 else 0.0
+    factor = factor_of(rule, square, T, replica.memory, room.sample)
+    for i in range(len(room.c)):
+        room.c[i] *= factor
+
+
+@numba.njit(_nrt=False, error_model="numpy", **WITHOUT_WRAPPERS)
+def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
+    """The factor of a gradient with this squared norm; `sample` is a work array (2, 1)."""
+    sample[0, 0], sample[1, 0] = square, T
+    rule.factor(rule.numbers, sample[1], sample[0], memory)
+    return sample[0, 0]
+
+
+@_kernel
 def train_others(replica, E, step_time, room):  # type: ignore[no-untyped-def]
     """Add ε T [σ(λ_i + b_i) E − λ_a a_i] to a_i and β c_i to b_i."""
     numbers = replica.numbers
@@ -315,8 +335,10 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     if not functions.is_plain:
         E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
     waiting = is_waiting(exits)
-    square = inner_product(x[:d], x[:d]) if replica.spherical or waiting else 0.0
+    square = inner_product(x[:d], x[:d]) if replica.spherical or waiting or functions.rule.rescales else 0.0
     fill_moves(replica, E, T, functions, room)
+    if functions.rule.rescales:
+        rescale(replica, functions.rule, square, T, room)
     for i in range(p):
         norm[i] *= kept
         factors[s, i] = room.c[i] / (norm[i] * root)

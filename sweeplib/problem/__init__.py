@@ -1,4 +1,4 @@
-"""Problem, one point of a sweep; data laws, targets, starts and losses, one per file."""
+"""Problem, one point of a sweep; data laws, targets, starts, losses and steps, one per file."""
 
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.data import DATA, DataLaw
@@ -18,6 +18,7 @@ from sweeplib.problem.parameters import (
 from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refuse_unread
 from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
 from sweeplib.problem.starts import STARTS, Start
+from sweeplib.problem.steps import STEPS, Rule, Step
 from sweeplib.problem.targets import TARGETS, Target, registered_target, target
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "PARAMETERS",
     "READERS",
     "STARTS",
+    "STEPS",
     "TARGETS",
     "Criterion",
     "DataLaw",
@@ -39,7 +41,9 @@ __all__ = [
     "Parameters",
     "Part",
     "Problem",
+    "Rule",
     "Start",
+    "Step",
     "Target",
     "checked_name",
     "declare_parameters_of",

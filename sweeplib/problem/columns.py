@@ -14,7 +14,7 @@ from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.problem import RESOLVED, Problem, differs, in_order, pairs
 from sweeplib.table import Column, Reading, Table
 
-FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned", "criterion")
+FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned", "criterion", "rule")
 """Properties of a problem that are columns too, evaluated once for each different row of what they read."""
 
 

@@ -40,7 +40,7 @@ def parameter(default: Any, label: str, symbol: str, example: Any, **bounds: Any
 class Parameter:
     """A declared parameter.
 
-    owner : the kind of the parts that have it: "data", "start", "target", "loss", "observables", or "problem".
+    owner : the kind of the parts that have it: "data", "start", "target", "loss", "step", "observables", or "problem".
     type : the type of its values, with their bounds.
     default : None for a parameter that the parts need (`is_needed`).
     """
@@ -117,7 +117,7 @@ def any_problem(problem: "Problem") -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """What a problem, or a recording, names: a data law, a start, a target, a loss or an observable.
+    """What a problem, or a recording, names: a data law, a start, a target, a loss, a step or an observable.
 
     parameters : its own parameters, which its functions get by name, or read from the problem.
     reads : the other parameters of a problem that it acts on.

@@ -11,6 +11,7 @@ from sweeplib.problem.data.data import TEACHER_FIELDS, DataLaw
 from sweeplib.problem.losses import LOSSES
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, Part
 from sweeplib.problem.starts import STARTS
+from sweeplib.problem.steps import STEPS
 from sweeplib.problem.targets import TARGETS, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
 
@@ -30,6 +31,7 @@ READERS: dict[str, Callable[["Problem"], Reads]] = {
     "data": read_by(DATA),
     "loss": read_by(LOSSES),
     "start": read_by(STARTS),
+    "step": read_by(STEPS),
     "target": read_by(TARGETS),
 }
 """By kind, what all registered parts act on in a problem; dynamics and observables add themselves."""
@@ -39,6 +41,7 @@ OFFERS = {
     "loss": "a loss that acts on it: {}",
     "observables": "an observable that acts on it: {}",
     "start": "a start that acts on it: {}",
+    "step": "a step that acts on it: {}",
     "target": "a target that acts on it: {}",
 }
 """By kind, what a message offers in place of the parts of a run."""
@@ -53,7 +56,8 @@ def parts_of(problem: "Problem") -> dict[str, Part]:
     """Return the parts that a problem names, by kind; a law without a teacher has no target."""
     law = DATA[problem.data]
     taught: dict[str, Part] = {"target": target(problem.target)} if law.teacher else {}
-    return {"data": law, "start": STARTS[problem.student_start], "loss": LOSSES[problem.loss]} | taught
+    start, loss, step = STARTS[problem.student_start], LOSSES[problem.loss], STEPS[problem.step]
+    return {"data": law, "start": start, "loss": loss, "step": step} | taught
 
 
 def meaningful(parts: Sequence[Part]) -> list[str]:
@@ -68,7 +72,7 @@ def meaningful(parts: Sequence[Part]) -> list[str]:
 
 
 def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
-    """Raise InputError for a value that would be read by another data law, start, target or loss, not by its own."""
+    """Raise InputError for a value that another data law, start, target, loss or step would read, not its own."""
     given = problem.given
     own = [(name, (PARAMETERS[name].owner,)) for name in sorted(given) if name in PARAMETERS and name not in CORE]
     deciding: list[tuple[str, tuple[str, ...]]] = [*own, *((name, kinds) for name, kinds in _DECIDED.items())]
@@ -87,7 +91,7 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
     for name in names:
         if name in given and not any(name in reads for reads in acting.values()):
             reading = ", ".join(other for other, reads in READERS[kind](problem).items() if name in reads)
-            which = f"the {kind} " if kind in ("start", "target", "loss") else ""
+            which = f"the {kind} " if kind in ("start", "target", "loss", "step") else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"
             expected = f"{json.dumps(DEFAULTS[name])}, its default; or {OFFERS[kind].format(reading or 'none yet')}"
             raise InputError(

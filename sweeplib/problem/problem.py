@@ -17,6 +17,7 @@ from sweeplib.problem.losses import LOSSES, Criterion
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
+from sweeplib.problem.steps import STEPS, Rule
 from sweeplib.problem.targets import canonical_target, with_numbers
 from sweeplib.registry import Registry
 from sweeplib.validation import refusal
@@ -146,6 +147,11 @@ class Problem(Core):
         numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].own)
         return Criterion(self.loss, numbers, self.labels == "sign")
 
+    @property
+    def rule(self) -> Rule:
+        """The rule of the steps with the values of its parameters."""
+        return Rule(self.step, tuple(float(getattr(self, name)) for name in STEPS[self.step].own))
+
     @cached_property
     def blocks(self) -> Blocks:
         """The eigenvalues and multiplicities of the inputs; one for all inputs of a law without any."""
@@ -222,6 +228,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "loss": _registered_name(LOSSES),
     "data": _registered_name(DATA),
     "start": _registered_name(STARTS),
+    "step": _registered_name(STEPS),
     "schedule": canonical_schedule,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""

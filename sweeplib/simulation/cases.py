@@ -10,7 +10,7 @@ from typing import Any
 
 import pydantic
 
-from sweeplib.budget import STEPS
+from sweeplib.budget import STEPS as MOST_STEPS
 from sweeplib.code.sources import modules_digest
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import OFFSETS, NumericalOptions
@@ -28,6 +28,7 @@ from sweeplib.problem import (
     LOSSES,
     PARAMETERS,
     STARTS,
+    STEPS,
     TARGETS,
     Problem,
     parameters_of,
@@ -177,7 +178,9 @@ class Case:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
         last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
         steps = last / step if step > 0.0 else math.inf
-        most, limit_text = (STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
+        most, limit_text = (
+            (MOST_STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
+        )
         if not steps <= most:
             expected = f"at most {limit_text}: a smaller last time, or a larger gamma/(p d)"
             raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
@@ -234,7 +237,7 @@ class Case:
         """Equal for cases that can be run in one batch."""
         problem, spectrum = self.problem, self.problem.has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
-        sample = (problem.batch_size, problem.repeats, problem.samples is not None)
+        sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         # of a block, beyond p + k coordinates, the number does not matter
@@ -362,7 +365,7 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
 def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
     """A digest of the code that computes results of the problem.
 
-    It covers the driver, the dynamics, activations, target, start, data law, loss, observables and what optimises.
+    It covers the driver, dynamics, activations, target, start, data law, loss, step, observables and what optimises.
     """
     optimiser = () if problem.optimal is None else OPTIMISER
     return _numerics_version(dynamics, tuple(observables), optimiser, *names_of(problem))
@@ -370,12 +373,13 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
 def names_of(problem: Problem) -> tuple[str, ...]:
     """The names in a problem on which the code that computes its results depends."""
-    return problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
+    parts = problem.student_start, problem.data, problem.loss, problem.step
+    return problem.activation, problem.teacher, problem.learned, *parts
 
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
-    student, teacher, target, start, data, loss = of_problem
+    student, teacher, target, start, data, loss, step = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
@@ -387,7 +391,8 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, *optimiser}
     modules |= {function.__module__ for function in functions if function is not None}
-    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data), LOSSES.origin(loss)}
+    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data)}
+    modules |= {LOSSES.origin(loss), STEPS.origin(step)}
     modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()
     names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}

@@ -250,6 +250,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         teacher_activation=problem.teacher,
         target=problem.learned,
         criterion=problem.criterion,
+        rule=problem.rule,
         spherical=problem.spherical,
         parameters={name: cases.field(name) for name in REAL},
         d=cases.field("d", np.int64),

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.design.questions import RowCounts
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, LOSSES, STARTS, Part, Problem, meaningful, target
+from sweeplib.problem import DATA, LOSSES, STARTS, STEPS, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
 from sweeplib.views import QUANTILES
 
@@ -108,14 +108,14 @@ def _fields(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
 
 
 def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:
-    """Return the data laws, losses, targets and starts of the sweep's problems, and its observables."""
+    """Return the data laws, losses, steps, targets and starts of the sweep's problems, and its observables."""
 
     def named(field: str) -> set[Any]:
         return set(sweep.grid.values_of(field)) if field in sweep.grid.names else {getattr(problem, field)}
 
     starts = named("start") - {None} or {"gaussian", "sphere"}
     parts: list[Part] = [*map(DATA.__getitem__, named("data")), *map(LOSSES.__getitem__, named("loss"))]
-    parts += [*map(STARTS.__getitem__, starts), *map(target, named("target"))]
+    parts += [*map(STEPS.__getitem__, named("step")), *map(STARTS.__getitem__, starts), *map(target, named("target"))]
     return [*parts, *(OBSERVABLES[name] for name in sweep.recording.observables)]
 
 

@@ -1,0 +1,36 @@
+"""Clipped steps: along the gradient, whose norm counts as κ where it is larger."""
+
+import math
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sweeplib.problem.losses import huber
+from sweeplib.problem.parameters import Parameters, parameter
+from sweeplib.problem.steps.step import STEPS, Step
+
+
+class Threshold(Parameters):
+    """κ."""
+
+    clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
+        1.0, "largest norm of a clipped gradient", r"\kappa", 0.5
+    )
+    """κ > 0 of the step `clipped`: the largest norm ‖g‖ of a gradient, √(‖x‖² Σ c_i²) with c_i = a_i σ'(λ_i) E."""
+
+
+def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
+    """min(1, κ/‖g‖), without a branch: loops over it are vectorised."""
+    return numbers[0] / max(math.sqrt(square), numbers[0]), memory
+
+
+def means(numbers: Any, size: float, r: float, Delta: float) -> tuple[float, float]:
+    """Those of the Huber loss with δ = κ over ‖g‖/|E|."""
+    force, square, _ = huber.means((numbers[0] / size,), r, Delta)
+    return force, square
+
+
+STEPS.register(
+    "clipped",
+    Step("clipped", r"-\gamma g \min(1, \kappa/\lVert g \rVert)", factor, means=means, parameters=Threshold),
+)
