@@ -15,7 +15,7 @@ from sweeplib.kernels.losses import force_address
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import LOSSES, Problem
+from sweeplib.problem import LOSSES, Problem, Rule
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.views import OverlapView
 
@@ -26,6 +26,7 @@ LINES = np.random.default_rng(2).normal(size=(2, 40)) * [[1.5], [1.0]]
 NOISE = 1e-3 * (np.arange(-8000, 8000) + 0.5)
 """Nodes over the noise of a label, close enough for forces with jumps."""
 DELTA = 0.3
+PLAIN = Rule("plain", ())
 
 
 def _problem(name: str, **fields: Any) -> Problem:
@@ -80,7 +81,8 @@ def its_closed_forms_are_sums_over_nodes(name: str) -> None:
     if known.drifts is not None:
         system = System(Q, M, P, a[0], ones[0], DELTA, 1.0)
         rules = (
-            equations(criterion, needed_ones, 2, "erf", "committee", "erf", closed=closed) for closed in (True, False)
+            equations(criterion, PLAIN, needed_ones, 2, "erf", "committee", "erf", closed=closed)
+            for closed in (True, False)
         )
         for one, other in zip(*(rule.drifts_of(system) for rule in rules), strict=True):
             require_equal(one, other, "its drifts in closed form", rtol=1e-7, atol=1e-9)

@@ -18,6 +18,7 @@ from sweeplib.contracts import (
     observables,
     problems,
     proposers,
+    steps,
 )
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
 from sweeplib.errors import InputError
@@ -28,6 +29,7 @@ CONTRACTS: Mapping[str, tuple[Check, ...]] = {
     "target": problems.TARGET_CHECKS,
     "data law": problems.DATA_CHECKS,
     "loss": losses.CHECKS,
+    "step": steps.CHECKS,
     "observable": observables.CHECKS,
     "dynamics": dynamics.CHECKS,
     "analysis": analyses.CHECKS,

@@ -292,7 +292,7 @@ class OverlapDynamics(Dynamics):
         found, finer = {}, problem_expectations(problem).finer is not None
         if OF_RISK.intersection(observables) and (finer or problem.has_offsets):
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": "by quadrature; estimated by finer rules"})
-        if cls.uses_drifts and (finer or not problem.criterion.is_closed):
+        if cls.uses_drifts and (finer or not problem.has_closed_drifts):
             rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
             found["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
         return found

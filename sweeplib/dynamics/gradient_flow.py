@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, LOSS, Bound
+from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, LOSS, STEP, Bound
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
@@ -22,7 +22,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
-    reads = Ode.reads - {"Delta", "batch_size"} - LOSS
+    reads = Ode.reads - {"Delta", "batch_size"} - LOSS - STEP
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:

@@ -31,6 +31,7 @@ from sweeplib.dynamics.dynamics import (
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
+    STEP,
     Array,
     Bound,
     Diagnostic,
@@ -53,7 +54,7 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import DEFAULTS, LOSSES, Problem
+from sweeplib.problem import DEFAULTS, LOSSES, STEPS, Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -84,7 +85,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS | STEP
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -112,12 +113,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self, needed: Expectations, rtol: Array, atol: float, targets: Array
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
-        replicas, kinds = self.replicas, (self._trained, self.replicas.schedule is not None)
+        replicas, scheduled = self.replicas, self.replicas.schedule is not None
         if replicas.has_spectrum:
-            equations, starts = block_equations(replicas, self.systems(needed)), block_starts(replicas, *kinds)
+            equations = block_equations(replicas, self.systems(needed))
+            starts = block_starts(replicas, self._trained, scheduled)
         else:
             equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
-            starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, *kinds)
+            last = replicas.memory[:, 0] if self._adapts or scheduled else None
+            starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, last)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
@@ -136,7 +139,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
         finite time. No integrator passes this point.
         """
-        given, scheduled = self.replicas, self.replicas.schedule is not None
+        given = self.replicas
         if given.spherical or given.has_spectrum or kink(activation(given.activation)) == 0.0:
             return None
         Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
@@ -146,10 +149,20 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if not lost.any():
             return None
         Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
-        found = pack(Q[None], M[None], a[None], given.spherical, self._trained, scheduled)[0]
-        if scheduled:
-            found[-1] = state[-1]
+        last = state[-1:] if self._adapts or given.schedule is not None else None
+        found: Array = pack(Q[None], M[None], a[None], given.spherical, self._trained, last)[0]
         return found
+
+    @property
+    def _adapts(self) -> bool:
+        """Whether steps have the factor 1/√B."""
+        return STEPS[self.replicas.rule.step].memory is not None
+
+    @property
+    def _factor(self) -> float:
+        """The factor of c in steps of the weights; with momentum 1/(1 − β), the limit d → ∞ at fixed β."""
+        step, numbers = STEPS[self.replicas.rule.step], self.replicas.rule.numbers
+        return 1.0 / (1.0 - numbers[0]) if step.has_velocities else 1.0
 
     def _tolerances(self) -> Array:
         """The relative tolerance (n,) of each replica."""
@@ -175,7 +188,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         scheduled, xi, _ = rates(replicas.schedule)
         end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
         kinds, numbers = (replicas.spherical, self._trained), self._numbers()
-        return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), scheduled, xi, end)
+        return Systems(
+            *kinds, numbers, *layers, *rules, L_star, inside_address(), scheduled, xi, end, self._factor, self._adapts
+        )
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -315,15 +330,19 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for a loss without closed form of more than `MOST_FIELDS` fields.
+        """Raise InputError for a loss or a step without closed form of more than `MOST_FIELDS` fields.
 
-        And with `finite_d` for a schedule, decays, another loss, and more teacher rows than dimensions.
+        And with `finite_d` for a schedule, decays, another loss or step, and more teacher rows than dimensions.
         """
+        _refuse_steps(problem)
         fields, criterion = problem.p + problem.k, problem.criterion
-        if fields > MOST_FIELDS and not criterion.is_closed:
+        if fields > MOST_FIELDS and not problem.has_closed_drifts:
             closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
             expected = f"p + k of at most {MOST_FIELDS}; or one of {closed} with real labels; or sgd, sgd_chain"
             problem_of = f"{problem.labels} labels and the loss {problem.loss} have drifts by nodes over p + k fields"
+            if criterion.is_closed:
+                expected = f"p + k of at most {MOST_FIELDS}; or another step; or sgd, sgd_chain"
+                problem_of = f"the step {problem.step} has drifts by nodes over p + k fields"
             raise InputError(problem_of, key="p", value=fields, expected=expected)
         if not isinstance(options, OdeOptions) or not options.finite_d:
             return
@@ -333,7 +352,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-        for name in sorted(DECAYS | LOSS):
+        for name in sorted(DECAYS | LOSS | STEP):
             if getattr(problem, name) != DEFAULTS[name]:
                 expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
                 raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)
@@ -346,6 +365,22 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
         width = problem.p + problem.k
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * problem.p**2 * width**2)
+
+
+def _refuse_steps(problem: Problem) -> None:
+    """Raise InputError for a step other than the plain one without drifts."""
+    step = STEPS[problem.step]
+    if step.is_plain:
+        return
+    if problem.has_spectrum:
+        raise InputError("no drifts", key="step", value=problem.step, expected=f"plain with inputs of {problem.data}")
+    if step.factor is not None and step.memory is None and (step.loss is None or not problem.criterion.is_plain):
+        with_means = ", ".join(name for name in STEPS if STEPS[name].loss is not None)
+        expected = f"plain; or one of {with_means} with the square loss and real labels; or sgd, sgd_chain"
+        raise InputError("no drifts", key="step", value=problem.step, expected=expected)
+    if step.factor is not None and problem.batch_size > 1:
+        expected = f"1 with the step {problem.step} in ode (sgd has no such bound)"
+        raise InputError("no drifts", key="batch_size", value=problem.batch_size, expected=expected)
 
 
 DYNAMICS.register("ode", Ode)

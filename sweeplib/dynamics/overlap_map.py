@@ -7,8 +7,9 @@ A step of length T = γ/(pd) with n_b fresh samples has the mean
 exact up to a relative error of order 1/d² for plain students, with Ψ^Var at Ω (1 + 2/d) and the products DΩDᵀ of the
 mean gradients, from pairs of different samples (`mean_gradients`). With decays, s = λ T, M is first multiplied by
 1 − s, Q by (1 − s)² and T Ψ^GF by 1 − s, and Ψ^a has −λ_a a beside it. Spherical students are divided by their norms
-after each step. With a schedule γ ξ(t), T has the factor ξ of the middle of the step. Every step starts from the mean
-of the one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change
+after each step. Tangent steps, with g = diag G and norms 1, have Ψ^M − gM, G − gQ in place of G, of which Ψ^GF is the
+sum with its transpose, and DΩDᵀ − gGᵀ − Gg + gQg (`along_sphere`). With a schedule γ ξ(t), T has the factor ξ of the
+middle of the step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change
 the means by the square of that.
 
 Where inputs have several eigenvalues, the overlaps of each block have such steps, with the slopes D of the mean
@@ -25,9 +26,10 @@ those of the Euler method for the ODE: `ode` is then faster.
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, STEP, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.errors import InputError
 from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.numbers import Numbers
 from sweeplib.kernels.overlap_flow import ROUNDING
@@ -37,7 +39,7 @@ from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
 from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
 from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import Problem
+from sweeplib.problem import STEPS, Problem
 from sweeplib.views import Blocks
 
 
@@ -49,7 +51,7 @@ class OverlapMap(StepDynamics):
     replicas_at_once = 256
     stochastic = False
     uses_drifts = True
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | STEP
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
 
@@ -132,6 +134,9 @@ class OverlapMap(StepDynamics):
         products = mean_gradient_products(drifts.M, drifts.GF, *fields, self._resolution[order])
         noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
         square = (T * T)[:, None, None]
+        if STEPS[given.rule.step].is_tangent:
+            slopes = mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order])
+            drifts, products = along_sphere(drifts, products, slopes, Q, M)
         kept = 1.0 - numbers.weight_decay[:, None, None] * long
         M = kept * M + long * drifts.M
         Q = kept**2 * Q + kept * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
@@ -198,11 +203,34 @@ class OverlapMap(StepDynamics):
             found = reached & (self.exits[waiting] < 0)
             self.exits[waiting] = np.where(found, self.step[waiting, None], self.exits[waiting])
 
+    @classmethod
+    def check(cls, problem: Problem, options: NumericalOptions) -> None:
+        """Raise InputError too for steps that have another gradient, and for tangent ones of inputs with a spectrum."""
+        super().check(problem, options)
+        step = STEPS[problem.step]
+        known = ", ".join(name for name, one in STEPS.items() if one.is_plain or one.is_tangent)
+        if not (step.is_plain or step.is_tangent):
+            raise InputError("no overlap map", key="step", value=problem.step, expected=f"one of {known}")
+        if step.is_tangent and problem.has_spectrum:
+            expected = f"plain with inputs of {problem.data} in overlap_map"
+            raise InputError("no overlap map", key="step", value=problem.step, expected=expected)
+
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the entries of the fourth moments, and the factorisations."""
         p, width = problem.p, problem.p + problem.k
         return time / problem.step_time() * (50_000.0 + 10.0 * p**2 * width**2 + 60.0 * p**3)
+
+
+def along_sphere(
+    drifts: Drifts, products: Array, slopes: tuple[Array, Array], Q: Array, M: Array
+) -> tuple[Drifts, Array]:
+    """The drifts and products of steps along the sphere: each c_i x without its part along w_i, Q_ii = 1."""
+    G = slopes[0] @ Q + slopes[1] @ M.transpose(0, 2, 1)
+    along = np.einsum("nii->ni", G)[:, :, None]
+    X, crossed = G - along * Q, along * G.transpose(0, 2, 1)
+    products = products - crossed - crossed.transpose(0, 2, 1) + along * along.transpose(0, 2, 1) * Q
+    return drifts._replace(M=drifts.M - along * M, GF=X + X.transpose(0, 2, 1)), products
 
 
 DYNAMICS.register("overlap_map", OverlapMap)

@@ -183,9 +183,9 @@ class Replicas:
 
     @cached_property
     def equations(self) -> Expectations:
-        """The same with the drifts of the loss."""
+        """The same with the drifts of the loss and of the step."""
         names = self.activation, self.target, self.teacher_activation
-        return equations(self.criterion, self.expectations, self.p + self.k, *names)
+        return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
 
     @property
     def of_labels(self) -> LabelMeans:

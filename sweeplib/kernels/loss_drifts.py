@@ -1,7 +1,8 @@
-"""The drifts of the overlaps by the force of any loss: sums over equally spaced nodes of all fields.
+"""The drifts of the overlaps by any loss, and by steps with a factor: sums over equally spaced nodes of all fields.
 
 Ψ^M_ir = a_i E[σ'_i λ*_r g], Ψ^GF_ij = a_i E[σ'_i λ_j g] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'_i σ'_j g²] and Ψ^a_i =
-E[σ_i g], where g and g² are averaged over the noise of the label first. Nodes are those of a cubic grid in a ball of
+E[σ_i g], where g and g² are averaged over the noise of the label first. With a factor h of the gradient all but Ψ^a
+have h g in place of g, averaged too, at given |c| = |g| √Σ (a_i σ'_i)². Nodes are those of a cubic grid in a ball of
 orthonormal coordinates, the teacher's first.
 """
 
@@ -20,7 +21,7 @@ from sweeplib.maths.expectations.expectations import FINER, refined
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import in_loops, inlined
-from sweeplib.problem import LOSSES, Criterion
+from sweeplib.problem import LOSSES, STEPS, Criterion, Rule
 from sweeplib.problem import target as target_of
 
 REACH = 7.5
@@ -36,11 +37,12 @@ def _unbound(*_: Any) -> Any:
     raise NotImplementedError("bound by `equations`")
 
 
-value = slope = labels = means = _unbound
+value = slope = labels = means = rescale = _unbound
 
 
 def equations(
     criterion: Criterion,
+    step: Rule,
     needed: Expectations,
     fields: int,
     student: str,
@@ -49,16 +51,18 @@ def equations(
     *,
     closed: bool = True,
 ) -> Expectations:
-    """The expectations `needed` of a student and a target, with the drifts by the force of a loss.
+    """The expectations `needed` of a student and a target, with the drifts by the force of a loss and a step.
 
     fields : their number p + k.
     closed : whether drifts are by the closed form of the loss, if it has one.
     """
     drifts = LOSSES[criterion.loss].drifts
-    if closed and criterion.is_closed and drifts is not None:
+    rescales = STEPS[step.step].loss is not None
+    if closed and criterion.is_closed and drifts is not None and not rescales:
         return drifts(needed)
-    rule = replace(needed, drifts=_rule(criterion.loss, criterion.signs, student, target, teacher), in_lanes=None)
-    spacing, numbers = SPACINGS[fields], np.array(criterion.numbers, float)
+    means = _rescaled_means(step.step) if rescales else _plain_means(criterion.loss, criterion.signs)
+    rule = replace(needed, drifts=_rule(means, student, target, teacher), in_lanes=None)
+    spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
 
     def pair(finer: float) -> Pair:
         own = needed
@@ -70,9 +74,39 @@ def equations(
 
 
 @cache
-def _rule(loss: str, signs: bool, student: str, target: str, teacher: str) -> Callable[..., None]:
+def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
+    """A compiled function (numbers (m,), √Σ (a_i σ'_i)², f*, f, Δ) that returns E g, E g again and E g²."""
+    return inlined(bound(_of_plain_steps, means=means_of(loss, signs)))
+
+
+@cache
+def _rescaled_means(step: str) -> Callable[..., Any]:
+    """The same with E h g and E h² g² by the factor h of a step, for the square loss of real labels."""
+    known = STEPS[step]
+    means = inlined(LOSSES[known.loss].means)
+    return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(known.factor)))
+
+
+def _of_plain_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    g, square, _ = means(numbers, f_star, f, Delta)
+    return g, g, square
+
+
+def _of_rescaled_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
+    r = f_star - f
+    if not size > 0.0:
+        return r, 0.0, 0.0
+    if Delta > 0.0:
+        first, second, _ = means(numbers, r * size, Delta * size * size)
+        return r, first / size, second / (size * size)
+    h, _ = rescale(numbers, 0.0, r * r * size * size, 0.0)
+    return r, h * r, h * h * r * r
+
+
+@cache
+def _rule(means: Callable[..., Any], student: str, target: str, teacher: str) -> Callable[..., None]:
     form = activation(student)
-    functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means_of(loss, signs)}
+    functions = {"value": in_loops(form.value), "slope": in_loops(form.derivative), "means": means}
     return bound(_drifts, **functions, labels=inlined(target_of(target).labels(teacher)), factor=inlined(_factor))
 
 
@@ -125,22 +159,23 @@ def _drifts(system, out):  # type: ignore[no-untyped-def]
                 square = z[0] * z[0] + z[1] * z[1] + z[2] * z[2]
                 if square > REACH * REACH:
                     continue
-                f = 0.0
+                f = size = 0.0
                 for i in range(p):
                     lam[i] = 0.0
                     for j in range(k + i + 1):
                         lam[i] += L[k + i, j] * z[j]
                     sigma[i], pull[i] = value(lam[i]), a[i] * slope(lam[i])
                     f += a[i] * sigma[i] / p
-                g, g_squared, _ = means(pair.loss, f_star[0], f, Delta)
+                    size += pull[i] * pull[i]
+                g, pulled, squared = means(pair.loss, math.sqrt(size), f_star[0], f, Delta)
                 weight = unit * math.exp(-0.5 * square)
                 for i in range(p):
                     out.a[i] += weight * g * sigma[i]
                     for r in range(k):
-                        out.M[i, r] += weight * g * pull[i] * lam_star[r, 0]
+                        out.M[i, r] += weight * pulled * pull[i] * lam_star[r, 0]
                     for j in range(p):
-                        G[i, j] += weight * g * pull[i] * lam[j]
-                        out.Var[i, j] += weight * g_squared * pull[i] * pull[j]
+                        G[i, j] += weight * pulled * pull[i] * lam[j]
+                        out.Var[i, j] += weight * squared * pull[i] * pull[j]
     for i in range(p):
         for j in range(p):
             out.GF[i, j] = G[i, j] + G[j, i]

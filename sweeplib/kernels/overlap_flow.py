@@ -1,7 +1,8 @@
 """The right-hand side of the overlaps' ODE on a flat state, compiled.
 
 The state is the upper triangle of Q row by row, then M, then a where the second layer is trained; for spherical
-students the triangle is strict, because Q_ii = 1. With a schedule the last variable is the time.
+students the triangle is strict, because Q_ii = 1. With a schedule the last variable is the time, and with AdaGrad-norm
+the sum B.
 """
 
 import math
@@ -35,7 +36,8 @@ class Systems(NamedTuple):
     They are: `Numbers` (n,), whose noise is the factor of Ψ^Var, γ/p in the Saad-Solla ODE; P (n, k, k); the second
     layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
     rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k), and the address of `take_inside`;
-    whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed.
+    whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed; the
+    factor of c in steps of the weights, and whether it is 1/√B.
     """
 
     spherical: bool
@@ -52,6 +54,8 @@ class Systems(NamedTuple):
     scheduled: bool
     rates: Any
     end: Array
+    factor: float
+    adapts: bool
 
 
 class Work(NamedTuple):
@@ -91,7 +95,7 @@ def example() -> Systems:
     addresses = drifts_address(square.drifts), risk_address(square.risk)
     numbers = Numbers(*[one] * COUNT)
     inside, xi = inside_address(), rates(None)[:2]
-    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one)
+    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one, 1.0, False)
 
 
 @cache
@@ -157,13 +161,16 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
             a[i] = state[at + i]
 
 
-def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, scheduled: bool = False) -> Array:
-    """The flat states (n, size) of n systems at time zero; rows of spherical students are normalised first."""
+def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Array | None = None) -> Array:
+    """The flat states (n, size) of n systems at time zero; rows of spherical students are normalised first.
+
+    last (n,) : the last variable.
+    """
     if spherical:
         Q, M = on_sphere(Q, M)
     rows, columns = np.triu_indices(Q.shape[1], 1 if spherical else 0)
     parts = [Q[:, rows, columns], M.reshape(len(M), -1), *([a] if trained else [])]
-    parts += [np.zeros((len(M), 1))] if scheduled else []
+    parts += [] if last is None else [last[:, None]]
     return np.concatenate(parts, axis=1)
 
 
@@ -171,7 +178,8 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
     With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a. With a schedule all of Ṁ, Q̇, ȧ have the factor ξ(t),
-    and so has γ/p. Past the last time, ξ is that of the last time.
+    and so has γ/p. Past the last time, ξ is that of the last time. With a factor h of c in steps of the weights Ψ^M and
+    Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
@@ -184,14 +192,17 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], spherical)
     systems.drifts(system, drifts)
-    flow, rate = drifts.GF, 1.0
+    flow, rate, factor = drifts.GF, 1.0, systems.factor
+    if systems.adapts:
+        factor = 1.0 / math.sqrt(state[state.shape[0] - 1])
     if systems.scheduled:
         clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])
         systems.rates(clock[0], clock[1])
         rate = clock[1, 0]
     for j in range(p):
         for l in range(p):  # noqa: E741
-            flow[j, l] += rate * numbers.noise[i] * drifts.Var[j, l] - 2.0 * numbers.weight_decay[i] * Q[j, l]
+            noise = rate * numbers.noise[i] * factor * factor * drifts.Var[j, l]
+            flow[j, l] = factor * flow[j, l] + (noise - 2.0 * numbers.weight_decay[i] * Q[j, l])
     first, pull = (1, 0.5) if spherical else (0, 0.0)
     at = 0
     for j in range(p):
@@ -200,13 +211,17 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
             at += 1
     for j in range(p):
         for r in range(k):
-            slope[at] = drifts.M[j, r] - numbers.weight_decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
+            slope[at] = factor * drifts.M[j, r] - numbers.weight_decay[i] * M[j, r] - pull * M[j, r] * flow[j, j]
             if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
                 slope[at] = 0.0
             at += 1
     if trained:
         for j in range(p):
             slope[at + j] = numbers.second_layer_rate[i] * (drifts.a[j] - numbers.second_layer_decay[i] * a[j])
+    if systems.adapts:
+        slope[slope.shape[0] - 1] = 0.0
+        for j in range(p):
+            slope[slope.shape[0] - 1] += drifts.Var[j, j]
     if systems.scheduled:
         for v in range(slope.shape[0]):
             slope[v] *= rate

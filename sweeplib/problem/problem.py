@@ -152,6 +152,11 @@ class Problem(Core):
         """The rule of the steps with the values of its parameters."""
         return Rule(self.step, tuple(float(getattr(self, name)) for name in STEPS[self.step].own))
 
+    @property
+    def has_closed_drifts(self) -> bool:
+        """Whether the loss and the step leave drifts as closed as those of the square loss and plain steps."""
+        return self.criterion.is_closed and STEPS[self.step].loss is None
+
     @cached_property
     def blocks(self) -> Blocks:
         """The eigenvalues and multiplicities of the inputs; one for all inputs of a law without any."""

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from sweeplib.problem.losses import huber
 from sweeplib.problem.parameters import Parameters, parameter
 from sweeplib.problem.steps.step import STEPS, Step
 
@@ -24,13 +23,7 @@ def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float,
     return numbers[0] / max(math.sqrt(square), numbers[0]), memory
 
 
-def means(numbers: Any, size: float, r: float, Delta: float) -> tuple[float, float]:
-    """Those of the Huber loss with δ = κ over ‖g‖/|E|."""
-    force, square, _ = huber.means((numbers[0] / size,), r, Delta)
-    return force, square
-
-
 STEPS.register(
     "clipped",
-    Step("clipped", r"-\gamma g \min(1, \kappa/\lVert g \rVert)", factor, means=means, parameters=Threshold),
+    Step("clipped", r"-\gamma g \min(1, \kappa/\lVert g \rVert)", factor, loss="huber", parameters=Threshold),
 )

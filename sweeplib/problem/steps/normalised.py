@@ -3,7 +3,6 @@
 import math
 from typing import Any
 
-from sweeplib.problem.losses import absolute
 from sweeplib.problem.steps.step import STEPS, Step
 
 LEAST = 1e-300
@@ -15,10 +14,4 @@ def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float,
     return math.sqrt(square) / max(square, LEAST), memory
 
 
-def means(numbers: Any, size: float, r: float, Delta: float) -> tuple[float, float]:
-    """Those of the absolute loss over ‖g‖/|E|."""
-    force, square, _ = absolute.means(numbers, r, Delta)
-    return force / size, square / size**2
-
-
-STEPS.register("normalised", Step("normalised", r"-\gamma g/\lVert g \rVert", factor, means=means))
+STEPS.register("normalised", Step("normalised", r"-\gamma g/\lVert g \rVert", factor, loss="absolute"))

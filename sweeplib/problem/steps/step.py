@@ -26,8 +26,8 @@ class Step(Part):
         time T of the step and ‖g‖² = `square`; plain Python that numba compiles. `numbers` has the parameters of the
         rule in their order. Without a gradient it must return a finite h.
     memory : function of the numbers that returns the memory at the start.
-    means : function (numbers, size, r, Delta) that returns E h E and E h² E² over E = r + √Δ z, Δ > 0, with ‖g‖ =
-        |E| `size`, likewise; of rules without memory. With it the ODE has sums over nodes for p + k ≤ 3.
+    loss : name of the loss with `means` whose force at E = ±‖g‖, with the same numbers, is ±h ‖g‖; of rules without
+        memory. With it the ODE has sums over nodes for p + k ≤ 3.
     has_velocities : whether steps are those of momentum, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, β the first number.
     is_tangent : whether steps are along the sphere, by the part of x orthogonal to w_i, before the projection.
     """
@@ -36,7 +36,7 @@ class Step(Part):
     label: str
     factor: Factor | None = None
     memory: Callable[[tuple[float, ...]], float] | None = None
-    means: Callable[[Any, float, float, float], tuple[float, float]] | None = None
+    loss: str | None = None
     has_velocities: bool = False
     is_tangent: bool = False
 

@@ -1,0 +1,71 @@
+"""What every rule for steps keeps."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sweeplib.contracts.check import Check, require, require_equal
+from sweeplib.contracts.problems import needed, two_values
+from sweeplib.kernels.steps import factor_address
+from sweeplib.numerics.compiled import call_by_address
+from sweeplib.problem import LOSSES, STEPS, Problem
+from sweeplib.simulation import Case, Recording, Status, run_cases
+
+SQUARES = np.array([0.0, 1e-310, 1e-12, 0.01, 0.3, 1.0, 7.0, 1e12])
+"""Squared norms of gradients at which factors are tried."""
+T = 0.01
+
+
+def _problem(name: str, **fields: Any) -> Problem:
+    given: dict[str, Any] = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.3, "activation": "erf", "step": name}
+    return Problem(**given | {"spherical": STEPS[name].is_tangent} | needed(STEPS[name]) | fields)
+
+
+def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
+    """Also without a gradient, with the memory at the start."""
+    known, numbers = STEPS[name], np.array(_problem(name).rule.numbers)
+    require(known.name == name, f"its name is {known.name!r}")
+    require(bool(known.label), "its label is empty")
+    if known.factor is None:
+        return
+    start = known.memory(tuple(numbers)) if known.memory else 0.0
+    expected = np.array([known.factor(numbers, T, square, start) for square in SQUARES])
+    require(bool(np.isfinite(expected * np.sqrt(SQUARES)[:, None]).all()), "a step is not finite")
+    found, memories = SQUARES.copy(), np.full(len(SQUARES), start)
+    call_by_address(factor_address(name), numbers, np.full(len(SQUARES), T), found, memories)
+    require_equal(np.array([found, memories]).T, expected, "its factor and its memory, compiled", rtol=1e-9)
+
+
+def its_loss_has_the_force_of_its_steps(name: str) -> None:
+    """If it names one: h ‖g‖ is the force at the displacement ‖g‖."""
+    known, numbers = STEPS[name], np.array(_problem(name).rule.numbers)
+    if known.loss is None or known.factor is None:
+        return
+    require(LOSSES[known.loss].means is not None, f"the loss {known.loss} has no means")
+    for square in SQUARES[2:]:
+        size = math.sqrt(square)
+        length, force = known.factor(numbers, T, square, 0.0)[0] * size, LOSSES[known.loss].force(numbers, size, 0.0)
+        require_equal(length, force, f"the length of a step at the norm {size:.3g}", rtol=1e-12)
+
+
+def short_runs_descend(name: str) -> None:
+    """Of SGD and of its chain, to a smaller risk; they change with the rule and its parameters."""
+    for dynamics in ("sgd", "sgd_chain"):
+        recording = Recording((0.0, 1.0), (), ("risk",))
+        [risk] = (run := run_cases([Case(_problem(name), dynamics, 0, recording, pair_by=())])).data["risk"]
+        require(run.status[0] == Status.ok, f"a run of {dynamics} ends {Status(int(run.status[0])).name}")
+        require(bool(risk[1] < risk[0]), f"{dynamics} raises the risk from {risk[0]:.4g} to {risk[1]:.4g}")
+        others = [replace(_problem(name), **{field: two_values(field)[1]}) for field in STEPS[name].own]
+        others += [] if STEPS[name].is_plain else [replace(_problem("plain"), spherical=STEPS[name].is_tangent)]
+        for other in others:
+            changed = run_cases([Case(other, dynamics, 0, recording, pair_by=())]).data["risk"][0]
+            require(not np.array_equal(risk, changed), f"a run of {dynamics} is the same with {other.canonical()}")
+
+
+CHECKS: tuple[Check, ...] = (
+    its_factor_is_finite_and_compiled_as_in_python,
+    its_loss_has_the_force_of_its_steps,
+    short_runs_descend,
+)
