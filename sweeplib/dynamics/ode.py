@@ -373,14 +373,15 @@ def _refuse_steps(problem: Problem) -> None:
     if step.is_plain:
         return
     if problem.has_spectrum:
-        raise InputError("no drifts", key="step", value=problem.step, expected=f"plain with inputs of {problem.data}")
+        expected = f"plain with inputs of {problem.data} (sgd has no such bound)"
+        raise InputError("no drifts of this step", key="step", value=problem.step, expected=expected)
     if step.factor is not None and step.memory is None and (step.loss is None or not problem.criterion.is_plain):
         with_means = ", ".join(name for name in STEPS if STEPS[name].loss is not None)
         expected = f"plain; or one of {with_means} with the square loss and real labels; or sgd, sgd_chain"
-        raise InputError("no drifts", key="step", value=problem.step, expected=expected)
+        raise InputError("no drifts of this step and loss", key="step", value=problem.step, expected=expected)
     if step.factor is not None and problem.batch_size > 1:
         expected = f"1 with the step {problem.step} in ode (sgd has no such bound)"
-        raise InputError("no drifts", key="batch_size", value=problem.batch_size, expected=expected)
+        raise InputError("no drifts of batches", key="batch_size", value=problem.batch_size, expected=expected)
 
 
 DYNAMICS.register("ode", Ode)

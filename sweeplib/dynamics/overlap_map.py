@@ -9,8 +9,8 @@ mean gradients, from pairs of different samples (`mean_gradients`). With decays,
 1 − s, Q by (1 − s)² and T Ψ^GF by 1 − s, and Ψ^a has −λ_a a beside it. Spherical students are divided by their norms
 after each step. Tangent steps, with g = diag G and norms 1, have Ψ^M − gM, G − gQ in place of G, of which Ψ^GF is the
 sum with its transpose, and DΩDᵀ − gGᵀ − Gg + gQg (`along_sphere`). With a schedule γ ξ(t), T has the factor ξ of the
-middle of the step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps, of relative order 1/√min(n_b, d); they would change
-the means by the square of that.
+middle of the step. Every step starts from the mean of the one before. This neglects the fluctuations of the overlaps,
+of relative order 1/√min(n_b, d); they would change the means by the square of that.
 
 Where inputs have several eigenvalues, the overlaps of each block have such steps, with the slopes D of the mean
 gradients at the fields' Ω = Σ λ_b Ω_b and τ_b = λ_b d_b/d,

@@ -1,0 +1,51 @@
+"""The overlap chain has the law of SGD on the weights for steps other than plain ones.
+
+Kolmogorov-Smirnov p-values at 1e-4; some 150 of them, so one false alarm in 60 changes of the random numbers.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from sweeplib import Problem, simulate
+from tests.tiers import slow_but
+
+LEVEL = 1e-4
+SHOWN = ("overlap_Q", "overlap_M", "second_layer", "risk")
+COMMON = {"gamma": 1.0, "p": 2, "k": 2, "d": 30, "Delta": 0.1, "activation": "erf", "a": (1.0, -0.7)}
+BOTH = {"second_layer_rate": 0.5}
+
+PROBLEMS = {
+    "normalised": {"step": "normalised", "gamma": 0.5},
+    "normalised, sphere": {"step": "normalised", "gamma": 0.5, "spherical": True},
+    "clipped, both layers": {"step": "clipped", "clip_norm": 0.3, **BOTH},
+    "clipped, decay": {"step": "clipped", "clip_norm": 0.3, "weight_decay": 0.3, **BOTH},
+    "clipped, correlation": {"step": "clipped", "clip_norm": 0.5, "loss": "correlation", "spherical": True},
+    "adagrad_norm": {"step": "adagrad_norm", "adagrad_start": 0.3, **BOTH},
+    "adagrad_norm, three units": {"step": "adagrad_norm", "adagrad_start": 0.3, "p": 3, "a": 1.0},
+    "momentum": {"step": "momentum", "momentum": 0.8, "gamma": 0.3},
+    "momentum, both layers": {"step": "momentum", "momentum": 0.5, **BOTH},
+    "momentum, three units": {"step": "momentum", "momentum": 0.8, "gamma": 0.3, "p": 3, "a": 1.0},
+    "momentum, logistic": {"step": "momentum", "momentum": 0.8, "gamma": 0.3, "loss": "logistic", "labels": "sign"},
+    "momentum, few dimensions": {"step": "momentum", "momentum": 0.6, "gamma": 0.3, "d": 6},
+    "tangent": {"step": "tangent", "spherical": True, "gamma": 3.0},
+    "tangent, both layers": {"step": "tangent", "spherical": True, "gamma": 3.0, **BOTH},
+    "tangent, far in few dimensions": {"step": "tangent", "spherical": True, "gamma": 40.0, "d": 6, "Delta": 2.0},
+}
+
+
+def columns(run):
+    """Return all recorded numbers of the two last times, of all seeds, as columns."""
+    return np.hstack([run[name].isel(time=[1, 2]).values.reshape(len(run.seed), -1) for name in SHOWN]).T
+
+
+@pytest.mark.parametrize("name", slow_but(PROBLEMS, "clipped, both layers", "momentum, three units"))
+def test_overlaps_of_other_steps_agree_in_law(name):
+    problem = Problem(**COMMON | PROBLEMS[name])
+    steps = np.array([0, 12, 45])
+    common = {"times": steps * problem.step_time(), "observables": SHOWN, "root_seed": 7}
+    weights = simulate(problem, "sgd", seeds=range(1500), **common)
+    chain = simulate(problem, "sgd_chain", seeds=range(1500, 4500), **common)
+    for x, y in zip(columns(weights), columns(chain), strict=True):
+        if np.ptp(x) > 1e-9:
+            assert stats.ks_2samp(x, y).pvalue > LEVEL

@@ -1,0 +1,315 @@
+"""Steps that are normalised, clipped, of AdaGrad-norm, with momentum, along the sphere: numbers, NumPy, limits."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from scipy.special import erf
+
+from sweeplib import InputError, Overlaps, Problem, simulate
+from sweeplib.numerics.random import normals
+from sweeplib.problem import problem_expectations
+from sweeplib.simulation import Case, Recording
+from sweeplib.simulation.driver import replicas_of, samples_key
+from tests.losses import force, with_loss
+
+COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=4000, Delta=0.1, activation="erf", a=(1.0, -0.7))
+START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
+ON_SPHERE = dataclasses.replace(START, Q=np.array([[1.0, 0.2], [0.2, 1.0]]))
+ONE = Overlaps(np.eye(1), np.array([[0.3]]), np.eye(1))
+SHOWN = ("overlap_Q", "overlap_M", "second_layer")
+
+RULES = {
+    "normalised": {"step": "normalised"},
+    "clipped": {"step": "clipped", "clip_norm": 0.4},
+    "adagrad_norm": {"step": "adagrad_norm", "adagrad_start": 0.3},
+    "momentum": {"step": "momentum", "momentum": 0.8},
+    "tangent": {"step": "tangent", "spherical": True},
+}
+
+
+def shown(problem, dynamics, time, start):
+    """R, M_11, Q_11 and Q_12 at a time."""
+    ds = simulate(problem, dynamics, times=[time], initial=start, observables=("risk", *SHOWN)).isel(seed=0, time=-1)
+    return [float(value) for value in (ds.risk, ds.overlap_M[0, 0], *ds.overlap_Q[0])]
+
+
+@pytest.mark.parametrize(
+    ("rule", "start", "expected"),
+    [
+        (RULES["adagrad_norm"] | {"adagrad_start": 0.5}, START, [0.0475511317, 0.50436669, 1.05982767, 0.32056]),
+        (RULES["tangent"], ON_SPHERE, [0.0589250430, 0.47199203, 1.0, 0.39204726]),
+        ({"spherical": True}, ON_SPHERE, [0.0589250430, 0.47199203, 1.0, 0.39204726]),
+    ],
+)
+def test_the_ode_of_a_committee_has_the_numbers_of_an_independent_code(rule, start, expected):
+    np.testing.assert_allclose(
+        shown(dataclasses.replace(COMMITTEE, **rule), "ode", 2.0, start), expected, rtol=1e-7, atol=5e-9
+    )
+
+
+@pytest.mark.parametrize(
+    ("rule", "m", "q"),
+    [
+        (RULES["normalised"], [0.26392310, 0.82941280], [0.79635196, 0.93830948]),
+        (RULES["clipped"] | {"clip_norm": 0.7}, [0.18111178, 0.64264194], [0.77646592, 0.65370867]),
+        (RULES["adagrad_norm"] | {"adagrad_start": 0.5}, [0.41457164, 0.81461963], [0.76598365, 0.79483279]),
+    ],
+)
+def test_the_ode_of_a_linear_unit_has_the_numbers_of_an_independent_code(rule, m, q):
+    """The drifts of the first two are sums over nodes, which say that they are better than 1e-12."""
+    problem = Problem(gamma=0.5, p=1, k=1, d=100, Delta=0.1, activation="linear", **rule)
+    start = Overlaps(np.eye(1), np.zeros((1, 1)), np.eye(1))
+    ds = simulate(problem, "ode", times=[0.5, 2.0], initial=start, observables=SHOWN)
+    np.testing.assert_allclose(ds.overlap_M.values.ravel(), m, atol=6e-9)
+    np.testing.assert_allclose(ds.overlap_Q.values.ravel(), q, atol=6e-9)
+    assert "drift_error" not in ds or ds.drift_error.item() < 1e-12
+
+
+LIKE = {"normalised": {"loss": "absolute"}, "clipped": {"loss": "huber", "huber_delta": 0.4}}
+
+
+@pytest.mark.parametrize("rule", LIKE)
+def test_the_ode_of_a_linear_unit_is_that_of_a_loss(rule):
+    """c = E: a normalised step is one of the absolute loss, a clipped one that of Huber's; without noise too."""
+    for Delta, tolerance in ((0.1, 1e-8), (0.0, 2e-2)):
+        fields = {"gamma": 0.5, "p": 1, "k": 1, "d": 100, "Delta": Delta, "activation": "linear"}
+        found, expected = (
+            simulate(Problem(**fields | one), "ode", times=[2.0], initial=ONE, observables=SHOWN)
+            for one in (RULES[rule], LIKE[rule])
+        )
+        for name in SHOWN[:2]:
+            np.testing.assert_allclose(found[name], expected[name], rtol=tolerance)
+
+
+FINITE = {
+    "plain": ({}, (0.91420, 32e-5), (1.00097, 58e-5), None),
+    "normalised": ({"gamma": 0.5}, (0.92813, 60e-5), (1.15138, 125e-5), None),
+    "clipped": ({"second_layer_rate": 0.7}, (0.85702, 25e-5), (0.98374, 38e-5), (0.78839, 24e-5)),
+    "adagrad_norm": ({}, (0.99516, 34e-5), (1.15462, 69e-5), None),
+    "momentum": ({"gamma": 0.3}, (1.09118, 45e-5), (1.40833, 105e-5), None),
+    "tangent": ({}, (0.91010, 15e-5), None, None),
+    "sphere": ({"spherical": True}, (0.91157, 15e-5), None, None),
+}
+
+
+@pytest.mark.parametrize("rule", FINITE)
+@pytest.mark.parametrize(("dynamics", "count"), [("sgd", 1000), ("sgd_chain", 8000)])
+def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, rule):
+    """Of erf in d = 10 after 50 steps, against 10⁵ runs on weights: |z| < 4 for all means."""
+    given, *expected = FINITE[rule]
+    fields = {"gamma": 1.0, "p": 1, "k": 1, "d": 10, "Delta": 0.1, "activation": "erf"} | RULES.get(rule, {}) | given
+    problem = Problem(**fields)
+    times = [50 * problem.step_time()]
+    ds = simulate(problem, dynamics, times=times, seeds=range(count), initial=ONE, observables=SHOWN)
+    for name, known in zip(("overlap_M", "overlap_Q", "second_layer"), expected, strict=True):
+        if known is not None:
+            own = float(ds[name].std(ddof=1)) / math.sqrt(count)
+            assert abs(float(ds[name].mean()) - known[0]) < 4.0 * math.hypot(own, known[1])
+
+
+@pytest.mark.parametrize(("rule", "expected"), [("tangent", [0.4528661, 0.3645506]), (None, [0.4555014, 0.3633021])])
+def test_the_map_has_the_numbers_of_an_independent_code(rule, expected):
+    """Without the factor 1 + 2/d of Ψ^Var, d = 800, which changes both by less than 2·10⁻⁵."""
+    fields = {"gamma": 0.8 * 2 * 800, "d": 800, "batch_size": 1200, "spherical": True} | (RULES[rule] if rule else {})
+    found = shown(dataclasses.replace(COMMITTEE, **fields), "overlap_map", 1.6, ON_SPHERE)
+    np.testing.assert_allclose([found[1], found[3]], expected, atol=2e-5)
+
+
+def test_the_map_of_tangent_steps_differs_from_the_projected_one_as_that_of_an_independent_code():
+    fields = {"gamma": 0.8 * 2 * 800, "d": 800, "batch_size": 1200, "spherical": True}
+    tangent, projected = (
+        np.array(shown(dataclasses.replace(COMMITTEE, **fields, step=step), "overlap_map", 1.6, ON_SPHERE))
+        for step in ("tangent", "plain")
+    )
+    np.testing.assert_allclose((tangent - projected)[[1, 3]], [-0.0026353, 0.0012485], atol=1e-6)
+
+
+def steps_by_numpy(case, count):
+    """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
+    problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
+    W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
+    layer, T, risks, v, B = np.broadcast_to(problem.a, p).astype(float), problem.step_time(), [], 0.0 * W, None
+    for step in range(count):
+        numbers = np.arange(n_b) if problem.samples else step * n_b + np.arange(n_b)
+        draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in numbers])
+        x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
+        lam = x @ W.T
+        value = erf(lam / np.sqrt(2))
+        y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(problem.Delta) * z
+        E = force(problem, value @ layer / p, y)
+        c = layer * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
+        descent = c.T @ x / n_b
+        size = np.linalg.norm(descent)
+        if problem.step == "normalised":
+            descent /= size
+        elif problem.step == "clipped":
+            descent *= min(1.0, problem.clip_norm / size)
+        elif problem.step == "adagrad_norm":
+            B = (problem.adagrad_start if B is None else B) + T * size**2
+            descent /= np.sqrt(B)
+        elif problem.step == "tangent":
+            descent -= np.mean(c * lam, axis=0)[:, None] * W / d
+        v = problem.gamma / p * descent + (problem.momentum * v if problem.step == "momentum" else 0.0)
+        W = (1 - problem.weight_decay * T) * W + v
+        if problem.spherical:
+            W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
+        layer = layer + problem.second_layer_rate * T * (
+            (value * E[:, None]).mean(axis=0) - problem.second_layer_decay * layer
+        )
+        overlaps = W @ W.T / d, W @ W_star.T / d
+        state = *overlaps, W_star @ W_star.T / d, layer, np.ones(problem.k)
+        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
+    return (*overlaps, layer), np.array(risks)
+
+
+KINDS = {
+    "fresh": {},
+    "both layers": {"second_layer_rate": 0.5, "second_layer_decay": 0.2},
+    "batches": {"batch_size": 6},
+    "one sample": {"samples": 1, "batch_size": 1},
+    "a training set": {"samples": 7, "batch_size": 7},
+    "huber": with_loss("huber"),
+    "logistic, batches": with_loss("logistic", "sign") | {"batch_size": 6},
+    "decay": {"weight_decay": 0.3},
+    "decay, batches": {"weight_decay": 0.3, "batch_size": 3},
+}
+PAIRS = [(rule, kind) for rule in RULES for kind in KINDS if rule not in ("momentum", "tangent") or "decay" not in kind]
+
+
+@pytest.mark.parametrize(("rule", "kind"), PAIRS)
+def test_sgd_takes_the_steps_of_numpy(rule, kind):
+    """And finds the exit where NumPy does, by the risk at each step."""
+    fields = {"d": 40, "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "momentum") else 1.0}
+    problem = dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind])
+    case = Case(problem, "sgd", 3, Recording((0.0,)))
+    expected, risks = steps_by_numpy(case, 60)
+    first = replicas_of([case])
+    start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
+    threshold = 1.0 - 1.0001 * risks[:30].min() / start
+    thresholds = [threshold] if threshold > 0 else []
+    found = simulate(
+        problem, "sgd", times=[60 * problem.step_time()], seeds=[3], thresholds=thresholds, observables=SHOWN
+    )
+    for name, value in zip(SHOWN, expected, strict=True):
+        np.testing.assert_allclose(found[name][0, -1], value, rtol=1e-9, atol=1e-12)
+    reached = np.flatnonzero(risks <= (1 - threshold) * start)
+    assert not thresholds or found.exit_steps.item() == 1 + reached[0]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_exits_of_the_chain_do_not_depend_on_the_bound_of_the_risk(rule):
+    """The risk is computed only when it may have reached its target; that of each step says where it did."""
+    problem = dataclasses.replace(COMMITTEE, d=60, gamma=0.2, k=1, a=1.0, **RULES[rule])
+    times = problem.step_time() * np.arange(1501)
+    ds = simulate(problem, "sgd_chain", times=times, seeds=range(4), thresholds=[0.3])
+    below = ds.risk.values <= 0.7 * ds.risk.values[:, :1]
+    assert below.any(axis=1).all()
+    np.testing.assert_array_equal(ds.exit_steps.values[:, 0], below.argmax(axis=1))
+
+
+@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+def test_a_clip_that_no_gradient_reaches_is_no_clip(dynamics):
+    """To the bit."""
+    problem = dataclasses.replace(COMMITTEE, d=40)
+    clipped, plain = (
+        simulate(one, dynamics, times=[2.0], seeds=3, observables=("risk", *SHOWN), root_seed=1, pair_by=["seed"])
+        for one in (dataclasses.replace(problem, step="clipped", clip_norm=1e200), problem)
+    )
+    for name in ("risk", *SHOWN):
+        np.testing.assert_array_equal(clipped[name], plain[name])
+
+
+@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+def test_small_clips_at_large_rates_are_normalised_steps(dynamics):
+    """At γκ fixed, κ = 10⁻⁹; times are counted in steps."""
+    runs = []
+    for rule in ({"step": "clipped", "clip_norm": 1e-9, "gamma": 0.5e9}, {"step": "normalised", "gamma": 0.5}):
+        problem = dataclasses.replace(COMMITTEE, d=40, **rule)
+        given = {"times": [80 * problem.step_time()], "seeds": 2, "observables": SHOWN, "pair_by": ["seed"]}
+        runs.append(simulate(problem, dynamics, **given))
+    for name in SHOWN:
+        np.testing.assert_allclose(runs[0][name], runs[1][name], rtol=1e-9)
+
+
+def test_sgd_without_momentum_is_plain():
+    problem = dataclasses.replace(COMMITTEE, d=40)
+    without, plain = (
+        simulate(one, "sgd", times=[2.0], seeds=3, observables=SHOWN, pair_by=["seed"])
+        for one in (dataclasses.replace(problem, step="momentum", momentum=0.0), problem)
+    )
+    for name in SHOWN:
+        np.testing.assert_allclose(without[name], plain[name], rtol=1e-11, atol=1e-13)
+
+
+def test_the_chain_of_momentum_in_many_dimensions_is_that_of_a_larger_rate():
+    """At fixed β: SGD at γ/(1 − β), whose time is t/(1 − β). |z| < 4 at d = 20000, (1 − β) d = 4000."""
+    problem = dataclasses.replace(COMMITTEE, d=20_000, gamma=0.2, step="momentum", momentum=0.8)
+    plain = dataclasses.replace(COMMITTEE, gamma=1.0)
+    expected = shown(plain, "ode", 2.0, START)
+    np.testing.assert_allclose(shown(problem, "ode", 0.4, START), expected, rtol=1e-8)
+    ds = simulate(problem, "sgd_chain", times=[0.4], seeds=range(48), initial=START, observables=("risk", *SHOWN))
+    ds = ds.isel(time=-1)
+    for runs, value in zip(
+        (ds.risk, ds.overlap_M[:, 0, 0], ds.overlap_Q[:, 0, 0], ds.overlap_Q[:, 0, 1]), expected, strict=True
+    ):
+        assert abs(float(runs.mean()) - value) < 4.0 * float(runs.std(ddof=1)) / math.sqrt(48)
+
+
+@pytest.mark.parametrize("rule", ["normalised", "clipped", "adagrad_norm", "tangent"])
+def test_the_chain_in_many_dimensions_follows_the_ode(rule):
+    """At d = 4000, of two units that learn one: |z| < 4 for each of Q_12, M_11, M_21."""
+    problem = dataclasses.replace(COMMITTEE, k=1, gamma=0.7, **RULES[rule])
+    start = Overlaps(ON_SPHERE.Q, np.array([[0.3], [0.1]]), np.eye(1))
+    given = {"times": [0.7], "initial": start, "observables": SHOWN}
+    chain = simulate(problem, "sgd_chain", seeds=range(64), **given).isel(time=-1)
+    ode = simulate(problem, "ode", **given).isel(time=-1, seed=0)
+    for name, place in (("overlap_Q", (0, 1)), ("overlap_M", (0, 0)), ("overlap_M", (1, 0))):
+        runs = chain[name].values[:, *place]
+        assert abs(runs.mean() - ode[name].values[place]) < 4.0 * runs.std(ddof=1) / 8.0
+
+
+REFUSED = [
+    ("ode", RULES["normalised"] | {"p": 3, "a": 1.0}, r"the step normalised has drifts by nodes.*at most 3"),
+    (
+        "ode",
+        RULES["clipped"] | {"k": 1, **with_loss("huber")},
+        "step: no drifts of this step and loss.*clipped, normalised with the square loss",
+    ),
+    ("ode", RULES["adagrad_norm"] | {"batch_size": 2}, "batch_size.*1 with the step adagrad_norm"),
+    ("ode", RULES["momentum"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
+    ("overlap_map", RULES["clipped"], "step.*no overlap map.*plain, tangent"),
+    ("overlap_map", RULES["tangent"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
+    ("sgd_chain", RULES["momentum"] | {"batch_size": 2}, "batch_size.*1 with the step momentum in sgd_chain"),
+    ("sgd_chain", RULES["clipped"] | {"repeats": 2}, "repeats.*1 with the step clipped in sgd_chain"),
+    ("sgd_chain", RULES["momentum"] | {"d": 5}, r"d.*at least 2 p \+ k = 6"),
+    ("sgd_chain", RULES["clipped"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
+    ("sgd", RULES["momentum"] | {"weight_decay": 0.1}, "no step momentum with this weight_decay.*0.0, its default"),
+    ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "no step tangent with this weight_decay"),
+    ("sgd", RULES["momentum"] | {"spherical": True}, "no step momentum with this spherical.*false"),
+    ("sgd", RULES["tangent"] | {"spherical": False}, "no step tangent with this spherical.*true"),
+    ("sgd", RULES["clipped"] | {"offset_scale": 1.0}, "no step clipped with this offset_scale"),
+    ("sgd", RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"}, "no step adagrad_norm with this schedule"),
+    ("sgd", RULES["normalised"] | {"clip_norm": 0.2}, "the step normalised does not act on clip_norm.*clipped"),
+]
+
+
+@pytest.mark.parametrize(("dynamics", "fields", "said"), REFUSED)
+def test_what_is_not_known_is_refused_in_a_line(dynamics, fields, said):
+    with pytest.raises(InputError, match=said):
+        simulate(dataclasses.replace(COMMITTEE, **fields), dynamics, times=[0.1])
+
+
+@pytest.mark.parametrize("dynamics", ["gradient_flow", "sde", "dmft", "mean_field", "weight_flow"])
+@pytest.mark.parametrize("rule", RULES)
+def test_dynamics_of_plain_steps_refuse_others(dynamics, rule):
+    with pytest.raises(InputError, match=r"does not act on step.*a dynamics that acts on it: ode, overlap_map, sgd"):
+        simulate(dataclasses.replace(COMMITTEE, **RULES[rule]), dynamics, times=[0.1])
+
+
+def test_the_means_at_finite_d_are_those_of_plain_steps():
+    with pytest.raises(InputError, match=r"step: no equations at finite d.*expected plain"):
+        simulate(
+            dataclasses.replace(COMMITTEE, **RULES["adagrad_norm"]), "ode", times=[1.0], options={"finite_d": True}
+        )
