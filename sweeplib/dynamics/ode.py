@@ -1,15 +1,17 @@
 """The deterministic limit of one-pass SGD for d → ∞ at fixed γ/p: the ODE of Saad and Solla (arXiv 2302.05882, eq. 7).
 
 Ṁ = Ψ^M(Ω) − λM, Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω) − 2λQ, ȧ = ε (Ψ^a(Ω) − λ_a a) in time t = νγ/(pd), with the
-decays λ and λ_a, projected for spherical students,
-with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ. With a schedule γ ξ(t) all three have the factor ξ, and
-γ in front of Ψ^Var is γ ξ.
+decays λ and λ_a, projected for spherical students, with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ.
+With a schedule γ ξ(t) all three have the factor ξ, and γ in front of Ψ^Var is γ ξ. Steps with a factor h of c, for h(|c|) c
+in place of c: 1/√B of AdaGrad-norm, Ḃ = tr Ψ^Var, and 1/(1 − β) of momentum, the limit at fixed β; drifts of normalised
+and clipped steps are sums over nodes. Tangent steps are projected ones.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -66,6 +68,14 @@ LOST = 1e-18
 """The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
 TOLERATED = 100.0
 """The tolerances, times the terms of a risk, that its error may have for no other reason: errors of steps add up."""
+MOMENTUM_ERROR = replace(
+    LIMIT_ERROR,
+    attrs={
+        **LIMIT_ERROR.attrs,
+        "symbol": r"\gamma/((1 - \beta)^2 p d)",
+        "comment": "time over which momentum keeps a gradient; a relative error",
+    },
+)
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 
@@ -277,14 +287,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
                 "of the tolerance"
             )
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
-        if problem.has_spectrum:
-            found["limit_error"] = LIMIT_ERROR
+        if problem.has_spectrum or STEPS[problem.step].has_velocities:
+            found["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
         return found
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """And, with several eigenvalues, the relative error of the limit d → ∞."""
-        given = self.replicas
-        return {**super().diagnosed(), **({"limit_error": limit_errors(given)} if given.has_spectrum else {})}
+        """And, with several eigenvalues or momentum, the relative error of the limit d → ∞."""
+        given, found = self.replicas, dict(super().diagnosed())
+        if given.has_spectrum or STEPS[given.rule.step].has_velocities:
+            found["limit_error"] = self._factor**2 * limit_errors(given)
+        return found
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk, of the integration and of the quadrature."""

@@ -4,10 +4,13 @@ import dataclasses
 import math
 
 import numpy as np
+import plain
 import pytest
+from scipy.integrate import solve_ivp
 from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
+from sweeplib.maths.mean_gradients import mean_slopes
 from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
@@ -255,6 +258,41 @@ def test_the_chain_of_momentum_in_many_dimensions_is_that_of_a_larger_rate():
         (ds.risk, ds.overlap_M[:, 0, 0], ds.overlap_Q[:, 0, 0], ds.overlap_Q[:, 0, 1]), expected, strict=True
     ):
         assert abs(float(runs.mean()) - value) < 4.0 * float(runs.std(ddof=1)) / math.sqrt(48)
+
+
+def test_momentum_that_lasts_has_the_numbers_of_its_equations_and_of_an_independent_code():
+    """1 − β = κ δt with κ = 3: by scipy from the drifts, and by the chain at d = 4000, |z| < 4 for four means.
+
+    The ODE at fixed β says that it is wrong here by 1/κ.
+    """
+    kappa, times, needed = 3.0, 2.0, problem_expectations(COMMITTEE)
+    shapes = np.cumsum([0, 4, 4, 4, 4, 4])
+
+    def slope(_, state):
+        Q, M, N, S, T = (state[at : at + 4].reshape(2, 2) for at in shapes[:5])
+        drifts = plain.drifts(needed, Q, M, np.eye(2), np.array(COMMITTEE.a), np.ones(2), COMMITTEE.Delta)
+        D, D_star = (part[0] for part in mean_slopes(drifts.M[None], drifts.GF[None], Q[None], M[None], P, exact))
+        G, H = D @ Q + D_star @ M.T, D @ S + D_star @ N.T
+        to_velocity = T + kappa * (G.T - S)
+        spread = -2 * kappa * T + kappa * (H + H.T) + kappa**2 / 2 * drifts.Var
+        return np.concatenate(
+            [(S + S.T).ravel(), N.ravel(), (kappa * (drifts.M - N)).ravel(), to_velocity.ravel(), spread.ravel()]
+        )
+
+    P, exact = np.eye(2)[None], np.full(1, 1e-14)
+    start = np.concatenate([START.Q.ravel(), START.M.ravel(), np.zeros(12)])
+    Q, M = solve_ivp(slope, (0, times), start, method="DOP853", rtol=1e-9, atol=1e-11).y[:8, -1].reshape(2, 2, 2)
+    risk = needed.risks(Q[None], M[None], P, np.array([COMMITTEE.a]), np.ones((1, 2))).item()
+    expected = [0.0606344315, 0.46566483, 1.02799559, 0.33588544]
+    np.testing.assert_allclose([risk, M[0, 0], *Q[0]], expected, atol=2e-8)
+    d = 4000
+    slow = kappa / (2 * d)  # 1 − β = κ γ/(pd) at the rate γ/(1 − β) = 1
+    problem = dataclasses.replace(COMMITTEE, d=d, gamma=slow, step="momentum", momentum=1 - slow)
+    given = {"times": [times * slow], "initial": START, "observables": ("risk", *SHOWN)}
+    ds = simulate(problem, "sgd_chain", seeds=range(64), **given).isel(time=-1)
+    for runs, value in zip((ds.risk, ds.overlap_M[:, 0, 0], *ds.overlap_Q[:, 0].values.T), expected, strict=True):
+        assert abs(float(runs.mean()) - value) < 4.0 * float(runs.std(ddof=1)) / 8.0
+    assert simulate(problem, "ode", **given).limit_error.item() == pytest.approx(1 / kappa)
 
 
 @pytest.mark.parametrize("rule", ["normalised", "clipped", "adagrad_norm", "tangent"])
