@@ -267,7 +267,7 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
-    kept = field, "data", *parameters_of("data"), "samples", "loss"  # without these, their fields are nothing
+    kept = field, "data", *parameters_of("data"), "samples", "loss", "step"  # without these, their fields are nothing
     for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
         whole = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])

@@ -2,9 +2,9 @@
 
 Ṁ = Ψ^M(Ω) − λM, Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω) − 2λQ, ȧ = ε (Ψ^a(Ω) − λ_a a) in time t = νγ/(pd), with the
 decays λ and λ_a, projected for spherical students, with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ.
-With a schedule γ ξ(t) all three have the factor ξ, and γ in front of Ψ^Var is γ ξ. Steps with a factor h of c, for h(|c|) c
-in place of c: 1/√B of AdaGrad-norm, Ḃ = tr Ψ^Var, and 1/(1 − β) of momentum, the limit at fixed β; drifts of normalised
-and clipped steps are sums over nodes. Tangent steps are projected ones.
+With a schedule γ ξ(t) all three have the factor ξ, and γ in front of Ψ^Var is γ ξ. Steps with a factor h of c have
+h(|c|) c in place of c: 1/√B of AdaGrad-norm, Ḃ = tr Ψ^Var, and 1/(1 − β) of momentum, the limit at fixed β; drifts of
+normalised and clipped steps are sums over nodes. Tangent steps are projected ones.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).

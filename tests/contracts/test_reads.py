@@ -82,7 +82,7 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     if acts_on(dynamics, field) or field not in DEFAULTS:
         return next(contract.pairs(dynamics, field))
     of_law = ("data", *parameters_of("data")) if field in parameters_of("data") else ()
-    kept = {"sampling": ("samples",), "huber_delta": ("loss",)}.get(field, of_law)
+    kept = {"sampling": ("samples",), "huber_delta": ("loss",), **OF_STEPS}.get(field, of_law)
     one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
@@ -99,7 +99,11 @@ def acts_on(dynamics: str, field: str) -> bool:
     return field in names_with_parts(DYNAMICS[dynamics].reads)
 
 
-WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(parameters_of("data"), "data")
+OF_STEPS = dict.fromkeys(parameters_of("step"), ("step",))
+TANGENT = [("overlap_map", field) for field in ("step", *OF_STEPS)]
+"""What the map has of steps, those along the sphere, is tried in `unit/test_steps.py`."""
+WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "step")
+WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 """Fields that are nothing without another one."""
 OBSERVED = sorted(parameters_of("observables"))
 OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
@@ -124,7 +128,7 @@ ACCEPTED = [
     pytest.param(name, field, marks=tier(name, field))
     for name in built_in()
     for field in PARAMETERS
-    if acts_on(name, field)
+    if acts_on(name, field) and (name, field) not in TANGENT
 ]
 
 

@@ -13,7 +13,7 @@ class Threshold(Parameters):
     """κ."""
 
     clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
-        1.0, "largest norm of a clipped gradient", r"\kappa", 0.5
+        1.0, "largest norm of a clipped gradient", r"\kappa_{\mathrm{c}}", 0.5
     )
     """κ > 0 of the step `clipped`: the largest norm ‖g‖ of a gradient, √(‖x‖² Σ c_i²) with c_i = a_i σ'(λ_i) E."""
 
