@@ -49,7 +49,8 @@ class SgdChain(LaneDynamics):
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.called = self.functions()
         self._rows = 2 * p if self.called.rule.has_velocities else p
-        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays, self._rows)
+        remembers = STEPS[replicas.rule.step].memory is not None
+        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays, self._rows, remembers)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
             self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
@@ -57,7 +58,8 @@ class SgdChain(LaneDynamics):
             return
         self.round = self._round()
         self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)
-        parts = (*with_velocities(*parts, self._rows - p), replicas.a, replicas.memory)
+        memory = [replicas.memory] if remembers else []
+        parts = [*with_velocities(*parts, self._rows - p), *memory, replicas.a]
         self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
 
     def _round(self) -> Callable[..., None]:
@@ -89,7 +91,7 @@ class SgdChain(LaneDynamics):
             return
         p, k, count = self.replicas.p, self.replicas.k, self._rows
         A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
-        A, B, self.a = A[:, -p:], B[:, -p:], unrolled(state[count * (k + count) :][:p], p)
+        A, B, self.a = A[:, -p:], B[:, -p:], unrolled(state[-p:], p)
         with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)

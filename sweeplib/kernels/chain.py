@@ -1,6 +1,6 @@
 """The step of the overlap chain, for a group of replicas in vector lanes.
 
-The rows of a block of states are the entries of A (p, k), B (p, p), a (p,) and the memory of the rule of the steps.
+The rows of a block of states are the entries of A (p, k), B (p, p), the memory of a rule that has one, and a (p,).
 With momentum A and B have 2p rows, those of the velocities first: a step adds them to those of the weights, and B stays
 lower triangular.
 """
@@ -30,7 +30,7 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
-    And the number of rows of A and B, p or 2p.
+    And the number of rows of A and B, p or 2p, and whether the rule of the steps has a memory.
     """
 
     p: int
@@ -41,6 +41,7 @@ class Settings(NamedTuple):
     repeats: int
     decays: bool
     rows: int
+    remembers: bool
 
 
 class Length(NamedTuple):
@@ -81,7 +82,7 @@ class Rotations(NamedTuple):
 class Chain(NamedTuple):
     """The data of a group: the state A, B, a, the constants, and work arrays of a step.
 
-    memory (lanes,) : that of the rule of the steps.
+    memory (lanes,) : that of the rule of the steps, zero without one.
     z (k + rows + 2, lanes) : normals of a sample; first u* and w, then those of the label and of its length.
     push (rows, lanes) : what a sample adds to the rows, c for each of the weights and of the velocities.
     """
@@ -103,8 +104,10 @@ class Chain(NamedTuple):
 def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
     p, k, count = settings.p, settings.k, settings.rows
-    lanes = state.shape[0] // (count * k + count * count + p + 1)
+    own = 1 if settings.remembers else 0
+    lanes = state.shape[0] // (count * k + count * count + own + p)
     ends = count * k * lanes, (count * k + count * count) * lanes
+    memory = state[ends[1] : ends[1] + lanes] if settings.remembers else np.zeros(lanes)
     given = constants_of(constants, k)
     Delta, d = given.numbers.Delta, given.numbers.d
     rows = np.empty((11, lanes))
@@ -115,14 +118,14 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
     wide, teacher, push = np.empty((2, p, lanes)), np.empty((k, lanes)), np.empty((count, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
-    a = state[ends[1] : ends[1] + p * lanes].reshape((p, lanes))
+    a = state[ends[1] + own * lanes :].reshape((p, lanes))
     network = Network(Q, M, P, a, given.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
     fill_teacher_overlaps(given.L_star, network.P)
     return Chain(
         state[: ends[0]].reshape((count, k, lanes)),
         state[ends[0] : ends[1]].reshape((count, count, lanes)),
         a,
-        state[ends[1] + p * lanes :],
+        memory,
         given,
         z,
         push,
