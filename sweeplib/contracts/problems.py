@@ -64,7 +64,7 @@ CHANGED_OF: dict[str, Problem] = {
     "huber_delta": replace(CHANGED, loss="huber"),
     "clip_norm": replace(CHANGED, step="clipped", p=1),
     "adagrad_start": replace(CHANGED, step="adagrad_norm"),
-    "momentum": replace(CHANGED, step="momentum"),
+    "momentum": replace(CHANGED, step="heavy_ball"),
     "step": replace(CHANGED, p=1),
     "eigenvalues": Problem(**COMMON, k=1, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 2.0)),
     "fractions": Problem(**COMMON, k=1, data="spectrum", eigenvalues=(3.0, 1.0), fractions=(1.0, 1.0)),

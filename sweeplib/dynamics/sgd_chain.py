@@ -57,9 +57,9 @@ class SgdChain(LaneDynamics):
             self.begin(block_states(replicas, self.settings), teacher_factors(replicas.fields[2]))
             return
         self.round = self._round()
-        self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)
+        self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
         memory = [replicas.memory] if remembers else []
-        parts = [*with_velocities(*parts, self._rows - p), *memory, replicas.a]
+        parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
         self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
 
     def _round(self) -> Callable[..., None]:

@@ -83,6 +83,7 @@ def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
 def _rescaled_means(step: str) -> Callable[..., Any]:
     """The same with E h g and E h² g² by the factor h of a step, for the square loss of real labels."""
     known = STEPS[step]
+    assert known.loss is not None  # by `equations`
     means = inlined(LOSSES[known.loss].means)
     return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(known.factor)))
 

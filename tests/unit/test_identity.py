@@ -48,7 +48,7 @@ EDITS = {
     "message of a problem": Edit("problem/starts/start.py", "start on the sphere", "begin on the sphere", NONE),
     "words of all errors": Edit("errors.py", "did you mean", "perhaps", NONE),
     "check of a problem": Edit("problem/problem.py", "self.k > self.d:", "self.k > 2 * self.d:", NONE, True),
-    "check of a dynamics": Edit("dynamics/sgd_chain.py", "if problem.d < problem", "if problem.d < 1 + problem", NONE),
+    "check of a dynamics": Edit("dynamics/sgd_chain.py", "elif problem.d < least", "elif problem.d < 1 + least", NONE),
     "bound of an option": Edit("dynamics/sde.py", "le=1e6", "le=1e7", NONE, True),
     "label of a dynamics": Edit("dynamics/sgd_chain.py", "SGD (overlap chain)", "overlap chain", NONE, True),
     "label of an activation": Edit("maths/activations/square.py", r"\lambda^2", r"\lambda^{2}", NONE, True),

@@ -27,7 +27,7 @@ RULES = {
     "normalised": {"step": "normalised"},
     "clipped": {"step": "clipped", "clip_norm": 0.4},
     "adagrad_norm": {"step": "adagrad_norm", "adagrad_start": 0.3},
-    "momentum": {"step": "momentum", "momentum": 0.8},
+    "heavy_ball": {"step": "heavy_ball", "momentum": 0.8},
     "tangent": {"step": "tangent", "spherical": True},
 }
 
@@ -91,7 +91,7 @@ FINITE = {
     "normalised": ({"gamma": 0.5}, (0.92813, 60e-5), (1.15138, 125e-5), None),
     "clipped": ({"second_layer_rate": 0.7}, (0.85702, 25e-5), (0.98374, 38e-5), (0.78839, 24e-5)),
     "adagrad_norm": ({}, (0.99516, 34e-5), (1.15462, 69e-5), None),
-    "momentum": ({"gamma": 0.3}, (1.09118, 45e-5), (1.40833, 105e-5), None),
+    "heavy_ball": ({"gamma": 0.3}, (1.09118, 45e-5), (1.40833, 105e-5), None),
     "tangent": ({}, (0.91010, 15e-5), None, None),
     "sphere": ({"spherical": True}, (0.91157, 15e-5), None, None),
 }
@@ -154,7 +154,7 @@ def steps_by_numpy(case, count):
             descent /= np.sqrt(B)
         elif problem.step == "tangent":
             descent -= np.mean(c * lam, axis=0)[:, None] * W / d
-        v = problem.gamma / p * descent + (problem.momentum * v if problem.step == "momentum" else 0.0)
+        v = problem.gamma / p * descent + (problem.momentum * v if problem.step == "heavy_ball" else 0.0)
         W = (1 - problem.weight_decay * T) * W + v
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
@@ -178,13 +178,15 @@ KINDS = {
     "decay": {"weight_decay": 0.3},
     "decay, batches": {"weight_decay": 0.3, "batch_size": 3},
 }
-PAIRS = [(rule, kind) for rule in RULES for kind in KINDS if rule not in ("momentum", "tangent") or "decay" not in kind]
+PAIRS = [
+    (rule, kind) for rule in RULES for kind in KINDS if rule not in ("heavy_ball", "tangent") or "decay" not in kind
+]
 
 
 @pytest.mark.parametrize(("rule", "kind"), PAIRS)
 def test_sgd_takes_the_steps_of_numpy(rule, kind):
     """And finds the exit where NumPy does, by the risk at each step."""
-    fields = {"d": 40, "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "momentum") else 1.0}
+    fields = {"d": 40, "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "heavy_ball") else 1.0}
     problem = dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind])
     case = Case(problem, "sgd", 3, Recording((0.0,)))
     expected, risks = steps_by_numpy(case, 60)
@@ -240,7 +242,7 @@ def test_sgd_without_momentum_is_plain():
     problem = dataclasses.replace(COMMITTEE, d=40)
     without, plain = (
         simulate(one, "sgd", times=[2.0], seeds=3, observables=SHOWN, pair_by=["seed"])
-        for one in (dataclasses.replace(problem, step="momentum", momentum=0.0), problem)
+        for one in (dataclasses.replace(problem, step="heavy_ball", momentum=0.0), problem)
     )
     for name in SHOWN:
         np.testing.assert_allclose(without[name], plain[name], rtol=1e-11, atol=1e-13)
@@ -248,7 +250,7 @@ def test_sgd_without_momentum_is_plain():
 
 def test_the_chain_of_momentum_in_many_dimensions_is_that_of_a_larger_rate():
     """At fixed β: SGD at γ/(1 − β), whose time is t/(1 − β). |z| < 4 at d = 20000, (1 − β) d = 4000."""
-    problem = dataclasses.replace(COMMITTEE, d=20_000, gamma=0.2, step="momentum", momentum=0.8)
+    problem = dataclasses.replace(COMMITTEE, d=20_000, gamma=0.2, step="heavy_ball", momentum=0.8)
     plain = dataclasses.replace(COMMITTEE, gamma=1.0)
     expected = shown(plain, "ode", 2.0, START)
     np.testing.assert_allclose(shown(problem, "ode", 0.4, START), expected, rtol=1e-8)
@@ -287,7 +289,7 @@ def test_momentum_that_lasts_has_the_numbers_of_its_equations_and_of_an_independ
     np.testing.assert_allclose([risk, M[0, 0], *Q[0]], expected, atol=2e-8)
     d = 4000
     slow = kappa / (2 * d)  # 1 − β = κ γ/(pd) at the rate γ/(1 − β) = 1
-    problem = dataclasses.replace(COMMITTEE, d=d, gamma=slow, step="momentum", momentum=1 - slow)
+    problem = dataclasses.replace(COMMITTEE, d=d, gamma=slow, step="heavy_ball", momentum=1 - slow)
     given = {"times": [times * slow], "initial": START, "observables": ("risk", *SHOWN)}
     ds = simulate(problem, "sgd_chain", seeds=range(64), **given).isel(time=-1)
     for runs, value in zip((ds.risk, ds.overlap_M[:, 0, 0], *ds.overlap_Q[:, 0].values.T), expected, strict=True):
@@ -316,16 +318,16 @@ REFUSED = [
         "step: no drifts of this step and loss.*clipped, normalised with the square loss",
     ),
     ("ode", RULES["adagrad_norm"] | {"batch_size": 2}, "batch_size.*1 with the step adagrad_norm"),
-    ("ode", RULES["momentum"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
+    ("ode", RULES["heavy_ball"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
     ("overlap_map", RULES["clipped"], "step.*no overlap map.*plain, tangent"),
     ("overlap_map", RULES["tangent"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
-    ("sgd_chain", RULES["momentum"] | {"batch_size": 2}, "batch_size.*1 with the step momentum in sgd_chain"),
+    ("sgd_chain", RULES["heavy_ball"] | {"batch_size": 2}, "batch_size.*1 with the step heavy_ball in sgd_chain"),
     ("sgd_chain", RULES["clipped"] | {"repeats": 2}, "repeats.*1 with the step clipped in sgd_chain"),
-    ("sgd_chain", RULES["momentum"] | {"d": 5}, r"d.*at least 2 p \+ k = 6"),
+    ("sgd_chain", RULES["heavy_ball"] | {"d": 5}, r"d.*at least 2 p \+ k = 6"),
     ("sgd_chain", RULES["clipped"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
-    ("sgd", RULES["momentum"] | {"weight_decay": 0.1}, "no step momentum with this weight_decay.*0.0, its default"),
+    ("sgd", RULES["heavy_ball"] | {"weight_decay": 0.1}, "no step heavy_ball with this weight_decay.*0.0, its default"),
     ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "no step tangent with this weight_decay"),
-    ("sgd", RULES["momentum"] | {"spherical": True}, "no step momentum with this spherical.*false"),
+    ("sgd", RULES["heavy_ball"] | {"spherical": True}, "no step heavy_ball with this spherical.*false"),
     ("sgd", RULES["tangent"] | {"spherical": False}, "no step tangent with this spherical.*true"),
     ("sgd", RULES["clipped"] | {"offset_scale": 1.0}, "no step clipped with this offset_scale"),
     ("sgd", RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"}, "no step adagrad_norm with this schedule"),
