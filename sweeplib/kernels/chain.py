@@ -31,7 +31,7 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
-    And the number of rows of A and B, p or 2p, and whether the rule of the steps has a memory.
+    Also the number of rows of A and B, p or 2p, and whether the rule of the steps has a memory.
     """
 
     p: int
@@ -261,8 +261,7 @@ def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
 @loops
 def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
     """Fill Q = A Aᵀ + B Bᵀ and M = A L*ᵀ for the last rows of A and B."""
-    p, k, lanes = M.shape[0], A.shape[1], A.shape[2]
-    first = A.shape[0] - p
+    first, p, k, lanes = A.shape[0] - M.shape[0], M.shape[0], A.shape[1], A.shape[2]
     Q[:], M[:] = 0.0, 0.0
     for i in range(p):
         for j in range(i + 1):

@@ -178,9 +178,8 @@ class Case:
         """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
         last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
         steps = last / step if step > 0.0 else math.inf
-        most, limit_text = (
-            (MOST_STEPS, "2^62") if issubclass(DYNAMICS[self.dynamics], StepDynamics) else (1e308, "1e308")
-        )
+        takes_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
+        most, limit_text = (MOST_STEPS, "2^62") if takes_steps else (1e308, "1e308")
         if not steps <= most:
             expected = f"at most {limit_text}: a smaller last time, or a larger gamma/(p d)"
             raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
@@ -379,8 +378,8 @@ def names_of(problem: Problem) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
-    student, teacher, target, start, data, loss, step = of_problem
-    kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
+    student, teacher, target, *parts = of_problem
+    kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[parts[0]], DATA[parts[1]]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
         *(function for form in forms for function in (form.value, form.derivative)),
@@ -389,11 +388,10 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
         *(samples.inputs, samples.expectations),
         *(OBSERVABLES[name].function_of(kind.view) for name in observables),
     ]
-    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, *optimiser}
+    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
     modules |= {function.__module__ for function in functions if function is not None}
-    modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data)}
-    modules |= {LOSSES.origin(loss), STEPS.origin(step)}
-    modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()
+    modules |= {registry.origin(name) for registry, name in zip((STARTS, DATA, LOSSES, STEPS), parts, strict=True)}
+    modules |= {*optimiser, *([TARGETS.origin(known)] if (known := registered_target(target)) else [])}
     names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
     return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})
