@@ -37,6 +37,7 @@ from sweeplib.problem import (
     registered_target,
 )
 from sweeplib.problem import target as target_of
+from sweeplib.registry import Registry
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, recorded_variables
 from sweeplib.validation import refusal
@@ -390,7 +391,8 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
     modules |= {function.__module__ for function in functions if function is not None}
-    modules |= {registry.origin(name) for registry, name in zip((STARTS, DATA, LOSSES, STEPS), parts, strict=True)}
+    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, STEPS)
+    modules |= {registry.origin(name) for registry, name in zip(registries, parts, strict=True)}
     modules |= {*optimiser, *([TARGETS.origin(known)] if (known := registered_target(target)) else [])}
     names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
