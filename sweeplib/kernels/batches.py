@@ -70,7 +70,8 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
             for i in range(p):
                 layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
                 layer_moves[1, i] += numbers.offset_rate * room.c[i]
-                layer_moves[2, i] += room.c[i] * room.lam[i]
+                if functions.rule.is_tangent:
+                    layer_moves[2, i] += room.c[i] * room.lam[i]
                 for j in range(d):
                     moves[i, j] += room.c[i] / root * room.normals[0, s, j]
     move_others(replica, T, layer_moves)

@@ -283,9 +283,9 @@ def chain_network(work):  # type: ignore[no-untyped-def]
 def needs_slack(settings, lipschitz, network):  # type: ignore[no-untyped-def]
     """Whether a target is pending and the change of f is bounded by that of the weights; if only the first, no slack.
 
-    There is no bound if no Lipschitz constant is known, if the second layer is trained, or with velocities.
+    There is no bound if no Lipschitz constant is known, or if the second layer is trained.
     """
-    bounded = lipschitz < np.inf and not settings.trained and settings.rows == settings.p
+    bounded = lipschitz < np.inf and not settings.trained
     if network.waiting[0] and not bounded:
         network.slack[:] = 0.0
     return network.waiting[0] and bounded

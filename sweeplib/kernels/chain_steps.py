@@ -34,7 +34,10 @@ def rescale(settings, rule, work):  # type: ignore[no-untyped-def]
 
 @kernel
 def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
-    """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v."""
+    """Multiply the velocities by β, add them to the weights, and repeat c for both: v ← β v, w ← w + v.
+
+    No bound of the change of f is known.
+    """
     A, B, push, (p, lanes) = work.A, work.B, work.push, work.fields.c.shape
     for i in range(p):
         for s in range(A.shape[1]):
@@ -47,6 +50,7 @@ def move_by_velocities(work, momentum):  # type: ignore[no-untyped-def]
                 B[p + i, j, lane] += B[i, j, lane]
         for lane in range(lanes):
             push[p + i, lane] = push[i, lane]
+    work.network.slack[:] = 0.0
 
 
 @kernel
