@@ -105,6 +105,7 @@ KINDS = [
     "starts",
     "data",
     "losses",
+    "tasks",
     "clusters",
     "proposers",
     "plugins",

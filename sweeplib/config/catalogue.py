@@ -26,6 +26,7 @@ KINDS = {
     "starts": ("sweeplib.problem.starts", "STARTS"),
     "data": ("sweeplib.problem.data", "DATA"),
     "losses": ("sweeplib.problem.losses", "LOSSES"),
+    "tasks": ("sweeplib.problem.tasks", "TASKS"),
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
     "proposers": ("sweeplib.answers", "PROPOSERS"),
 }
@@ -35,6 +36,7 @@ KEYS, PLUGINS = "keys", "plugins"
 """The kinds of the keys of a config, and of the names of installed plugins, which are entry points."""
 
 PARTS = {"observables": "observables", "targets": "target", "starts": "start", "data": "data", "losses": "loss"}
+PARTS |= {"tasks": "tasks"}
 """The kinds of parts with parameters of a problem, with the key that has their names."""
 
 FUNCTIONS = {"analyses": 1, "figures": 2}

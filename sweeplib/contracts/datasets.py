@@ -261,7 +261,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     rng = np.random.default_rng(random_seed)
     times, names = np.linspace(0.0, 2.0, 5), ("dynamics", "gamma", "seed")
     sizes = {"dynamics": 2, "gamma": len(gamma), "seed": seeds, "time": len(times), "quantile": len(QUANTILES)}
-    sizes |= dict.fromkeys(("student", "student_2", "teacher", "teacher_2", "block"), 2) | {"threshold": 1}
+    sizes |= dict.fromkeys(("student", "student_2", "teacher", "teacher_2", "block", "task"), 2) | {"threshold": 1}
 
     def drawn(dims: tuple[str, ...]) -> xr.Variable:
         return xr.Variable(dims, 0.1 + rng.random([sizes[dim] for dim in dims]))

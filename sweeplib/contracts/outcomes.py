@@ -28,6 +28,7 @@ CONTRACTS: Mapping[str, tuple[Check, ...]] = {
     "target": problems.TARGET_CHECKS,
     "data law": problems.DATA_CHECKS,
     "loss": losses.CHECKS,
+    "course of tasks": problems.TASKS_CHECKS,
     "observable": observables.CHECKS,
     "dynamics": dynamics.CHECKS,
     "analysis": analyses.CHECKS,

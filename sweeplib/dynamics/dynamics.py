@@ -148,6 +148,10 @@ class Dynamics(ABC):
         A view is valid until the state is advanced again. Most dynamics return one view with weight one.
         """
 
+    def begin_phase(self, phase: int) -> None:
+        """Begin a phase of the tasks of the replicas; for dynamics that read `tasks`."""
+        raise NotImplementedError
+
     def diagnosed(self) -> Mapping[str, Array]:
         """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
         return {}
@@ -266,6 +270,11 @@ class OverlapDynamics(Dynamics):
         """The student's current second layer (n, p)."""
         return self.replicas.a.copy()
 
+    def begin_phase(self, phase: int) -> None:
+        """Begin a phase of the tasks: with the teacher's second layer, and the student's, of its task."""
+        self.replicas = self.replicas.at_phase(phase, self.a)
+        self.a, self._terms = self.replicas.a.copy(), None
+
     def look(self) -> list[tuple[Array, View]]:
         """The current overlaps, with weight one."""
         view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
@@ -280,6 +289,8 @@ class OverlapDynamics(Dynamics):
         steps = replicas.d, replicas.batch_size
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
         view.of_labels = replicas.of_labels
+        if (lessons := replicas.lessons) is not None:
+            view.by_task = lambda: lessons.layers(a)
         if replicas.has_spectrum:
             view.by_block = lambda: self._blocks(*by_block())
         return view
@@ -344,6 +355,9 @@ OFFSETS = frozenset({"offset_scale", "offset_rate"})
 
 LOSS = frozenset({"loss", "labels"})
 """The parameters that give the loss, and what a label is."""
+
+TASKS = frozenset({"tasks"})
+"""The parameter that gives the tasks."""
 
 DECAYS = frozenset({"weight_decay", "second_layer_decay"})
 """The parameters by which weights and the second layer decay."""

@@ -31,6 +31,7 @@ from sweeplib.dynamics.dynamics import (
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
+    TASKS,
     Array,
     Bound,
     Diagnostic,
@@ -84,7 +85,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS | TASKS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -103,32 +104,55 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._rtol = self._tolerances()
         given = replicas.equations
         self._finer = given.finer or given
-        self._solution = self._integration(given, SAFETY * self._rtol, SAFETY * options.atol, targets)
-        coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
-        self._companion = self._integration(self._finer, coarse, COARSER * options.atol, targets[:, :0])
+        self._solution, self._companion = self._integrations(targets)
         self.risk_error = np.zeros(len(replicas))
 
+    def _integrations(
+        self, targets: Array, *before: Integration | MeanIntegration
+    ) -> list[Integration | MeanIntegration]:
+        """The solution and its companion; from the ends of two others on, if these are given."""
+        coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
+        tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
+        rules, starts = (self.replicas.equations, self._finer), before or (None, None)
+        return [self._integration(*given) for given in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)]
+
+    def begin_phase(self, phase: int) -> None:
+        """Integrate the equations of the task, from where the solutions came."""
+        super().begin_phase(phase)
+        no_targets = np.empty((len(self.replicas), 0))
+        self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
+
     def _integration(
-        self, needed: Expectations, rtol: Array, atol: float, targets: Array
+        self, needed: Expectations, rtol: Array, atol: float, targets: Array, before: Integration | None = None
     ) -> Integration | MeanIntegration:
-        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
+        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
         replicas, kinds = self.replicas, (self._trained, self.replicas.schedule is not None)
         if replicas.has_spectrum:
             equations, starts = block_equations(replicas, self.systems(needed)), block_starts(replicas, *kinds)
         else:
             equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
             starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, *kinds)
+        if before is not None:
+            starts = self._with_layers(before.states)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
             asked |= {"longest": self.longest_step, "beyond": self._without_lost_units}
-            return Integration(equations, starts, ends, **asked, max_steps=most)
+            return Integration(equations, starts, ends, **asked, max_steps=most, after=before)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
+
+    def _with_layers(self, states: Array) -> Array:
+        """Flat states with the second layers a of the replicas, if these are trained."""
+        last = states.shape[1] - (self.replicas.schedule is not None)
+        found = states.copy()
+        if self._trained:
+            found[:, last - self.replicas.p : last] = self.replicas.a
+        return found
 
     def _without_lost_units(self, i: int, state: Array) -> Array | None:
         """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
@@ -187,7 +211,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
         self._companion.advance(order, self._solution.times, stops=False, late=late)
-        self.diverged = self._solution.failed.copy()
+        self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
         behind = (self._times < until) | unchecked
         self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
@@ -333,7 +357,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-        for name in sorted(DECAYS | LOSS):
+        for name in sorted(DECAYS | LOSS | TASKS):
             if getattr(problem, name) != DEFAULTS[name]:
                 expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
                 raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)

@@ -19,6 +19,7 @@ from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refus
 from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
 from sweeplib.problem.starts import STARTS, Start
 from sweeplib.problem.targets import TARGETS, Target, registered_target, target
+from sweeplib.problem.tasks import TASKS, Course, Tasks
 
 __all__ = [
     "CONSTANT_RATE",
@@ -32,6 +33,8 @@ __all__ = [
     "READERS",
     "STARTS",
     "TARGETS",
+    "TASKS",
+    "Course",
     "Criterion",
     "DataLaw",
     "Loss",
@@ -41,6 +44,7 @@ __all__ = [
     "Problem",
     "Start",
     "Target",
+    "Tasks",
     "checked_name",
     "declare_parameters_of",
     "meaningful",

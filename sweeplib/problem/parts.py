@@ -13,6 +13,7 @@ from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, Part
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import TARGETS, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
+from sweeplib.problem.tasks import TASKS
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
@@ -31,6 +32,7 @@ READERS: dict[str, Callable[["Problem"], Reads]] = {
     "loss": read_by(LOSSES),
     "start": read_by(STARTS),
     "target": read_by(TARGETS),
+    "tasks": read_by(TASKS),
 }
 """By kind, what all registered parts act on in a problem; dynamics and observables add themselves."""
 OFFERS = {
@@ -40,6 +42,7 @@ OFFERS = {
     "observables": "an observable that acts on it: {}",
     "start": "a start that acts on it: {}",
     "target": "a target that acts on it: {}",
+    "tasks": "tasks that act on it: {}",
 }
 """By kind, what a message offers in place of the parts of a run."""
 
@@ -53,7 +56,8 @@ def parts_of(problem: "Problem") -> dict[str, Part]:
     """Return the parts that a problem names, by kind; a law without a teacher has no target."""
     law = DATA[problem.data]
     taught: dict[str, Part] = {"target": target(problem.target)} if law.teacher else {}
-    return {"data": law, "start": STARTS[problem.student_start], "loss": LOSSES[problem.loss]} | taught
+    own = {"start": STARTS[problem.student_start], "loss": LOSSES[problem.loss], "tasks": TASKS[problem.tasks]}
+    return {"data": law} | own | taught
 
 
 def meaningful(parts: Sequence[Part]) -> list[str]:
@@ -87,7 +91,7 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
     for name in names:
         if name in given and not any(name in reads for reads in acting.values()):
             reading = ", ".join(other for other, reads in READERS[kind](problem).items() if name in reads)
-            which = f"the {kind} " if kind in ("start", "target", "loss") else ""
+            which = f"the {kind} " if kind in ("start", "target", "loss", "tasks") else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"
             expected = f"{json.dumps(DEFAULTS[name])}, its default; or {OFFERS[kind].format(reading or 'none yet')}"
             raise InputError(

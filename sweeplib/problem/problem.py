@@ -18,6 +18,7 @@ from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import canonical_target, with_numbers
+from sweeplib.problem.tasks import TASKS, Course
 from sweeplib.registry import Registry
 from sweeplib.validation import refusal
 
@@ -146,6 +147,16 @@ class Problem(Core):
         numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].own)
         return Criterion(self.loss, numbers, self.labels == "sign")
 
+    @property
+    def course(self) -> Course:
+        """The tasks that it learns, and when."""
+        return TASKS[self.tasks].course(self)
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether it learns several tasks."""
+        return TASKS[self.tasks].in_turn
+
     @cached_property
     def blocks(self) -> Blocks:
         """The eigenvalues and multiplicities of the inputs; one for all inputs of a law without any."""
@@ -221,6 +232,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "target": canonical_target,
     "loss": _registered_name(LOSSES),
     "data": _registered_name(DATA),
+    "tasks": _registered_name(TASKS),
     "start": _registered_name(STARTS),
     "schedule": canonical_schedule,
 }

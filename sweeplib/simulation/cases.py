@@ -29,6 +29,7 @@ from sweeplib.problem import (
     PARAMETERS,
     STARTS,
     TARGETS,
+    TASKS,
     Problem,
     parameters_of,
     problem_expectations,
@@ -153,6 +154,17 @@ class Case:
         if not self.problem.criterion.is_plain:
             self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
 
+    def _check_tasks(self) -> None:
+        """Raise InputError for exits, and optimal schedules, of tasks in turn."""
+        if not self.problem.in_turn:
+            return
+        if self.recording.thresholds:
+            value, expected = list(self.recording.thresholds), "[], no exits; `risk_of_task` has the risks of all tasks"
+            raise InputError("no exits of tasks in turn", key="thresholds", value=value, expected=expected)
+        if self.problem.optimal is not None:
+            expected = "a schedule that is given, with tasks in turn"
+            raise InputError("no optimal schedule", key="schedule", value=self.problem.schedule, expected=expected)
+
     def _refuse_drifts(self, why: str) -> None:
         """Raise InputError for a recorded observable that uses drifts."""
         for name in self.recording.observables:
@@ -239,7 +251,9 @@ class Case:
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         # of a block, beyond p + k coordinates, the number does not matter
         blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
-        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks)
+        course = problem.course
+        tasks = (*course.order, course.own_heads) if problem.in_turn else ()
+        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks, tasks)
 
     def identity(self) -> bytes:
         """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
@@ -256,6 +270,7 @@ CHECKS = (
     Case._check_offsets,
     Case._check_spectrum,
     Case._check_loss,
+    Case._check_tasks,
     Case._check_dynamics,
     Case._check_drifts,
 )
@@ -370,12 +385,13 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
 def names_of(problem: Problem) -> tuple[str, ...]:
     """The names in a problem on which the code that computes its results depends."""
-    return problem.activation, problem.teacher, problem.learned, problem.student_start, problem.data, problem.loss
+    names = problem.activation, problem.teacher, problem.learned, problem.student_start
+    return *names, problem.data, problem.loss, problem.tasks
 
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
-    student, teacher, target, start, data, loss = of_problem
+    student, teacher, target, start, data, loss, tasks = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[start], DATA[data]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
     functions: list[Callable[..., Any] | None] = [
@@ -388,6 +404,7 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, *optimiser}
     modules |= {function.__module__ for function in functions if function is not None}
     modules |= {DYNAMICS.origin(dynamics), STARTS.origin(start), DATA.origin(data), LOSSES.origin(loss)}
+    modules |= {TASKS.origin(tasks)}
     modules |= {TARGETS.origin(known)} if (known := registered_target(target)) else set()
     names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}

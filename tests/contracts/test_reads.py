@@ -82,15 +82,21 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     if acts_on(dynamics, field) or field not in DEFAULTS:
         return next(contract.pairs(dynamics, field))
     of_law = ("data", *parameters_of("data")) if field in parameters_of("data") else ()
-    kept = {"sampling": ("samples",), "huber_delta": ("loss",)}.get(field, of_law)
+    of_tasks = dict.fromkeys(parameters_of("tasks"), ("tasks", *parameters_of("tasks")))
+    kept = ({"sampling": ("samples",), "huber_delta": ("loss",)} | of_tasks).get(field, of_law)
     one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
+    if field == "tasks":
+        return one, CHANGED_OF["switch_time"]
     return one, dataclasses.replace(one, **{field: OTHERS[field]})
 
 
 SPECTRA = {name for law in DATA.values() if law.has_spectrum for name in law.own}
 """The parameters of data laws with several eigenvalues, which particles do not take."""
+
+
+TURNS = {"tasks", *parameters_of("tasks")}
 
 
 def acts_on(dynamics: str, field: str) -> bool:
@@ -100,6 +106,7 @@ def acts_on(dynamics: str, field: str) -> bool:
 
 
 WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(parameters_of("data"), "data")
+WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
 """Fields that are nothing without another one."""
 OBSERVED = sorted(parameters_of("observables"))
 OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
@@ -132,7 +139,7 @@ ACCEPTED = [
 def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
     """Those of the motion, whatever the observables read; and the risk, with the identity."""
     contract.its_numbers_change_with_a_field_that_it_reads(dynamics, field)
-    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *SPECTRA, *OFFSETS} else (0.01,)
+    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *SPECTRA, *OFFSETS, *TURNS} else (0.01,)
     problems = pair(field, dynamics)
     observables = () if field in ("data", "contrast") and needs_teacher("risk") else ("risk",)
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)
