@@ -155,8 +155,8 @@ def giant_steps_dataset(
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
     """A sweep over the width with quantiles of norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
 
-    The risk of SGD deviates from that of the mean field by about 1/√p. The optimal schedule falls from 1 to .5. A second
-    task takes the place of the first at t = 1.
+    The risk of SGD deviates from that of the mean field by about 1/√p. The optimal schedule falls from 1 to .5. A
+    second task takes the place of the first at t = 1.
     """
     rng = np.random.default_rng(random_seed)
     names, dynamics, time = (

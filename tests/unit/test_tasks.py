@@ -30,7 +30,7 @@ SHOWN = ("overlap_Q", "overlap_M", "second_layer", "risk_of_task")
 
 
 @pytest.mark.parametrize("times", [[1.0, 2.0], [0.0, 0.3, 1.0, 1.0 + 1e-9, 1.9, 2.0]])
-def test_the_ode_has_the_numbers_of_an_independent_code(times):
+def test_the_ode_of_two_tasks_has_the_known_numbers(times):
     """Whatever is recorded: the equations change at the switch, not at a recording time."""
     ds = simulate(TURNS, "ode", times=times, initial=START, observables=("risk", *SHOWN)).isel(seed=0)
     np.testing.assert_allclose(ds.risk_of_task.sel(time=1.0), [0.12410937, 0.16159472], atol=6e-9)
@@ -92,7 +92,7 @@ def steps_by_numpy(case, count):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sgd_takes_the_steps_of_numpy(kind):
+def test_sgd_takes_the_steps_of_several_tasks(kind):
     problem = dataclasses.replace(TURNS, **KINDS[kind])
     expected = steps_by_numpy(Case(problem, "sgd", 3, Recording((0.0,))), 110)
     ds = simulate(problem, "sgd", times=[110 * problem.step_time()], seeds=[3], observables=SHOWN)
