@@ -232,6 +232,8 @@ class OverlapDynamics(Dynamics):
     """
 
     view: ClassVar[type[View]] = OverlapView
+    heads: Array | None = None
+    """The second layers (n, H, p) of all tasks now, where others than that of the present one are trained too."""
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -272,7 +274,7 @@ class OverlapDynamics(Dynamics):
 
     def begin_phase(self, phase: int) -> None:
         """Begin a phase of the tasks: with the teacher's second layer, and the student's, of its task."""
-        self.replicas = self.replicas.at_phase(phase, self.a)
+        self.replicas = self.replicas.at_phase(phase, self.a, self.heads)
         self.a, self._terms = self.replicas.a.copy(), None
 
     def look(self) -> list[tuple[Array, View]]:
@@ -290,7 +292,7 @@ class OverlapDynamics(Dynamics):
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
         view.of_labels = replicas.of_labels
         if (lessons := replicas.lessons) is not None:
-            view.by_task = lambda: lessons.layers(a)
+            view.by_task = lambda: lessons.layers(a, self.heads)
         if replicas.has_spectrum:
             view.by_block = lambda: self._blocks(*by_block())
         return view

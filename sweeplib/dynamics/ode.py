@@ -46,6 +46,7 @@ from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
+from sweeplib.kernels.replay_flow import mixture_equations
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
@@ -132,6 +133,15 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         else:
             equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
             starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, *kinds)
+        if (lessons := replicas.replayed) is not None:
+            equations = mixture_equations(
+                equations.systems,
+                *lessons.layers(replicas.a),
+                lessons.shares[:, lessons.phase],
+                lessons.heads.shape[1],
+                starts.shape[1],
+            )
+            starts = self._with_heads(starts, lessons.heads)
         if before is not None:
             starts = self._with_layers(before.states)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
@@ -150,9 +160,28 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """Flat states with the second layers a of the replicas, if these are trained."""
         last = states.shape[1] - (self.replicas.schedule is not None)
         found = states.copy()
-        if self._trained:
+        if self._trained and self.replicas.replayed is None:
             found[:, last - self.replicas.p : last] = self.replicas.a
         return found
+
+    def _with_heads(self, states: Array, heads: Array) -> Array:
+        """Flat states with the second layers (n, H, p) of all tasks in place of one, if they are trained."""
+        if not self._trained:
+            return states
+        last = states.shape[1] - (self.replicas.schedule is not None)
+        parts = states[:, : last - self.replicas.p], heads.reshape(len(heads), -1), states[:, last:]
+        return np.concatenate(parts, axis=1)
+
+    def _with_one_head(self, states: Array) -> Array:
+        """Flat states with the second layer of the present task in place of those of all."""
+        lessons, p = self.replicas.replayed, self.replicas.p
+        if lessons is None or not self._trained:
+            return states
+        count = lessons.heads.shape[1]
+        last = states.shape[1] - (self.replicas.schedule is not None)
+        first = last - count * p
+        own = first + lessons.head * p
+        return np.concatenate([states[:, :first], states[:, own : own + p], states[:, last:]], axis=1)
 
     def _without_lost_units(self, i: int, state: Array) -> Array | None:
         """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
@@ -161,7 +190,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         finite time. No integrator passes this point.
         """
         given, scheduled = self.replicas, self.replicas.schedule is not None
-        if given.spherical or given.has_spectrum or kink(activation(given.activation)) == 0.0:
+        if given.spherical or given.has_spectrum or given.replayed or kink(activation(given.activation)) == 0.0:
             return None
         Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
         unpack(state, given.spherical, self._trained, Q, M, a)
@@ -235,6 +264,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
         else:
             self.Q, self.M, self.a = self._overlaps_of(self._solution)
+        if (lessons := self.replicas.replayed) is not None:
+            last = self._solution.states.shape[1] - (self.replicas.schedule is not None)
+            first = last - lessons.heads[0].size
+            self.heads = self._solution.states[:, first:last].reshape(lessons.heads.shape) if self._trained else None
         Q, M, _ = self.fields
         terms = self._risks(Q, np.zeros_like(M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
@@ -311,7 +344,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
         start = self.replicas
         Q, M, a = np.empty_like(start.Q), np.empty_like(start.M), start.a.copy()
-        for i, state in enumerate(states):
+        for i, state in enumerate(self._with_one_head(states)):
             unpack(state, start.spherical, self._trained, Q[i], M[i], a[i])
         return Q, M, a
 

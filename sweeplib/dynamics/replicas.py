@@ -29,13 +29,17 @@ class Lessons:
 
     a_star (n, T, k) : second layers of the teacher.
     order : the task of each phase.
-    heads (n, T, p) : second layers of the student; (n, 1, p) if the tasks share one. That of the present is older.
+    heads (n, T, p) : second layers of the student at the start of the phase; (n, 1, p) if the tasks share one.
+    shares (n, phases, T) : shares of the tasks in the steps of each phase.
+    replays : whether steps may be of other tasks than the present one.
     phase : the number of the phase.
     """
 
     a_star: Array
     order: tuple[int, ...]
     heads: Array
+    shares: Array
+    replays: bool
     phase: int = 0
 
     @property
@@ -43,9 +47,12 @@ class Lessons:
         """The number of the second layer that is trained."""
         return min(self.order[self.phase], self.heads.shape[1] - 1)
 
-    def layers(self, a: Array) -> tuple[Array, Array]:
-        """The second layers (n, T, p) and (n, T, k) of student and teacher for each task, at a (n, p) now."""
-        heads = self.heads.copy()
+    def layers(self, a: Array, heads: Array | None = None) -> tuple[Array, Array]:
+        """The second layers (n, T, p) and (n, T, k) of student and teacher for each task, at a (n, p) now.
+
+        The other heads are those at the start of the phase unless they are given.
+        """
+        heads = (self.heads if heads is None else heads).copy()
         heads[:, self.head] = a
         return np.broadcast_to(heads, (*self.a_star.shape[:2], heads.shape[2])), self.a_star
 
@@ -136,6 +143,11 @@ class Replicas:
         return len(self.d)
 
     @property
+    def replayed(self) -> Lessons | None:
+        """The tasks, if steps may be of other ones than the present."""
+        return self.lessons if self.lessons is not None and self.lessons.replays else None
+
+    @property
     def gamma(self) -> Array:
         """The learning rates (n,)."""
         return self.parameters["gamma"]
@@ -165,11 +177,11 @@ class Replicas:
         """Teacher width."""
         return int(self.a_star.shape[1])
 
-    def at_phase(self, phase: int, a: Array) -> "Replicas":
-        """The replicas in another phase of their tasks, with a (n, p) now; all that was computed of them stays."""
+    def at_phase(self, phase: int, a: Array, heads: Array | None) -> "Replicas":
+        """The replicas in another phase of their tasks, at the layers now; all that was computed of them stays."""
         assert self.lessons is not None
         now, then = self.lessons, copy.copy(self)
-        lessons = replace(now, heads=now.layers(a)[0][:, : now.heads.shape[1]].copy(), phase=phase)
+        lessons = replace(now, heads=now.layers(a, heads)[0][:, : now.heads.shape[1]].copy(), phase=phase)
         a_star = np.ascontiguousarray(now.a_star[:, now.order[phase]])
         vars(then).update(lessons=lessons, a=lessons.heads[:, lessons.head].copy(), a_star=a_star)
         return then

@@ -25,6 +25,7 @@ from sweeplib.kernels.chain_batches import batch_network, batch_step, batch_work
 from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
 from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
+from sweeplib.kernels.replay import ReplaySettings, replay_network, replay_prepare, replay_step, replay_work
 from sweeplib.maths.overlaps import split_factors, teacher_factors
 from sweeplib.problem import Problem
 
@@ -55,10 +56,30 @@ class SgdChain(LaneDynamics):
             return
         self.round = self._round()
         self._L_star, *parts = split_factors(replicas.Q, replicas.M, replicas.P)
-        self.begin(np.concatenate([rows(part) for part in (*parts, replicas.a)]), self._L_star)
+        if (lessons := replicas.replayed) is not None:
+            kinds = replicas.spherical, trained(replicas), decays
+            self.settings = ReplaySettings(p, k, *kinds, lessons.a_star.shape[1], lessons.heads.shape[1])
+        whole = [rows(part) for part in (*parts, replicas.a)]
+        self.begin(np.concatenate([*whole, *self._rows_of_tasks()]), self._L_star)
+
+    def _rows_of_tasks(self) -> list[Array]:
+        """What stands behind the state where steps may be of several tasks: shares, and second layers."""
+        lessons = self.replicas.replayed
+        if lessons is None:
+            return []
+        return [rows(part) for part in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)]
+
+    def begin_phase(self, phase: int) -> None:
+        """Go on with the second layers of the task, or of the tasks among those of which steps may be."""
+        super().begin_phase(phase)
+        if tasks := self._rows_of_tasks():
+            of_tasks = np.concatenate(tasks)
+            self.state[-len(of_tasks) :] = of_tasks
 
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
+        if self.replicas.replayed is not None:
+            return round_of(replay_work, prepare=replay_prepare, take_step=replay_step, fill_network=replay_network)
         if self.replicas.repeats > 1:
             return round_of(reuse_work, prepare=chain_prepare, take_step=reuse_step, fill_network=reuse_network)
         if self.replicas.batch_size > 1:
@@ -86,7 +107,11 @@ class SgdChain(LaneDynamics):
             return
         p, k = self.replicas.p, self.replicas.k
         A, B = unrolled(state[: p * k], p, k), unrolled(state[p * k : p * (k + p)], p, p)
-        self.a = unrolled(state[p * (k + p) :], p)
+        self.a = unrolled(state[p * (k + p) : p * (k + p + 1)], p)
+        if (lessons := self.replicas.replayed) is not None:
+            count = lessons.heads.shape[1]
+            self.heads = unrolled(state[-count * p :], count, p)
+            self.a = self.heads[:, lessons.head].copy()
         with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)

@@ -252,7 +252,7 @@ class Case:
         # of a block, beyond p + k coordinates, the number does not matter
         blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
         course = problem.course
-        tasks = (*course.order, course.own_heads) if problem.in_turn else ()
+        tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
         return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks, tasks)
 
     def identity(self) -> bytes:

@@ -315,7 +315,9 @@ def _lessons(cases: Cases) -> Lessons | None:
         return None
     course, a_star = problem.course, cases.arrays(lambda case: case.problem.course.a_star)
     heads = cases.arrays(lambda case: np.broadcast_to(case.problem.a, (1, problem.p)))
-    return Lessons(a_star, course.order, np.repeat(heads, a_star.shape[1] if course.own_heads else 1, axis=1))
+    heads = np.repeat(heads, a_star.shape[1] if course.own_heads else 1, axis=1)
+    shares = cases.arrays(lambda case: [case.problem.course.shares(phase) for phase in range(len(course.order))])
+    return Lessons(a_star, course.order, heads, shares, replays=course.replay > 0.0)
 
 
 def samples_key(case: Case) -> int:

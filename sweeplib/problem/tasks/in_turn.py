@@ -38,6 +38,9 @@ class TurnParameters(Parameters):
     heads: Literal["shared", "separate"] = parameter("shared", "second layers of the student", "", "separate")
     """`separate`: each task has a second layer of the student for itself, `a` at the start, and trained in steps of the
     task alone."""
+    replay: Annotated[float, Field(ge=0, lt=1)] = parameter(0.0, "share of replayed steps", "r", 0.1)
+    """share r of the steps whose sample is of a task of an earlier phase, drawn at random at each step, each of these
+    tasks as often; needs one sample a step."""
 
 
 def order_of(problem: "Problem") -> tuple[int, ...]:
@@ -56,10 +59,8 @@ def course(problem: "Problem") -> Course:
     count, (a_star,) = max(order_of(problem)), course_of_one(problem).a_star
     of_task = np.arange(problem.k) * count // problem.k
     layers = (np.where(of_task == task, count * np.array(a_star), 0.0) for task in range(count))
-    order = tuple(task - 1 for task in order_of(problem))
-    return Course(
-        tuple(tuple(layer.tolist()) for layer in layers), order, _switches(problem), problem.heads == "separate"
-    )
+    tasks, order = tuple(tuple(layer.tolist()) for layer in layers), tuple(task - 1 for task in order_of(problem))
+    return Course(tasks, order, _switches(problem), problem.heads == "separate", problem.replay)
 
 
 def overlaps(problem: "Problem") -> NDArray[np.float64] | None:
@@ -84,7 +85,8 @@ def check(problem: "Problem") -> None:
         expected = f"a multiple of {count}, the number of tasks, whose teachers have equally many rows"
         raise InputError("rows that cannot be shared out", key="k", value=problem.k, expected=expected)
     _check_overlap(problem, count)
-    for key, expected in _WITHOUT.items():
+    without = _WITHOUT | _WITHOUT_REPLAY if problem.replay else _WITHOUT
+    for key, expected in without.items():
         if (value := getattr(problem, key)) != DEFAULTS[key]:
             raise InputError("no tasks in turn", key=key, value=value, expected=f"{expected} with tasks in turn")
 
@@ -95,6 +97,8 @@ _WITHOUT = {
     "samples": "null, fresh samples,",
 }
 """What fields have with tasks in turn."""
+_WITHOUT_REPLAY = {"batch_size": "1, without `replay`,", "data": "teacher_student, without `replay`,"}
+"""What other fields have with replayed samples."""
 
 
 def _check_overlap(problem: "Problem", count: int) -> None:

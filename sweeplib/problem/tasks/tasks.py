@@ -21,12 +21,22 @@ class Course(NamedTuple):
     order : the task of each phase of the run.
     switches : the ODE times, in increasing order, at which a phase ends and the next begins: one less than phases.
     own_heads : whether each task has a second layer of the student, which only steps of the task train.
+    replay : the share of steps whose samples are of tasks of earlier phases, each of these as often.
     """
 
     a_star: tuple[tuple[float, ...], ...]
     order: tuple[int, ...] = (0,)
     switches: tuple[float, ...] = ()
     own_heads: bool = False
+    replay: float = 0.0
+
+    def shares(self, phase: int) -> NDArray[np.float64]:
+        """The shares (T,) of the tasks in the steps of a phase."""
+        now, found = self.order[phase], np.zeros(len(self.a_star))
+        earlier = sorted(set(self.order[:phase]) - {now})
+        found[earlier] = self.replay / max(len(earlier), 1)
+        found[now] = 1.0 - (self.replay if earlier else 0.0)
+        return found
 
 
 @dataclass(frozen=True)
