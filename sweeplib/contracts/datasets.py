@@ -169,26 +169,22 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
     noise[1] = 0.0
     shift = np.array([0.0, 0.1])[:, None, None, None, None]
     norms = QUANTILES * (1.0 + time)[:, None] + shift
-    ds = (
-        xr.Dataset(
-            {
-                "risk": (names, np.exp(-time) * (1.0 + 0.1 * noise[..., None])),
-                "norm_quantiles": ((*names, "quantile"), np.broadcast_to(norms, (*shape, len(QUANTILES))).copy()),
-                "risk_of_task": ((*names, "task"), 0.2 + 0.1 * rng.random((*shape, 2))),
-                "schedule_rate": ((*names[:3], "knot"), np.broadcast_to([1.0, 0.75, 0.5], (*shape[:3], 3)).copy()),
-                "schedule_risk": (names[:3], np.full(shape[:3], np.exp(-4.0))),
-                "end_steps": (names[:3], np.full(shape[:3], 1e4)),
-                "end_time": (names[:3], np.full(shape[:3], 4.0)),
-                "status": (names[:3], np.ones(shape[:3], np.uint8)),
-            },
-            coords={"dynamics": dynamics, "p": list(p), "seed": np.arange(seeds), "time": time, "quantile": QUANTILES},
-        )
-        .assign_attrs(
-            {name: value for name, value in FIXED.items() if name != "p"} | {"d": 40, "gamma": 0.1, "Delta": 0.0}
-        )
-        .assign_attrs(tasks="in_turn", switch_time=1.0)
+    ds = xr.Dataset(
+        {
+            "risk": (names, np.exp(-time) * (1.0 + 0.1 * noise[..., None])),
+            "norm_quantiles": ((*names, "quantile"), np.broadcast_to(norms, (*shape, len(QUANTILES))).copy()),
+            "risk_of_task": ((*names, "task"), 0.2 + 0.1 * rng.random((*shape, 2))),
+            "schedule_rate": ((*names[:3], "knot"), np.broadcast_to([1.0, 0.75, 0.5], (*shape[:3], 3)).copy()),
+            "schedule_risk": (names[:3], np.full(shape[:3], np.exp(-4.0))),
+            "end_steps": (names[:3], np.full(shape[:3], 1e4)),
+            "end_time": (names[:3], np.full(shape[:3], 4.0)),
+            "status": (names[:3], np.ones(shape[:3], np.uint8)),
+        },
+        coords={"dynamics": dynamics, "p": list(p), "seed": np.arange(seeds), "time": time, "quantile": QUANTILES},
+    ).assign_attrs(
+        {name: value for name, value in FIXED.items() if name != "p"} | {"d": 40, "gamma": 0.1, "Delta": 0.0}
     )
-    return _labelled(ds)
+    return _labelled(ds).assign_attrs(tasks="in_turn", switch_time=1.0)
 
 
 def units_dataset(*, shift: float = 0.1, p: int = 64, k: int = 1, seeds: int = 3, times: int = 3) -> xr.Dataset:

@@ -232,8 +232,7 @@ class OverlapDynamics(Dynamics):
     """
 
     view: ClassVar[type[View]] = OverlapView
-    heads: Array | None = None
-    """The second layers (n, H, p) of all tasks now, where others than that of the present one are trained too."""
+    heads: Array | None = None  # the second layers (n, H, p) of all tasks now, where several are trained
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -357,9 +356,6 @@ OFFSETS = frozenset({"offset_scale", "offset_rate"})
 
 LOSS = frozenset({"loss", "labels"})
 """The parameters that give the loss, and what a label is."""
-
-TASKS = frozenset({"tasks"})
-"""The parameter that gives the tasks."""
 
 DECAYS = frozenset({"weight_decay", "second_layer_decay"})
 """The parameters by which weights and the second layer decay."""

@@ -31,7 +31,6 @@ from sweeplib.dynamics.dynamics import (
     ONE_PASS,
     RISK_ERROR,
     ROUNDING,
-    TASKS,
     Array,
     Bound,
     Diagnostic,
@@ -46,7 +45,7 @@ from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
-from sweeplib.kernels.replay_flow import mixture_equations
+from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
@@ -86,7 +85,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS | TASKS
+    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | DECAYS | LOSS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -141,9 +140,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
                 lessons.heads.shape[1],
                 starts.shape[1],
             )
-            starts = self._with_heads(starts, lessons.heads)
+            one = slice(starts.shape[1] - replicas.p - kinds[1], starts.shape[1] - kinds[1])
+            starts = with_heads(starts, one, lessons.heads) if self._trained else starts
         if before is not None:
-            starts = self._with_layers(before.states)
+            starts = before.states.copy()
+            if self._trained and lessons is None:
+                starts[:, self._heads_at(starts)] = replicas.a
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
@@ -156,32 +158,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
 
-    def _with_layers(self, states: Array) -> Array:
-        """Flat states with the second layers a of the replicas, if these are trained."""
+    def _heads_at(self, states: Array) -> slice:
+        """Where flat states have the second layers of all tasks, or of the present one; nowhere if none is trained."""
+        lessons = self.replicas.replayed
         last = states.shape[1] - (self.replicas.schedule is not None)
-        found = states.copy()
-        if self._trained and self.replicas.replayed is None:
-            found[:, last - self.replicas.p : last] = self.replicas.a
-        return found
-
-    def _with_heads(self, states: Array, heads: Array) -> Array:
-        """Flat states with the second layers (n, H, p) of all tasks in place of one, if they are trained."""
-        if not self._trained:
-            return states
-        last = states.shape[1] - (self.replicas.schedule is not None)
-        parts = states[:, : last - self.replicas.p], heads.reshape(len(heads), -1), states[:, last:]
-        return np.concatenate(parts, axis=1)
-
-    def _with_one_head(self, states: Array) -> Array:
-        """Flat states with the second layer of the present task in place of those of all."""
-        lessons, p = self.replicas.replayed, self.replicas.p
-        if lessons is None or not self._trained:
-            return states
-        count = lessons.heads.shape[1]
-        last = states.shape[1] - (self.replicas.schedule is not None)
-        first = last - count * p
-        own = first + lessons.head * p
-        return np.concatenate([states[:, :first], states[:, own : own + p], states[:, last:]], axis=1)
+        count = (1 if lessons is None else lessons.heads.shape[1]) if self._trained else 0
+        return slice(last - count * self.replicas.p, last)
 
     def _without_lost_units(self, i: int, state: Array) -> Array | None:
         """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
@@ -264,10 +246,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
         else:
             self.Q, self.M, self.a = self._overlaps_of(self._solution)
-        if (lessons := self.replicas.replayed) is not None:
-            last = self._solution.states.shape[1] - (self.replicas.schedule is not None)
-            first = last - lessons.heads[0].size
-            self.heads = self._solution.states[:, first:last].reshape(lessons.heads.shape) if self._trained else None
+        if self._trained and (lessons := self.replicas.replayed) is not None:
+            states = self._solution.states
+            self.heads = states[:, self._heads_at(states)].reshape(lessons.heads.shape)
         Q, M, _ = self.fields
         terms = self._risks(Q, np.zeros_like(M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
@@ -344,7 +325,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
         start = self.replicas
         Q, M, a = np.empty_like(start.Q), np.empty_like(start.M), start.a.copy()
-        for i, state in enumerate(self._with_one_head(states)):
+        if self._trained and (lessons := start.replayed) is not None:
+            at = self._heads_at(states)
+            states = with_heads(states, at, states[:, at].reshape(lessons.heads.shape)[:, lessons.head, None])
+        for i, state in enumerate(states):
             unpack(state, start.spherical, self._trained, Q[i], M[i], a[i])
         return Q, M, a
 
@@ -390,7 +374,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-        for name in sorted(DECAYS | LOSS | TASKS):
+        for name in sorted(DECAYS | LOSS | {"tasks"}):
             if getattr(problem, name) != DEFAULTS[name]:
                 expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
                 raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)

@@ -101,3 +101,8 @@ def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, 
     tasks = systems._replace(numbers=numbers, **layers, **others)
     work = MixtureWork(work_space(p, k), np.empty(size), np.empty(size))
     return Equations(mixture_rule(), Mixture(tasks, np.ascontiguousarray(shares), heads), work)
+
+
+def with_heads(states: Array, at: slice, heads: Array) -> Array:
+    """Flat states (n, size) with other second layers (n, H, p) in place of those at some place."""
+    return np.concatenate([states[:, : at.start], heads.reshape(len(heads), -1), states[:, at.stop :]], axis=1)
