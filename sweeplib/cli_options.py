@@ -106,6 +106,7 @@ KINDS = [
     "data",
     "losses",
     "steps",
+    "tasks",
     "clusters",
     "proposers",
     "plugins",

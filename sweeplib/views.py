@@ -69,9 +69,11 @@ class OverlapView(View):
     of_labels : what gives the means over fresh labels, `LabelMeans`.
     by_block : function that returns the overlaps of the blocks of inputs, None if these have one eigenvalue. Then
         means over inputs, as `expectations` are, take the overlaps of the view `fields`.
+    by_task : function that returns the second layers (n, T, p) of the student and (n, T, k) of the teacher for each of
+        several tasks; None for a single one.
     """
 
-    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "block", "quantile")
+    dims: ClassVar[tuple[str, ...]] = ("student", "student_2", "teacher", "teacher_2", "block", "task", "quantile")
 
     def __init__(
         self,
@@ -89,6 +91,7 @@ class OverlapView(View):
         b: Array | None = None,
         of_labels: Any = None,
         by_block: Callable[[], Blocks] | None = None,
+        by_task: Callable[[], tuple[Array, Array]] | None = None,
     ) -> None:
         self._Q, self._M, self._q = Q, M, q
         self.P, self.a, self.a_star, self.Delta, self.expectations = P, a, a_star, Delta, expectations
@@ -97,13 +100,14 @@ class OverlapView(View):
         self.b = np.zeros(a.shape) if b is None else b
         self._refit = refit
         self.of_labels = of_labels
-        self.by_block = by_block
+        self.by_block, self.by_task = by_block, by_task
 
     @classmethod
     def sizes(cls, problem: "Problem") -> dict[str, int]:
         """The widths p and k, and the number of blocks of inputs."""
         units = {"student": problem.p, "student_2": problem.p, "teacher": problem.k, "teacher_2": problem.k}
-        return units | {"block": len(problem.blocks[0]), "quantile": len(QUANTILES)}
+        more = {"block": len(problem.blocks[0]), "task": len(problem.course.a_star), "quantile": len(QUANTILES)}
+        return units | more
 
     @cached_property
     def Q(self) -> Array:
@@ -126,6 +130,11 @@ class OverlapView(View):
         if self.by_block is None:
             return Blocks(np.ones((len(self.a), 1)), self.Q[:, None], self.M[:, None], self.P[:, None])
         return self.by_block()
+
+    @property
+    def layers(self) -> tuple[Array, Array]:
+        """The second layers (n, T, p) of the student, and (n, T, k) of the teacher, for each task."""
+        return (self.a[:, None], self.a_star[:, None]) if self.by_task is None else self.by_task()
 
     @cached_property
     def fields(self) -> "OverlapView":

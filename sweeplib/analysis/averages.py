@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-INNER = ("teacher",)
-"""The dimensions that an averaged observable may have of its own."""
+INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau")}
+"""The dimensions that an averaged observable may have of its own, counted from 1, and their labels."""
 
 
 def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
-    """Return means over `seed` of each observable over time that is one number, or one per teacher direction.
+    """Return means over `seed` of each observable over time that is one number, or one per teacher direction or task.
 
     NAME, NAME_error: mean and standard error over the seeds, per dynamics, point and time; NaN where more than the
     fraction `max_lost` of the runs has no value at that time, for any reason, and from where a run diverged on.
     NAME_error is NaN for one or two runs.
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
-    each time; `teacher` numbers the teacher directions from 1.
+    each time; `teacher` and `task` number the teacher directions, and tasks, from 1.
     """
     import xarray as xr
 
     run, variables = has_run(ds), {}
     for name in averaged_observables(ds):
-        values = with_teacher_numbers(values_of(ds, name))
+        values = numbered(values_of(ds, name))
         kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
         attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
         symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
@@ -54,20 +54,20 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
 
 
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the observables over time that are one number, or one per teacher direction."""
+    """Return the observables over time that are one number, or one per teacher direction or task."""
     outline = outline_of(ds)
     outer = {*outline.variables["status"], "time", *INNER}
     return [name for name in over_time(outline) if outer.issuperset(outline.variables[name])]
 
 
-def with_teacher_numbers(values: xr.DataArray) -> xr.DataArray:
-    """Return the values with a labelled coordinate `teacher`, counted from 1 like lam1, lam2, ... of a formula."""
+def numbered(values: xr.DataArray) -> xr.DataArray:
+    """Return the values with labelled coordinates of INNER, counted from 1 like lam1, lam2, ... of a formula."""
     import xarray as xr
 
-    if "teacher" not in values.dims:
-        return values
-    directions = xr.DataArray(np.arange(1, values.sizes["teacher"] + 1), dims="teacher")
-    return values.assign_coords(teacher=labelled(directions, "teacher direction", "r"))
+    for dim in INNER.keys() & set(values.dims):
+        numbers = xr.DataArray(np.arange(1, values.sizes[dim] + 1), dims=dim)
+        values = values.assign_coords({dim: labelled(numbers, *INNER[dim])})
+    return values
 
 
 def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
@@ -79,10 +79,13 @@ def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
 def _outline(ds: Outline, **_: Any) -> Outline:
     names = averaged_observables(ds)
     if not names:
-        expected = "one over time that is a number or has a value per teacher unit, such as risk or subspace_cosine"
+        expected = (
+            "one over time that is a number or has a value per teacher unit or task, such as risk or subspace_cosine"
+        )
         raise InputError("no such observable is recorded", key="observables", expected=expected)
-    directions = range(1, len(ds.axes.get("teacher", ())) + 1)
-    outline = ds.along("teacher", directions) if directions else ds
+    outline = ds
+    for dim in INNER.keys() & ds.axes.keys():
+        outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
     clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
     steps = tuple(dict.fromkeys(dim for dims in (*clock, ("time",)) for dim in dims))
     averages_of = outline.only(*names).without("seed").with_variables({}, averaged=" ".join(names))

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
-from sweeplib.analysis.averages import steps_at_times, with_teacher_numbers
+from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of
@@ -78,7 +78,7 @@ def directions_learned(
 
 def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passages:
     """Return, per seed and teacher direction, the first recorded steps at which the cosine is at least `threshold`."""
-    cosine = with_teacher_numbers(values_of(ds, "subspace_cosine"))
+    cosine = numbered(values_of(ds, "subspace_cosine"))
     steps, diverged = steps_at_times(ds), with_status(ds, "diverged")
     first = steps.where(cosine >= threshold).min("time")
     refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)

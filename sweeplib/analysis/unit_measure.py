@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.averages import with_teacher_numbers
+from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import LostPart
@@ -43,7 +43,7 @@ def unit_measure(
 
     require_units(ds)
     run = has_run(ds)
-    norm, overlap = norms(ds), with_teacher_numbers(values_of(ds, OVERLAP))
+    norm, overlap = norms(ds), numbered(values_of(ds, OVERLAP))
     norm, overlap = (unless_lost(array, without_value(array, run), run, max_lost) for array in (norm, overlap))
     ok = with_status(ds, "ok")
     edges = [_edges(array.where(ok), bins) for array in (overlap, norm)]

@@ -27,6 +27,7 @@ KINDS = {
     "data": ("sweeplib.problem.data", "DATA"),
     "losses": ("sweeplib.problem.losses", "LOSSES"),
     "steps": ("sweeplib.problem.steps", "STEPS"),
+    "tasks": ("sweeplib.problem.tasks", "TASKS"),
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
     "proposers": ("sweeplib.answers", "PROPOSERS"),
 }
@@ -42,6 +43,7 @@ PARTS = {
     "data": "data",
     "losses": "loss",
     "steps": "step",
+    "tasks": "tasks",
 }
 """The kinds of parts with parameters of a problem, with the key that has their names."""
 

@@ -31,6 +31,7 @@ from sweeplib.contracts.datasets import (
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.folder import open_dataset, write_dataset
 from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.views import OverlapView
 
 Result = xr.Dataset | Exception
 
@@ -53,7 +54,7 @@ DATASETS: dict[str, Callable[[], xr.Dataset]] = {
 }
 """Synthetic datasets, by the axes that they vary."""
 
-INNER = frozenset({"time", "threshold", "quantile", "knot", "student", "student_2", "teacher", "teacher_2", "block"})
+INNER = frozenset({"time", "threshold", "quantile", "knot", *OverlapView.dims})
 """Axes that no grid has; the outline of an analysis need not tell which of them remain."""
 
 COUNTED = ("runs", "pairs", "points", "learning rates")

@@ -155,7 +155,8 @@ def giant_steps_dataset(
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
     """A sweep over the width with quantiles of norms: uniform on [0, 1 + t], in the mean field on [.1, 1.1 + t].
 
-    The risk of SGD deviates from that of the mean field by about 1/√p. The optimal schedule falls from 1 to .5.
+    The risk of SGD deviates from that of the mean field by about 1/√p. The optimal schedule falls from 1 to .5. A
+    second task takes the place of the first at t = 1.
     """
     rng = np.random.default_rng(random_seed)
     names, dynamics, time = (
@@ -172,6 +173,7 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
         {
             "risk": (names, np.exp(-time) * (1.0 + 0.1 * noise[..., None])),
             "norm_quantiles": ((*names, "quantile"), np.broadcast_to(norms, (*shape, len(QUANTILES))).copy()),
+            "risk_of_task": ((*names, "task"), 0.2 + 0.1 * rng.random((*shape, 2))),
             "schedule_rate": ((*names[:3], "knot"), np.broadcast_to([1.0, 0.75, 0.5], (*shape[:3], 3)).copy()),
             "schedule_risk": (names[:3], np.full(shape[:3], np.exp(-4.0))),
             "end_steps": (names[:3], np.full(shape[:3], 1e4)),
@@ -182,7 +184,7 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
     ).assign_attrs(
         {name: value for name, value in FIXED.items() if name != "p"} | {"d": 40, "gamma": 0.1, "Delta": 0.0}
     )
-    return _labelled(ds)
+    return _labelled(ds).assign_attrs(tasks="in_turn", switch_time=1.0)
 
 
 def units_dataset(*, shift: float = 0.1, p: int = 64, k: int = 1, seeds: int = 3, times: int = 3) -> xr.Dataset:
@@ -261,7 +263,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     rng = np.random.default_rng(random_seed)
     times, names = np.linspace(0.0, 2.0, 5), ("dynamics", "gamma", "seed")
     sizes = {"dynamics": 2, "gamma": len(gamma), "seed": seeds, "time": len(times), "quantile": len(QUANTILES)}
-    sizes |= dict.fromkeys(("student", "student_2", "teacher", "teacher_2", "block"), 2) | {"threshold": 1}
+    sizes |= dict.fromkeys(("student", "student_2", "teacher", "teacher_2", "block", "task"), 2) | {"threshold": 1}
 
     def drawn(dims: tuple[str, ...]) -> xr.Variable:
         return xr.Variable(dims, 0.1 + rng.random([sizes[dim] for dim in dims]))

@@ -42,6 +42,8 @@ def variants(problem: Problem) -> tuple[Problem, ...]:
     The latter has a bounded activation: samples do not determine the means of polynomials after long steps.
     """
     batch: dict[str, Any] = {"samples": 120, "batch_size": 120, "activation": "erf"}
+    if problem.in_turn:  # with fresh samples alone
+        return (problem,)
     return problem, replace(problem, d=3), replace(problem, gamma=0.25 * problem.p * problem.d, **batch)
 
 
@@ -267,11 +269,13 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
-    kept = field, "data", *parameters_of("data"), "samples", "loss", "step"  # without these, their fields are nothing
+    kept = field, "data", *parameters_of("data"), "samples", "loss", "step", "tasks", *parameters_of("tasks")
     for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
+        # without those that are kept, their fields are nothing
         whole = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
         changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if whole else (field,), value)
+        changed |= {"switch_time": 0.2} if field == "tasks" else {}
         try:
             other = replace(CHANGED_OF["contrast"], d=one.d) if field == "data" else replace(one, **changed)
             pair = one, readable(name, other, *kept)

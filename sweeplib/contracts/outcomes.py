@@ -30,6 +30,7 @@ CONTRACTS: Mapping[str, tuple[Check, ...]] = {
     "data law": problems.DATA_CHECKS,
     "loss": losses.CHECKS,
     "step": steps.CHECKS,
+    "course of tasks": problems.TASKS_CHECKS,
     "observable": observables.CHECKS,
     "dynamics": dynamics.CHECKS,
     "analysis": analyses.CHECKS,

@@ -19,7 +19,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import call_by_address, over_arrays
-from sweeplib.problem import DATA, PARAMETERS, STARTS, Part, Problem, problem_expectations, target
+from sweeplib.problem import DATA, PARAMETERS, STARTS, TASKS, Part, Problem, problem_expectations, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.problem.weights import drawn_weights
 from sweeplib.simulation import Case, Recording, Status, run_cases
@@ -45,6 +45,8 @@ OTHERS: dict[str, Any] = {name: known.example for name, known in PARAMETERS.item
     "samples": 1000,
     "second_layer_samples": 30,
     "ridge": 0.5,
+    "switch_time": 0.1,
+    "task_order": (2, 1),
 }
 """Another value of each field of a problem than in the following ones: its example, or one that suits them."""
 COMMON: dict[str, Any] = {
@@ -73,6 +75,8 @@ CHANGED_OF: dict[str, Problem] = {
     "teacher_block": Problem(**COMMON, k=1, data="two_level", level_ratio=4.0),
     "exponent": Problem(**COMMON, k=1, data="power_law", exponent=0.5, bins=4),
     "bins": Problem(**COMMON, k=1, data="power_law", exponent=0.5, bins=4),
+    "tasks": replace(CHANGED, k=2),
+    **{name: Problem(**COMMON, k=2, tasks="in_turn", switch_time=0.2) for name in TASKS["in_turn"].own},
 }
 
 SAMPLES, MOST = 200_000, 5.0
@@ -364,6 +368,23 @@ DATA_CHECKS: tuple[Check, ...] = (
     its_expected_risk_is_that_of_its_samples,
     its_samples_change_with_its_parameters,
 )
+
+
+def its_tasks_are_learned(name: str) -> None:
+    """Its course is one of the teacher's rows, and the ODE has the risk of the task that it says."""
+    problem = replace(CHANGED, k=2, tasks=name, **needed(TASKS[name]))
+    course = problem.course
+    require(all(len(a_star) == problem.k for a_star in course.a_star), "a task has not k numbers in a_star")
+    require(set(course.order) == set(range(len(course.a_star))), f"its order {course.order} is not one of its tasks")
+    require(list(course.switches) == sorted(course.switches), f"its switches {course.switches} are in no order")
+    require(len(course.switches) == len(course.order) - 1, "it has not one switch between two phases")
+    ends = (*course.switches, 2.0 + max(course.switches, default=0.0))
+    found = run_cases([Case(problem, "ode", 0, Recording(ends, (), ("risk", "risk_of_task")))]).data
+    own = found["risk_of_task"][0, np.arange(len(ends)), list(course.order)]
+    require_equal(found["risk"][0], own, "the risk at the ends of its phases", rtol=1e-12)
+
+
+TASKS_CHECKS: tuple[Check, ...] = (its_tasks_are_learned,)
 
 
 def forget() -> None:

@@ -22,6 +22,7 @@ SIZES = {
     "instant": INSTANTS,
     "quantile": len(QUANTILES),
     "block": 1,
+    "task": 1,
 }
 """The lengths of the dimensions of the views."""
 

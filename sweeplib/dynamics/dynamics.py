@@ -148,6 +148,10 @@ class Dynamics(ABC):
         A view is valid until the state is advanced again. Most dynamics return one view with weight one.
         """
 
+    def begin_phase(self, phase: int) -> None:
+        """Begin a phase of the tasks of the replicas; for dynamics that read `tasks`."""
+        raise NotImplementedError
+
     def diagnosed(self) -> Mapping[str, Array]:
         """The current values (n, *dims) of the `diagnostics`, and possibly of others, which are not recorded."""
         return {}
@@ -228,6 +232,7 @@ class OverlapDynamics(Dynamics):
     """
 
     view: ClassVar[type[View]] = OverlapView
+    heads: Array | None = None  # the second layers (n, H, p) of all tasks now, where several are trained
 
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
@@ -266,6 +271,11 @@ class OverlapDynamics(Dynamics):
         """The student's current second layer (n, p)."""
         return self.replicas.a.copy()
 
+    def begin_phase(self, phase: int) -> None:
+        """Begin a phase of the tasks: with the teacher's second layer, and the student's, of its task."""
+        self.replicas = self.replicas.at_phase(phase, self.a, self.heads)
+        self.a, self._terms = self.replicas.a.copy(), None
+
     def look(self) -> list[tuple[Array, View]]:
         """The current overlaps, with weight one."""
         view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
@@ -280,6 +290,8 @@ class OverlapDynamics(Dynamics):
         steps = replicas.d, replicas.batch_size
         view = OverlapView(Q, M, replicas.P, a, replicas.a_star, *of_problem, q, *steps, replicas.refitted)
         view.of_labels = replicas.of_labels
+        if (lessons := replicas.lessons) is not None:
+            view.by_task = lambda: lessons.layers(a, self.heads)
         if replicas.has_spectrum:
             view.by_block = lambda: self._blocks(*by_block())
         return view

@@ -32,6 +32,11 @@ class GradientFlow(Ode):
         start = self._risks(*replicas.fields[:2], replicas.a)
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
+    def begin_phase(self, phase: int) -> None:
+        """And forget the risks of other tasks."""
+        super().begin_phase(phase)
+        self._highest = np.full(len(self.replicas), np.inf)
+
     def overlap_view(self, *overlaps: Any, **others: Any) -> OverlapView:
         """The view of the given overlaps, with the label noise of the problem for observables."""
         view = super().overlap_view(*overlaps, **others)

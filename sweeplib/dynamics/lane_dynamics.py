@@ -34,6 +34,13 @@ class LaneDynamics(StepDynamics):
         self.state = np.ascontiguousarray(state)
         self._constants = np.concatenate([rows(L_star), given.a_star.T, given.numbers])
 
+    def begin_phase(self, phase: int) -> None:
+        """Go on with the second layers of the task."""
+        super().begin_phase(phase)
+        k = self.replicas.k
+        self._constants[k * k : k * (k + 1)] = self.replicas.a_star.T
+        self.state[-self.replicas.p :] = self.a.T
+
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
         self.part[:] = 0.0

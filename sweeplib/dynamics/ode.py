@@ -48,6 +48,7 @@ from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
+from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
@@ -95,7 +96,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | LOSS | STEP
+    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | DECAYS | LOSS | STEP
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -114,15 +115,28 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._rtol = self._tolerances()
         given = replicas.equations
         self._finer = given.finer or given
-        self._solution = self._integration(given, SAFETY * self._rtol, SAFETY * options.atol, targets)
-        coarse = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST))
-        self._companion = self._integration(self._finer, coarse, COARSER * options.atol, targets[:, :0])
+        self._solution, self._companion = self._integrations(targets)
         self.risk_error = np.zeros(len(replicas))
 
+    def _integrations(
+        self, targets: Array, *before: Integration | MeanIntegration
+    ) -> list[Integration | MeanIntegration]:
+        """The solution and its companion; from the ends of two others on, if these are given."""
+        coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
+        tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
+        rules, starts = (self.replicas.equations, self._finer), before or (None, None)
+        return [self._integration(*given) for given in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)]
+
+    def begin_phase(self, phase: int) -> None:
+        """Integrate the equations of the task, from where the solutions came."""
+        super().begin_phase(phase)
+        no_targets = np.empty((len(self.replicas), 0))
+        self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
+
     def _integration(
-        self, needed: Expectations, rtol: Array, atol: float, targets: Array
+        self, needed: Expectations, rtol: Array, atol: float, targets: Array, before: Integration | None = None
     ) -> Integration | MeanIntegration:
-        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,)."""
+        """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
         replicas, scheduled = self.replicas, self.replicas.schedule is not None
         if replicas.has_spectrum:
             equations = block_equations(replicas, self.systems(needed))
@@ -131,17 +145,38 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
             last = replicas.memory[:, 0] if self._adapts or scheduled else None
             starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, last)
+        if (lessons := replicas.replayed) is not None:
+            equations = mixture_equations(
+                equations.systems,
+                *lessons.layers(replicas.a),
+                lessons.shares[:, lessons.phase],
+                lessons.heads.shape[1],
+                starts.shape[1],
+            )
+            one = slice(starts.shape[1] - replicas.p - scheduled, starts.shape[1] - scheduled)
+            starts = with_heads(starts, one, lessons.heads) if self._trained else starts
+        if before is not None:
+            starts = before.states.copy()
+            if self._trained and lessons is None:
+                starts[:, self._heads_at(starts)] = replicas.a
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
             asked |= {"longest": self.longest_step, "beyond": self._without_lost_units}
-            return Integration(equations, starts, ends, **asked, max_steps=most)
+            return Integration(equations, starts, ends, **asked, max_steps=most, after=before)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
+
+    def _heads_at(self, states: Array) -> slice:
+        """Where flat states have the second layers of all tasks, or of the present one; nowhere if none is trained."""
+        lessons = self.replicas.replayed
+        last = states.shape[1] - (self.replicas.schedule is not None)
+        count = (1 if lessons is None else lessons.heads.shape[1]) if self._trained else 0
+        return slice(last - count * self.replicas.p, last)
 
     def _without_lost_units(self, i: int, state: Array) -> Array | None:
         """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
@@ -150,7 +185,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         finite time. No integrator passes this point.
         """
         given = self.replicas
-        if given.spherical or given.has_spectrum or kink(activation(given.activation)) == 0.0:
+        if given.spherical or given.has_spectrum or given.replayed or kink(activation(given.activation)) == 0.0:
             return None
         Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
         unpack(state, given.spherical, self._trained, Q, M, a)
@@ -212,7 +247,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
         self._companion.advance(order, self._solution.times, stops=False, late=late)
-        self.diverged = self._solution.failed.copy()
+        self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
         behind = (self._times < until) | unchecked
         self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
@@ -236,6 +271,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
         else:
             self.Q, self.M, self.a = self._overlaps_of(self._solution)
+        if self._trained and (lessons := self.replicas.replayed) is not None:
+            states = self._solution.states
+            self.heads = states[:, self._heads_at(states)].reshape(lessons.heads.shape)
         Q, M, _ = self.fields
         terms = self._risks(Q, np.zeros_like(M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
@@ -314,6 +352,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
         start = self.replicas
         Q, M, a = np.empty_like(start.Q), np.empty_like(start.M), start.a.copy()
+        if self._trained and (lessons := start.replayed) is not None:
+            at = self._heads_at(states)
+            states = with_heads(states, at, states[:, at].reshape(lessons.heads.shape)[:, lessons.head, None])
         for i, state in enumerate(states):
             unpack(state, start.spherical, self._trained, Q[i], M[i], a[i])
         return Q, M, a
@@ -364,7 +405,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if problem.rates is not None:
             expected = "a constant rate with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-        for name in sorted(DECAYS | LOSS | STEP):
+        for name in sorted(DECAYS | LOSS | STEP | {"tasks"}):
             if getattr(problem, name) != DEFAULTS[name]:
                 expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
                 raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)

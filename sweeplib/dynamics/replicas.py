@@ -1,7 +1,8 @@
 """Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
+import copy
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -20,6 +21,40 @@ from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, OverlapView
 
 Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lessons:
+    """The tasks of n replicas, and where they are in them.
+
+    a_star (n, T, k) : second layers of the teacher.
+    order : the task of each phase.
+    heads (n, T, p) : second layers of the student at the start of the phase; (n, 1, p) if the tasks share one.
+    shares (n, phases, T) : shares of the tasks in the steps of each phase.
+    replays : whether steps may be of other tasks than the present one.
+    phase : the number of the phase.
+    """
+
+    a_star: Array
+    order: tuple[int, ...]
+    heads: Array
+    shares: Array
+    replays: bool
+    phase: int = 0
+
+    @property
+    def head(self) -> int:
+        """The number of the second layer that is trained."""
+        return min(self.order[self.phase], self.heads.shape[1] - 1)
+
+    def layers(self, a: Array, heads: Array | None = None) -> tuple[Array, Array]:
+        """The second layers (n, T, p) and (n, T, k) of student and teacher for each task, at a (n, p) now.
+
+        The other heads are those at the start of the phase unless they are given.
+        """
+        heads = (self.heads if heads is None else heads).copy()
+        heads[:, self.head] = a
+        return np.broadcast_to(heads, (*self.a_star.shape[:2], heads.shape[2])), self.a_star
 
 
 class Starts(Protocol):
@@ -73,6 +108,7 @@ class Replicas:
     times (n, n_times) : ODE times at which to record.
     thresholds (n_thresholds,) : exit thresholds.
     stop_at_exit : whether a replica may end at its last exit.
+    lessons : the tasks, if there are several; a and a_star are those of the present one.
     """
 
     activation: str
@@ -102,9 +138,15 @@ class Replicas:
     times: Array
     thresholds: Array
     stop_at_exit: bool
+    lessons: Lessons | None = None
 
     def __len__(self) -> int:
         return len(self.d)
+
+    @property
+    def replayed(self) -> Lessons | None:
+        """The tasks, if steps may be of other ones than the present."""
+        return self.lessons if self.lessons is not None and self.lessons.replays else None
 
     @property
     def gamma(self) -> Array:
@@ -141,6 +183,15 @@ class Replicas:
     def k(self) -> int:
         """Teacher width."""
         return int(self.a_star.shape[1])
+
+    def at_phase(self, phase: int, a: Array, heads: Array | None) -> "Replicas":
+        """The replicas in another phase of their tasks, at the layers now; all that was computed of them stays."""
+        assert self.lessons is not None
+        now, then = self.lessons, copy.copy(self)
+        lessons = replace(now, heads=now.layers(a, heads)[0][:, : now.heads.shape[1]].copy(), phase=phase)
+        a_star = np.ascontiguousarray(now.a_star[:, now.order[phase]])
+        vars(then).update(lessons=lessons, a=lessons.heads[:, lessons.head].copy(), a_star=a_star)
+        return then
 
     def weights(self, i: int) -> tuple[Array, Array]:
         """The initial weights W (p, d), W* (k, d) of replica i."""

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
 from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, STEP, NumericalOptions
-from sweeplib.dynamics.replicas import Replicas
+from sweeplib.dynamics.replicas import Lessons, Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.kernels.batches import batch_steps
 from sweeplib.kernels.inputs import inputs_address
 from sweeplib.kernels.labels import labels
+from sweeplib.kernels.replay import tasks_of
 from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
 from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
@@ -71,7 +72,7 @@ class Sgd(StepDynamics):
     replicas_at_once = 8
     view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
-    reads = StepDynamics.reads | of_batches | {"schedule", "data"} | OFFSETS | DECAYS | LOSS | STEP
+    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | DECAYS | LOSS | STEP
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
@@ -121,6 +122,8 @@ class Sgd(StepDynamics):
     def _taken(self, i: int, count: int, repeats: int, exits: Exits) -> int:
         """Take up to `count` steps of replica i with so many uses of a batch; return how many were taken."""
         given, step = self.replicas, int(self.step[i])
+        if given.replayed is not None:
+            return self._taken_of_tasks(i, count, exits, given.replayed)
         called = self._replica(i), self._rates, self._called, exits
         if given.samples[i]:
             data = self._training_set(i)
@@ -132,6 +135,24 @@ class Sgd(StepDynamics):
         if fate == DIVERGED:
             self.failed[i], self.part[i] = step + taken, 0.0
         return int(taken)
+
+    def _taken_of_tasks(self, i: int, count: int, exits: Exits, lessons: Lessons) -> int:
+        """The same, with steps of tasks drawn at random, those of one task in a row together."""
+        given, first = self.replicas, int(self.step[i])
+        self.heads = lessons.heads.copy() if self.heads is None else self.heads
+        ends = np.cumsum(lessons.shares[i, lessons.phase])
+        tasks = tasks_of(ends, first, count, given.seeds[i], given.keys[i])
+        done, replica = 0, self._replica(i)
+        for some in np.split(tasks, np.flatnonzero(np.diff(tasks)) + 1):
+            layers = {"a": self.heads[i, min(some[0], self.heads.shape[1] - 1)], "a_star": lessons.a_star[i, some[0]]}
+            called = replica._replace(**layers), self._rates, self._called, exits
+            taken, fate = self._kernel(sgd_steps)(len(some), first + done, *called)
+            done += int(taken)
+            if fate == DIVERGED:
+                self.failed[i] = first + done
+                break
+        self.a[i] = self.heads[i, lessons.head]
+        return done
 
     def _kernel(self, template: Callable[..., Any]) -> OneSignature:
         """The compiled kernel for weights of this precision; all other arguments have the same types in all runs."""

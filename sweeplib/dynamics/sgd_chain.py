@@ -26,6 +26,7 @@ from sweeplib.kernels.chain_batches import batch_network, batch_step, batch_work
 from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
 from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
+from sweeplib.kernels.replay import ReplaySettings, replay_network, replay_prepare, replay_step, replay_work
 from sweeplib.maths.overlaps import split_factors, teacher_factors
 from sweeplib.problem import STEPS, Problem
 
@@ -38,7 +39,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule"} | DECAYS | LOSS | STEP
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | DECAYS | LOSS | STEP
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
@@ -60,10 +61,29 @@ class SgdChain(LaneDynamics):
         self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
-        self.begin(np.concatenate([rows(part) for part in parts]), self._L_star)
+        if (lessons := replicas.replayed) is not None:
+            kinds = replicas.spherical, trained(replicas), decays
+            self.settings = ReplaySettings(p, k, *kinds, lessons.a_star.shape[1], lessons.heads.shape[1])
+        self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
+
+    def _rows_of_tasks(self) -> list[Array]:
+        """What stands behind the state where steps may be of several tasks: shares, and second layers."""
+        lessons = self.replicas.replayed
+        if lessons is None:
+            return []
+        return [rows(part) for part in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)]
+
+    def begin_phase(self, phase: int) -> None:
+        """Go on with the second layers of the task, or of the tasks among those of which steps may be."""
+        super().begin_phase(phase)
+        if tasks := self._rows_of_tasks():
+            of_tasks = np.concatenate(tasks)
+            self.state[-len(of_tasks) :] = of_tasks
 
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
+        if self.replicas.replayed is not None:
+            return round_of(replay_work, prepare=replay_prepare, take_step=replay_step, fill_network=replay_network)
         if self.replicas.repeats > 1:
             return round_of(reuse_work, prepare=chain_prepare, take_step=reuse_step, fill_network=reuse_network)
         if self.replicas.batch_size > 1:
@@ -92,6 +112,10 @@ class SgdChain(LaneDynamics):
         p, k, count = self.replicas.p, self.replicas.k, self._rows
         A, B = unrolled(state[: count * k], count, k), unrolled(state[count * k : count * (k + count)], count, count)
         A, B, self.a = A[:, -p:], B[:, -p:], unrolled(state[-p:], p)
+        if (lessons := self.replicas.replayed) is not None:
+            count = lessons.heads.shape[1]
+            self.heads = unrolled(state[-count * p :], count, p)
+            self.a = self.heads[:, lessons.head].copy()
         with np.errstate(over="ignore", invalid="ignore"):  # in runs that diverged
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)

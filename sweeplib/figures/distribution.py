@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.averages import with_teacher_numbers
+from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.passages import passages
@@ -86,7 +86,7 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
         return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
     values, run = values_of(ds, name), has_run(ds)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
-    kept = with_teacher_numbers(kept)
+    kept = numbered(kept)
     return xr.Dataset({"value": kept, "end": kept, "used": kept.notnull()})
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.averages import with_teacher_numbers
+from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.overlaps import with_overlaps
@@ -165,7 +165,7 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str) -> xr
         ds = ds if variable in ds else with_overlaps(ds)
         if variable not in ds:
             return None
-        values, run = with_teacher_numbers(values_of(ds, variable)), has_run(ds)
+        values, run = numbered(values_of(ds, variable)), has_run(ds)
         lost = found.attrs.get("max_lost", MOST_LOST)
         return unless_lost(values, without_value(values, run), run, lost, has_diverged(ds))
     if analysis == "exit_times" and variable in ("exit_steps_mean", "exit_time_mean"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.averages import steps_at_times, with_teacher_numbers
+from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
@@ -70,7 +70,7 @@ def trajectories(
 
 
 def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int) -> Drawing:
-    run, values = has_run(ds), with_teacher_numbers(above_error(values_of(ds, name), ds, DECADE))
+    run, values = has_run(ds), numbered(above_error(values_of(ds, name), ds, DECADE))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
     found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
     data = split.selected(found)
@@ -141,7 +141,7 @@ def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int) -> xr.Dataset:
     shown = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
     run, found = has_run(shown), {}
     for each in (each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)):
-        values = with_teacher_numbers(above_error(values_of(shown, each), shown))
+        values = numbered(above_error(values_of(shown, each), shown))
         median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
         long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
         first = values.where(_among_first(values, runs)).dropna("seed", how="all")

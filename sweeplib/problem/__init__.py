@@ -20,6 +20,7 @@ from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS
 from sweeplib.problem.starts import STARTS, Start
 from sweeplib.problem.steps import STEPS, Rule, Step
 from sweeplib.problem.targets import TARGETS, Target, registered_target, target
+from sweeplib.problem.tasks import TASKS, Course, Tasks
 
 __all__ = [
     "CONSTANT_RATE",
@@ -34,6 +35,8 @@ __all__ = [
     "STARTS",
     "STEPS",
     "TARGETS",
+    "TASKS",
+    "Course",
     "Criterion",
     "DataLaw",
     "Loss",
@@ -45,6 +48,7 @@ __all__ = [
     "Start",
     "Step",
     "Target",
+    "Tasks",
     "checked_name",
     "declare_parameters_of",
     "meaningful",

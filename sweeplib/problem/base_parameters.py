@@ -75,6 +75,9 @@ class Core:
     = ±1 + √Δ z of two classes of equal odds, whose inputs are x ~ N(0, (1 ± c)² I_d/d), c the `contrast`, and no
     teacher: k = 0. `spectrum`, `two_level` and `power_law` have x ~ N(0, Σ/d) with given eigenvalues, of the sum d, and
     the labels of the target."""
+    tasks: str = parameter("single", "tasks", "", "in_turn")
+    """course of tasks, by name: `single` is the target all along; `in_turn` has tasks of some rows of the teacher each,
+    learned one after the other."""
     start: str | None = parameter(None, "law of the student's first weights", "", "sphere")
     """law of the student's initial weights, by name: `gaussian` has N(0, s²) entries, s the `start_scale`, `sphere`
     rows uniform on the sphere of radius √d, `warm` rows that have the cosine m0 with teacher rows; by default `sphere`

@@ -14,6 +14,7 @@ from sweeplib.problem.starts import STARTS
 from sweeplib.problem.steps import STEPS
 from sweeplib.problem.targets import TARGETS, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
+from sweeplib.problem.tasks import TASKS
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
@@ -27,12 +28,11 @@ def read_by(registry: Mapping[str, Part]) -> Callable[["Problem"], Reads]:
     return lambda problem: {name: part.acts_on for name, part in registry.items()}
 
 
+OF_PROBLEM: dict[str, Mapping[str, Part]] = {"loss": LOSSES, "step": STEPS, "tasks": TASKS}
+"""The registries of parts that every problem names, by kind, which is the parameter that has the name."""
 READERS: dict[str, Callable[["Problem"], Reads]] = {
-    "data": read_by(DATA),
-    "loss": read_by(LOSSES),
-    "start": read_by(STARTS),
-    "step": read_by(STEPS),
-    "target": read_by(TARGETS),
+    kind: read_by(registry)
+    for kind, registry in ({"data": DATA, "start": STARTS, "target": TARGETS} | OF_PROBLEM).items()
 }
 """By kind, what all registered parts act on in a problem; dynamics and observables add themselves."""
 OFFERS = {
@@ -43,6 +43,7 @@ OFFERS = {
     "start": "a start that acts on it: {}",
     "step": "a step that acts on it: {}",
     "target": "a target that acts on it: {}",
+    "tasks": "tasks that act on it: {}",
 }
 """By kind, what a message offers in place of the parts of a run."""
 
@@ -56,8 +57,8 @@ def parts_of(problem: "Problem") -> dict[str, Part]:
     """Return the parts that a problem names, by kind; a law without a teacher has no target."""
     law = DATA[problem.data]
     taught: dict[str, Part] = {"target": target(problem.target)} if law.teacher else {}
-    start, loss, step = STARTS[problem.student_start], LOSSES[problem.loss], STEPS[problem.step]
-    return {"data": law, "start": start, "loss": loss, "step": step} | taught
+    own = {kind: registry[getattr(problem, kind)] for kind, registry in OF_PROBLEM.items()}
+    return {"data": law, "start": STARTS[problem.student_start]} | own | taught
 
 
 def meaningful(parts: Sequence[Part]) -> list[str]:
@@ -91,7 +92,7 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
     for name in names:
         if name in given and not any(name in reads for reads in acting.values()):
             reading = ", ".join(other for other, reads in READERS[kind](problem).items() if name in reads)
-            which = f"the {kind} " if kind in ("start", "target", "loss", "step") else ""
+            which = f"the {kind} " if kind in ("start", "target", *OF_PROBLEM) else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"
             expected = f"{json.dumps(DEFAULTS[name])}, its default; or {OFFERS[kind].format(reading or 'none yet')}"
             raise InputError(

@@ -19,6 +19,7 @@ from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.steps import STEPS, Rule
 from sweeplib.problem.targets import canonical_target, with_numbers
+from sweeplib.problem.tasks import TASKS, Course
 from sweeplib.registry import Registry
 from sweeplib.validation import refusal
 
@@ -157,6 +158,16 @@ class Problem(Core):
         """Whether the loss and the step leave drifts as closed as those of the square loss and plain steps."""
         return self.criterion.is_closed and STEPS[self.step].loss is None
 
+    @property
+    def course(self) -> Course:
+        """The tasks that it learns, and when."""
+        return TASKS[self.tasks].course(self)
+
+    @property
+    def in_turn(self) -> bool:
+        """Whether it learns several tasks."""
+        return TASKS[self.tasks].in_turn
+
     @cached_property
     def blocks(self) -> Blocks:
         """The eigenvalues and multiplicities of the inputs; one for all inputs of a law without any."""
@@ -232,6 +243,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "target": canonical_target,
     "loss": _registered_name(LOSSES),
     "data": _registered_name(DATA),
+    "tasks": _registered_name(TASKS),
     "start": _registered_name(STARTS),
     "step": _registered_name(STEPS),
     "schedule": canonical_schedule,

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.errors import InputError
-from sweeplib.maths.overlaps import Overlaps
+from sweeplib.maths.overlaps import Overlaps, teacher_factors
 from sweeplib.numerics.random import normals, stream_key
-from sweeplib.problem import STARTS, Problem
+from sweeplib.problem import STARTS, TASKS, Problem
 from sweeplib.problem.starts.start import rows_on_sphere
 
 Array = NDArray[np.float64]
@@ -31,12 +31,19 @@ def teacher_weights(problem: Problem, *, root_seed: int, seed: int) -> Array:
 
     Laws: `gaussian` has N(0, 1) entries; `sphere` has rows uniform on the sphere of radius √d; `orthogonal` has
     uniformly random orthogonal rows of norm √d (k ≤ d). Rows in a block of the inputs have the law of its coordinates,
-    times √(d/d_b), and zeros elsewhere.
+    times √(d/d_b), and zeros elsewhere. Tasks may state the overlaps of orthogonal rows.
     """
     if problem.teacher_block is not None:
         return _rows_in_blocks(problem, root_seed, seed)
     rows = _normals("teacher", problem.teacher_start, problem.k, problem.d, root_seed, seed)
-    return _of_law(problem.teacher_start, rows)
+    rows = _of_law(problem.teacher_start, rows)
+    P = teacher_overlaps(problem)
+    return rows if P is None else teacher_factors(P[None])[0] @ rows
+
+
+def teacher_overlaps(problem: Problem) -> Array | None:
+    """P (k, k) of the teacher's rows, where its tasks state it."""
+    return TASKS[problem.tasks].overlaps(problem)
 
 
 def _of_law(law: str, rows: Array) -> Array:
@@ -81,6 +88,8 @@ def drawn_M(problem: Problem, W: Array, W_star: Array) -> Array:
 
 def drawn_P(problem: Problem, W_star: Array) -> Array:
     """P (k, k) of drawn weights; exactly the identity for orthogonal rows, with diagonal 1 for rows on the sphere."""
+    if (stated := teacher_overlaps(problem)) is not None:
+        return stated
     if problem.teacher_start == "orthogonal":
         return np.eye(problem.k)
     P = W_star @ W_star.T / problem.d

@@ -30,6 +30,7 @@ from sweeplib.problem import (
     STARTS,
     STEPS,
     TARGETS,
+    TASKS,
     Problem,
     parameters_of,
     problem_expectations,
@@ -155,6 +156,17 @@ class Case:
         if not self.problem.criterion.is_plain:
             self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
 
+    def _check_tasks(self) -> None:
+        """Raise InputError for exits, and optimal schedules, of tasks in turn."""
+        if not self.problem.in_turn:
+            return
+        if self.recording.thresholds:
+            value, expected = list(self.recording.thresholds), "[], no exits; `risk_of_task` has the risks of all tasks"
+            raise InputError("no exits of tasks in turn", key="thresholds", value=value, expected=expected)
+        if self.problem.optimal is not None:
+            expected = "a schedule that is given, with tasks in turn"
+            raise InputError("no optimal schedule", key="schedule", value=self.problem.schedule, expected=expected)
+
     def _refuse_drifts(self, why: str) -> None:
         """Raise InputError for a recorded observable that uses drifts."""
         for name in self.recording.observables:
@@ -242,7 +254,9 @@ class Case:
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         # of a block, beyond p + k coordinates, the number does not matter
         blocks = tuple(min(size, problem.p + problem.k + 1) for size in problem.blocks[1]) if spectrum else ()
-        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks)
+        course = problem.course
+        tasks = (*course.order, course.own_heads, course.replay > 0.0) if problem.in_turn else ()
+        return (self.dynamics, self.options, self.recording, *kind, *functions, *sizes.items(), blocks, tasks)
 
     def identity(self) -> bytes:
         """16 bytes that are equal for two cases exactly if they have the same results (see `shared_digest`)."""
@@ -259,6 +273,7 @@ CHECKS = (
     Case._check_offsets,
     Case._check_spectrum,
     Case._check_loss,
+    Case._check_tasks,
     Case._check_dynamics,
     Case._check_drifts,
 )
@@ -373,7 +388,7 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
 def names_of(problem: Problem) -> tuple[str, ...]:
     """The names in a problem on which the code that computes its results depends."""
-    parts = problem.student_start, problem.data, problem.loss, problem.step
+    parts = problem.student_start, problem.data, problem.loss, problem.step, problem.tasks
     return problem.activation, problem.teacher, problem.learned, *parts
 
 
@@ -391,7 +406,7 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
     modules |= {function.__module__ for function in functions if function is not None}
-    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, STEPS)
+    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, STEPS, TASKS)
     modules |= {registry.origin(name) for registry, name in zip(registries, parts, strict=True)}
     modules |= {*optimiser, *([TARGETS.origin(known)] if (known := registered_target(target)) else [])}
     names = student, teacher, *target_.activations

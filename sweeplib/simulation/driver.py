@@ -5,12 +5,13 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
+from sweeplib.dynamics.replicas import Lessons
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels.numbers import REAL
 from sweeplib.numerics.random import stream_key
@@ -84,7 +85,7 @@ def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: I
 def run_checked(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     """The records of cases that are valid and have one shape, as `run_cases` returns them."""
     size = _cases_at_once(cases)
-    parts = [some[at : at + size] for some in _of_one_schedule(cases) for at in range(0, len(some), size)]
+    parts = [some[at : at + size] for some in _of_one_clock(cases) for at in range(0, len(some), size)]
     records = [_run(part, timeout, initial) for part in parts]
     return records[0] if len(records) == 1 else Records.joined(records)
 
@@ -112,11 +113,15 @@ def _cases_at_once(cases: Cases) -> int:
     return max(1, min(DYNAMICS[cases[0].dynamics].replicas_at_once, BYTES_AT_ONCE // max(1, most)))
 
 
-def _of_one_schedule(cases: Cases) -> list[Cases]:
-    """The cases in parts that have one schedule each: of one problem, where schedules are optimal."""
-    if cases[0].problem.optimal is None:
+def _of_one_clock(cases: Cases) -> list[Cases]:
+    """The cases in parts: of one problem, where schedules are optimal; of the same times, where tasks are in turn."""
+    codes: NDArray[Any]
+    if cases[0].problem.optimal is not None:
+        _, codes = cases.distinct(cases.columns.keys() - {"seed"})
+    elif cases[0].problem.in_turn:
+        _, codes = cases.each(lambda case: (case.clock, case.problem.course.switches))
+    else:
         return [cases]
-    _, codes = cases.distinct(cases.columns.keys() - {"seed"})
     ends = [*np.flatnonzero(np.diff(codes, prepend=-1)).tolist(), len(cases)]
     return [cases[start:end] for start, end in pairwise(ends)]
 
@@ -132,11 +137,14 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
     observed = {name: _values(cases, OBSERVABLES[name]) for name in first.recording.observables}
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
-    for place in range(len(first.recording.times)):
-        run.advance(place, deadline)
-        reached, states = run.reached(place), run.look()
+    for at, instant in enumerate(_instants(first)):
+        run.advance(at, deadline)
+        if instant.phase is not None:
+            run.begin_phase(instant.phase)
+            continue
+        reached, states, place = run.reached(at), run.look(), instant.place
         _keep(data, variables, place, reached, run.diagnosed())
-        beyond = _beyond(run, place, reached, excess)
+        beyond = _beyond(run, at, reached, excess)
         run.inaccurate |= beyond
         run.running &= ~beyond
         ends = np.where(run.inaccurate, ends, (run.end_steps, run.end_time))
@@ -244,7 +252,9 @@ def _weighted(weights: Sequence[Array], values: Sequence[Any]) -> Array:
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
     """The replicas of cases of one shape."""
     cases = Cases.of(cases)
-    problem, recording = cases[0].problem, cases[0].recording
+    problem, recording, instants = cases[0].problem, cases[0].recording, _instants(cases[0])
+    plain = np.multiply.outer(cases.field("clock"), recording.times)
+    times = np.tile([instant.time for instant in instants], (len(cases), 1)) if problem.in_turn else plain
     return Replicas(
         activation=problem.activation,
         teacher_activation=problem.teacher,
@@ -265,15 +275,50 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         multiplicities=cases.arrays(lambda case: case.problem.blocks[1]),
         refit_keys=cases.numbers(lambda case: stream_key(case.root_seed, "second layer"), np.uint64),
         a=cases.arrays(lambda case: np.broadcast_to(case.problem.a, problem.p)),
-        a_star=cases.arrays(lambda case: np.broadcast_to(case.problem.a_star, problem.k)),
+        a_star=cases.arrays(_first_a_star),
         has_offsets=problem.has_offsets,
         starts=CaseStarts(cases, initial),
         keys=_samples_keys(cases),
         seeds=cases.field("seed", np.uint64),
-        times=np.multiply.outer(cases.field("clock"), recording.times),
+        times=times,
         thresholds=np.array(recording.thresholds, dtype=float),
         stop_at_exit=recording.stop == "exit",
+        lessons=_lessons(cases),
     )
+
+
+class _Instant(NamedTuple):
+    """An ODE time to which replicas are advanced, for the record of some place, or to begin a phase of their tasks."""
+
+    time: float
+    phase: int | None = None
+    place: int = -1
+
+
+def _instants(case: Case) -> list[_Instant]:
+    """The recording times, and the times at which a phase ends and the next begins, after records at the same time."""
+    records = [_Instant(case.clock * time, place=place) for place, time in enumerate(case.recording.times)]
+    switches = enumerate(case.problem.course.switches, 1)
+    phases = [_Instant(time, phase) for phase, time in switches if time < records[-1].time]
+    return sorted(records + phases, key=lambda instant: (instant.time, instant.phase is not None))
+
+
+def _first_a_star(case: Case) -> Sequence[float]:
+    """The second layer (k,) of the teacher at the start."""
+    course = case.problem.course
+    return course.a_star[course.order[0]]
+
+
+def _lessons(cases: Cases) -> Lessons | None:
+    """The tasks of cases of one shape, None for a single one."""
+    problem = cases[0].problem
+    if not problem.in_turn:
+        return None
+    course, a_star = problem.course, cases.arrays(lambda case: case.problem.course.a_star)
+    heads = cases.arrays(lambda case: np.broadcast_to(case.problem.a, (1, problem.p)))
+    heads = np.repeat(heads, a_star.shape[1] if course.own_heads else 1, axis=1)
+    shares = cases.arrays(lambda case: [case.problem.course.shares(phase) for phase in range(len(course.order))])
+    return Lessons(a_star, course.order, heads, shares, replays=course.replay > 0.0)
 
 
 def samples_key(case: Case) -> int:

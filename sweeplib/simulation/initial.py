@@ -18,6 +18,7 @@ from sweeplib.problem.weights import (
     drawn_P,
     drawn_q,
     drawn_weights,
+    teacher_overlaps,
     teacher_weights,
     weights_of_overlaps,
 )
@@ -125,8 +126,9 @@ def _draw(case: Case) -> _Draw:
     law = problem.student_start
     values = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
     blocks = None if problem.teacher_block is None else (problem.teacher_block, problem.blocks[1])
-    widths = problem.p, problem.k, problem.d
-    key = (law, values, problem.teacher_start, blocks, *widths, case.root_seed, case.seed)
+    widths, P = (problem.p, problem.k, problem.d), teacher_overlaps(problem)
+    stated = None if P is None else P.tobytes()
+    key = (law, values, problem.teacher_start, blocks, stated, *widths, case.root_seed, case.seed)
     return _Draw(key, problem, case.root_seed, case.seed)
 
 

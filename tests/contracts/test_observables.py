@@ -15,7 +15,7 @@ from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, V
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")
 REUSED = replace(PROBLEM, samples=20)
 SIZES = {"seed": 2, "time": 3, "quantile": len(QUANTILES), "student": 3, "student_2": 3, "teacher": 2, "teacher_2": 2}
-SIZES |= {"block": 1}
+SIZES |= {"block": 1, "task": 1}
 LINEAR = {"risk_of_block"}
 """The observables of linear students alone."""
 

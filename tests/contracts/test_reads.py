@@ -82,15 +82,21 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     if acts_on(dynamics, field) or field not in DEFAULTS:
         return next(contract.pairs(dynamics, field))
     of_law = ("data", *parameters_of("data")) if field in parameters_of("data") else ()
-    kept = {"sampling": ("samples",), "huber_delta": ("loss",), **OF_STEPS}.get(field, of_law)
+    of_parts = OF_STEPS | dict.fromkeys(parameters_of("tasks"), ("tasks", *parameters_of("tasks")))
+    kept = ({"sampling": ("samples",), "huber_delta": ("loss",)} | of_parts).get(field, of_law)
     one = suited(CHANGED_OF.get(field, CHANGED), dynamics, *kept)
     if field == "data":
         return one, suited(CHANGED_OF["contrast"], dynamics, "data", "contrast")
+    if field == "tasks":
+        return one, CHANGED_OF["switch_time"]
     return one, dataclasses.replace(one, **{field: OTHERS[field]})
 
 
 SPECTRA = {name for law in DATA.values() if law.has_spectrum for name in law.own}
 """The parameters of data laws with several eigenvalues, which particles do not take."""
+
+
+TURNS = {"tasks", *parameters_of("tasks")}
 
 
 def acts_on(dynamics: str, field: str) -> bool:
@@ -104,6 +110,7 @@ TANGENT = [("overlap_map", field) for field in ("step", *OF_STEPS)]
 """What the map has of steps, those along the sphere, is tried in `unit/test_steps.py`."""
 WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "step")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
+WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
 """Fields that are nothing without another one."""
 OBSERVED = sorted(parameters_of("observables"))
 OF_OVERLAPS = [name for name in built_in() if issubclass(DYNAMICS[name].view, OverlapView)]
@@ -136,7 +143,7 @@ ACCEPTED = [
 def test_numbers_change_with_what_is_read(dynamics: str, field: str) -> None:
     """Those of the motion, whatever the observables read; and the risk, with the identity."""
     contract.its_numbers_change_with_a_field_that_it_reads(dynamics, field)
-    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *SPECTRA, *OFFSETS} else (0.01,)
+    thresholds: tuple[float, ...] = () if field in {"data", "contrast", *SPECTRA, *OFFSETS, *TURNS} else (0.01,)
     problems = pair(field, dynamics)
     observables = () if field in ("data", "contrast") and needs_teacher("risk") else ("risk",)
     one, other = (case(problem, dynamics, observables, thresholds=thresholds) for problem in problems)

@@ -18,7 +18,7 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.places import probes
 from sweeplib.errors import InputError
 from sweeplib.language import Expression
-from sweeplib.problem import DATA, PARAMETERS, Problem
+from sweeplib.problem import DATA, PARAMETERS, TASKS, Problem
 from tests.points import points_of
 
 FIXED = {"p": 1, "k": 1, "d": 100, "Delta": 0.0, "gamma": 0.1, "activation": "square"}
@@ -102,6 +102,8 @@ def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
         if name in law.own:
             fixed = FIXED | {"data": law.name} | {each: PARAMETERS[each].example for each in law.needed}
             fixed |= {"k": 0} if law.name == "two_gaussians" else {}
+    if name in {"tasks", *TASKS["in_turn"].own}:
+        fixed = FIXED | {"k": 2, "tasks": "in_turn", "switch_time": 0.5}
     if fixed is not FIXED or value is None:
         value = other.get(name, PARAMETERS[name].adapter.validate_python(PARAMETERS[name].example))
     [point] = points_of(Grid((), fixed | {name: value}))

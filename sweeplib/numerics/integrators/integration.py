@@ -38,7 +38,7 @@ class Integration:
     (n,) are the last times that will be asked for, `targets` (n, T) the levels whose passages are noted. No step is
     longer than `longest` (n,), if it is given. After `steps_a_round` steps of each the clock is looked at.
     A solution that fails at a singular point goes on from what `beyond` returns for its number and state (size,), if
-    that is not None.
+    that is not None. Solutions `after` others begin at their times, with the steps that they may still take.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Integration:
         longest: Array | None = None,
         steps_a_round: int | None = None,
         beyond: Callable[[int, Array], Array | None] = lambda _, state: None,
+        after: "Integration | None" = None,
     ) -> None:
         longest = np.full(len(states), np.inf) if longest is None else longest
         self._steps_a_round, self._explicit = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
@@ -65,6 +66,13 @@ class Integration:
         self._called: dict[int, StiffSystem] = {}
         self._rounds, self._next_trial = np.zeros((2, len(states)), dtype=np.int64)
         self.states, self.times = states.copy(), np.zeros(len(states))
+        if after is not None:
+            self._follow_on(after)
+
+    def _follow_on(self, other: "Integration") -> None:
+        """Begin where other solutions came."""
+        self.times[:] = self._solutions.time[:] = self._solutions.before[:] = other.times
+        self._solutions.failed[:], self._solutions.left[:] = other.failed, other.steps_left
 
     @property
     def failed(self) -> NDArray[np.bool_]:

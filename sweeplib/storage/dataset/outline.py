@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
     from sweeplib.simulation.variables import Variable
 
-SHARED_DIMS = frozenset({"time", "threshold", "quantile", "knot"})
+OF_SWEEPS = frozenset({"time", "threshold", "quantile"})
+"""The dimensions of variables that have the same length in all of a sweep."""
+SHARED_DIMS = OF_SWEEPS | {"knot", "task"}
 """The dimensions of variables that have the same shape for all p and k."""
 
 
@@ -139,6 +141,6 @@ def _inner_sizes(cases: Sequence[Case], kept: Mapping[str, Variable]) -> dict[st
     for case in cases:
         for name, variable in recorded_variables(case).items():
             for dim, length in zip(variable.dims, variable.shape, strict=True):
-                if name in kept and (dim not in SHARED_DIMS or dim == "knot"):
+                if name in kept and dim not in OF_SWEEPS:
                     sizes[dim] = max(length, sizes.get(dim, 0))
     return sizes

@@ -1,0 +1,103 @@
+"""Steps of samples of a task drawn at random: the present one or, replayed, an earlier one.
+
+A step of the chain has the a* of its task and, with separate heads, the second layer of the task, which it trains.
+"""
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+
+from sweeplib.kernels.chain import chain_network, chain_step, chain_work
+from sweeplib.kernels.lanes import Array, allocating, kernel
+from sweeplib.numerics.random import random_words, uniform
+
+_DRAW = np.uint64(2**32 - 1)
+"""The number of the draw of the task of a step, beyond those of its sample."""
+
+
+class ReplaySettings(NamedTuple):
+    """The settings of `chain.Settings` that steps with one sample need, and the numbers of tasks and of heads."""
+
+    p: int
+    k: int
+    spherical: bool
+    trained: bool
+    decays: bool
+    tasks: int
+    heads: int
+
+
+class Replay(NamedTuple):
+    """The chain of a group, and what stands behind its state.
+
+    That is, of each task, the end of its share (T, lanes), a* (T, k, lanes), and the heads (H, p, lanes). `chosen`
+    (lanes,) are the tasks of a step.
+    """
+
+    chain: Any
+    network: Any
+    ends: Array
+    a_star: Array
+    heads: Array
+    chosen: Any
+
+
+@numba.njit(error_model="numpy")
+def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
+    """The task of a step, from the ends (T,) of the shares of tasks in [0, 1]."""
+    word, _, _, _ = random_words(_DRAW, step, seed, key)
+    number, task = uniform(word), 0
+    while task < ends.shape[0] - 1 and number > ends[task]:
+        task += 1
+    return task
+
+
+@numba.njit(error_model="numpy")
+def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
+    """The tasks (count,) of steps from number `first` on."""
+    found = np.empty(count, np.int64)
+    for s in range(count):
+        found[s] = task_of(ends, np.uint64(first + s), seed, key)
+    return found
+
+
+@allocating
+def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
+    """The data of a group, from its flat blocks of state and constants."""
+    p, k, T, H = settings.p, settings.k, settings.tasks, settings.heads
+    own = p * k + p * p + p
+    lanes = state.shape[0] // (own + T + T * k + H * p)
+    chain = chain_work(settings, state[: own * lanes], constants)
+    first, second, third = own * lanes, (own + T) * lanes, (own + T + T * k) * lanes
+    ends = state[first:second].reshape((T, lanes))
+    layers = state[second:third].reshape((T, k, lanes)), state[third:].reshape((H, p, lanes))
+    return Replay(chain, chain.network, ends, layers[0], layers[1], np.empty(lanes, np.int64))
+
+
+@kernel
+def replay_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
+    """Do nothing: the chain needs no preparation."""
+
+
+@kernel
+def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step of the chain in each lane, with the second layers of its task."""
+    chain, chosen = work.chain, work.chosen
+    for lane in range(chosen.shape[0]):
+        task = task_of(work.ends[:, lane], stream.step[lane], stream.seed[lane], stream.key[lane])
+        chosen[lane] = task
+        for r in range(settings.k):
+            chain.constants.a_star[r, lane] = work.a_star[task, r, lane]
+        for i in range(settings.p):
+            chain.a[i, lane] = work.heads[min(task, settings.heads - 1), i, lane]
+    chain_step(settings, functions, stream, chain, broken)
+    for lane in range(chosen.shape[0]):
+        for i in range(settings.p):
+            work.heads[min(chosen[lane], settings.heads - 1), i, lane] = chain.a[i, lane]
+
+
+@kernel
+def replay_network(work):  # type: ignore[no-untyped-def]
+    """Fill the current overlaps."""
+    chain_network(work.chain)

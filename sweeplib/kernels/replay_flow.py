@@ -1,0 +1,108 @@
+"""The right-hand side of the overlaps' ODE with samples of several tasks: the mean of those of the tasks by shares.
+
+The state is that of `overlap_flow` with the second layers of all tasks in place of one, if there are several.
+"""
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sweeplib.kernels.overlap_flow import (
+    Array,
+    Systems,
+    Work,
+    example,
+    fill_slope,
+    unpack,
+    work_space,
+)
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined
+from sweeplib.numerics.integrators.dop853 import EquationRule, Equations
+
+
+class Mixture(NamedTuple):
+    """n systems of T tasks: the systems of all tasks, one after the other (n T,), their shares (n, T), and H heads."""
+
+    systems: Systems
+    shares: Array
+    heads: int
+
+
+class MixtureWork(NamedTuple):
+    """Work arrays: those of one system, and a state and a slope (size,) of it."""
+
+    own: Work
+    state: Array
+    slope: Array
+
+
+def _unbound(*_: Any) -> None:
+    raise NotImplementedError("bound by `mixture_rule`")
+
+
+of_task = _unbound
+
+
+def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
+    """The sum of the slopes of the tasks times their shares; each trains its own head."""
+    own, count = work.state, mixture.shares.shape[1]
+    last = 1 if mixture.systems.scheduled else 0
+    p = len(work.own.a) if mixture.systems.trained else 0
+    first = len(own) - p - last
+    for v in range(len(slope)):
+        slope[v] = 0.0
+    for task in range(count):
+        share, head = mixture.shares[i, task], first + p * min(task, mixture.heads - 1)
+        if share == 0.0:
+            continue
+        for v in range(first):
+            own[v] = state[v]
+        for j in range(p):
+            own[first + j] = state[head + j]
+        if last:
+            own[first + p] = state[len(state) - 1]
+        of_task(i * count + task, own, mixture.systems, work.own, work.slope)
+        for v in range(first):
+            slope[v] += share * work.slope[v]
+        for j in range(p):
+            slope[head + j] += share * work.slope[first + j]
+    if last:
+        slope[len(slope) - 1] = 1.0
+
+
+def no_level(i: int, state: Array, mixture: Mixture, work: MixtureWork) -> float:
+    """Zero: no exits are looked for."""
+    return 0.0
+
+
+@cache
+def mixture_rule() -> EquationRule:
+    """`fill_mixture` for an integrator, compiled once for all activations."""
+    slope_of_task = inlined(bound(fill_slope, unpacked=inlined(unpack)))
+    work = MixtureWork(work_space(1, 1), np.empty(2), np.empty(2))
+    return EquationRule(
+        bound(fill_mixture, of_task=slope_of_task), no_level, Mixture(example(), np.ones((1, 1)), 1), work
+    )
+
+
+def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, heads: int, size: int) -> Equations:
+    """The equations of n systems at a (n, T, p), a* (n, T, k), by shares (n, T); `size` is that of a state of one."""
+    n, T, p = a.shape
+    k = a_star.shape[2]
+
+    def of_each(values: Array) -> Array:
+        return np.repeat(values, T, axis=0)
+
+    numbers = type(systems.numbers)(*map(of_each, systems.numbers))
+    layers: dict[str, Any] = {"a": a.reshape(n * T, p).copy(), "a_star": a_star.reshape(n * T, k).copy()}
+    others: dict[str, Any] = {name: of_each(getattr(systems, name)) for name in ("P", "L_star", "end")}
+    tasks = systems._replace(numbers=numbers, **layers, **others)
+    work = MixtureWork(work_space(p, k), np.empty(size), np.empty(size))
+    return Equations(mixture_rule(), Mixture(tasks, np.ascontiguousarray(shares), heads), work)
+
+
+def with_heads(states: Array, at: slice, heads: Array) -> Array:
+    """Flat states (n, size) with other second layers (n, H, p) in place of those at some place."""
+    return np.concatenate([states[:, : at.start], heads.reshape(len(heads), -1), states[:, at.stop :]], axis=1)
