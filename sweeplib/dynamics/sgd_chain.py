@@ -62,7 +62,7 @@ class SgdChain(LaneDynamics):
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
         if (lessons := replicas.replayed) is not None:
-            kinds = replicas.spherical, trained(replicas), decays
+            kinds = replicas.spherical, trained(replicas), decays, self._rows, remembers
             self.settings = ReplaySettings(p, k, *kinds, lessons.a_star.shape[1], lessons.heads.shape[1])
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 

@@ -24,6 +24,8 @@ class ReplaySettings(NamedTuple):
     spherical: bool
     trained: bool
     decays: bool
+    rows: int
+    remembers: bool
     tasks: int
     heads: int
 
