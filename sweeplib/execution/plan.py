@@ -13,15 +13,16 @@ from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot, basis, costs_on
 from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.horizons import Unexited, horizon_lines, unexited
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
-from sweeplib.simulation import Cases, case_memory, case_steps
+from sweeplib.simulation import Cases, Status, case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.store.damage import damaged
 from sweeplib.storage.store.inventory import Inventory, inventory
-from sweeplib.storage.store.other_stores import other_cases
+from sweeplib.storage.store.other_stores import OtherCases, other_cases
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 class LayoutPlan:
     """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
 
-    The seconds are `measured` or extrapolated. A case takes `steps` SGD steps on average, and its weights and training
+    The seconds are `measured` or extrapolated; of all, a `share` is left where runs go on. A case takes `steps` SGD steps on average, and its weights and training
     set up to `memory` bytes of memory.
     """
 
@@ -51,6 +52,7 @@ class LayoutPlan:
     measured: bool = True
     steps: float = 0.0
     memory: int = 0
+    share: float = 1.0
 
     @property
     def blocks(self) -> int:
@@ -60,7 +62,7 @@ class LayoutPlan:
     @property
     def cpu_seconds(self) -> float:
         """Return the CPU seconds that remain."""
-        return self.todo * self.seconds + self.blocks * BLOCK_OVERHEAD
+        return self.todo * self.seconds * self.share + self.blocks * BLOCK_OVERHEAD
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class DynamicsPlan:
     """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest.
 
     taken : the number of cases that the run will take from each other folder of results.
+    begun : the number of cases to compute that go on from earlier runs, by where these ended.
     """
 
     points: int
@@ -75,6 +78,7 @@ class DynamicsPlan:
     done: int
     layouts: dict[str, LayoutPlan]
     taken: dict[str, int] = field(default_factory=dict)
+    begun: dict[str, int] = field(default_factory=dict)
 
     @property
     def todo(self) -> int:
@@ -166,6 +170,7 @@ class Plan:
                 part["done"],
                 {layout: LayoutPlan(**values) for layout, values in part["layouts"].items()},
                 part.get("taken", {}),
+                part.get("begun", {}),
             )
             for name, part in record["dynamics"].items()
         }
@@ -210,6 +215,7 @@ class Plan:
         ]
         for name, part in self.dynamics.items():
             notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
+            notes += [f"{name}: {count:,} cases go on from {where}" for where, count in part.begun.items()]
             if part.memory:
                 step = f", a step {_short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
                 notes.append(f"{name}: a case takes up to {_size(part.memory)} of memory{step}")
@@ -225,6 +231,8 @@ class Demand:
     """The input of a plan from an inventory: cases to do in each layout, and a pilot for each.
 
     taken : the number of cases that each other folder has; unread : lines about folders that cannot be read.
+    begun : the number of cases that go on, by where earlier runs ended; shares : what is left of them, by layout.
+    unexited : some stored cases that did not exit by the horizon, and what part of all they are.
     """
 
     points: int
@@ -234,6 +242,9 @@ class Demand:
     existing: dict[str, int]
     taken: dict[str, int]
     unread: list[str]
+    begun: dict[str, int]
+    shares: dict[str, float]
+    unexited: Unexited
 
 
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
@@ -257,6 +268,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
+        for name, demand in demands.items():
+            missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
+            texts += tuple(horizon_lines(name, missing, demand.unexited, calibration))
     plan = plan_of(sweep, parts, texts, workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
@@ -321,7 +335,25 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
-    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, found.counts, found.unread)
+    begun = {} if found.begun is None else found.begun.counts(wanted.ids)
+    more = begun, _shares(store, found), unexited(store, wanted)
+    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, found.counts, found.unread, *more)
+
+
+def _shares(store: RunStore, found: OtherCases) -> dict[str, float]:
+    """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
+    wanted, begun = found.wanted, found.begun
+    if begun is None:
+        return {}
+    last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun
+    part = last[begun.source] / wanted.sweep.recording.times[-1]
+    places = {
+        name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
+        for number, name in enumerate(store.layouts)
+    }
+    for name, new in wanted.new.items():
+        places[name] = np.concatenate([places.get(name, new[:0]), new])
+    return {name: 1.0 - float(part[those].mean()) for name, those in places.items() if len(those)}
 
 
 def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
@@ -332,9 +364,10 @@ def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) ->
         size = demand.existing.get(name) or cluster_of(sweep).block_size or measured
         taken = float(np.mean([case_steps(case) for case in pilot.cases]))
         memory = max(map(case_memory, pilot.cases))
-        layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory)
+        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory
+        layouts[name] = LayoutPlan(*numbers, demand.shares.get(name, 1.0))
     done = demand.cases - sum(demand.todo.values()) - sum(demand.taken.values())
-    return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken)
+    return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken, demand.begun)
 
 
 def left(store: RunStore, wanted: Inventory) -> dict[str, int]:

@@ -200,7 +200,8 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
         todo = left(part.store, part.wanted)
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
         points, cases = counted(sweep, part.wanted)
-        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
+        begun = part.begun.counts(part.wanted.ids) if part.begun else {}
+        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts, {}, begun)
     advice = planned_advice(directory, {name: part.cases for name, part in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 

@@ -66,11 +66,11 @@ class Beginnings:
     source: np.ndarray
     row: np.ndarray
 
-    def counts(self, ids: np.ndarray) -> dict[tuple[str, float], int]:
-        """The number of different cases among those with these identities (n,), by folder and last time."""
-        counts: dict[tuple[str, float], int] = {}
+    def counts(self, ids: np.ndarray) -> dict[str, int]:
+        """The number of different cases among those with these identities (n,), by where their runs ended."""
+        counts: dict[str, int] = {}
         for number, source in enumerate(self.sources):
-            key = source.folder, source.recording.times[-1]
+            key = f"time {source.recording.times[-1]:g} in {source.folder}"
             counts[key] = counts.get(key, 0) + len(np.unique(ids[self.source == number]))
         return counts
 
