@@ -55,7 +55,8 @@ class Block:
     """A block of the run store as a task of a few hundred bytes; the cases are read from the store.
 
     `positions` are the rows within the block that the sweep needs, a range if possible. Each is expected to take
-    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process. Runs go on from those that have `begun`.
+    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process. Runs that
+    have `begun` go on.
     """
 
     directory: str

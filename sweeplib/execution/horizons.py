@@ -1,4 +1,4 @@
-"""Runs without an exit by the horizon, among pilots or stored runs, and the horizon by which they have one."""
+"""Horizons in a plan: what is left of runs that go on, and by which one runs exit that do not by the present one."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -12,9 +12,10 @@ from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.execution.child import EndedError, RaisedError
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.storage.store.inventory import Inventory
+from sweeplib.storage.store.other_stores import OtherCases
 from sweeplib.storage.store.run_store import RunStore
 
-SAMPLE, BLOCKS, SECONDS = 32, 16, 0.5
+SAMPLE, BLOCKS, SECONDS = 32, 16, 1.0
 """The cases that are tried, the stored blocks of a layout that are read for them, and the seconds of each trial."""
 DOUBLINGS, FEW = 5, 0.05
 """Of the horizon, until only a few of the cases have not exited."""
@@ -29,19 +30,35 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
         rows = np.unique(wanted.row[(wanted.layout == number) & (wanted.status == Status.ok)])
         if "exit_steps" in layout.variables and len(rows):
             blocks = np.unique(rows // layout.block_size)
-            for block in blocks[_spread(len(blocks), BLOCKS)].tolist():
+            for block in blocks[spread(len(blocks), BLOCKS)].tolist():
                 inside = rows[rows // layout.block_size == block] - block * layout.block_size
                 here = inside[np.isnan(layout.block_data("exit_steps", block)[inside]).any(axis=1)]
                 seen += len(inside)
                 late += layout.cases(block * layout.block_size + here) if len(here) else []
-    return tuple(late[at] for at in _spread(len(late), SAMPLE)), len(late) / max(1, seen)
+    return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, seen)
+
+
+def shares(store: RunStore, found: OtherCases) -> dict[str, float]:
+    """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
+    wanted, begun = found.wanted, found.begun
+    if begun is None:
+        return {}
+    last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun
+    part = last[begun.source] / wanted.sweep.recording.times[-1]
+    places = {
+        name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
+        for number, name in enumerate(store.layouts)
+    }
+    for name, new in wanted.new.items():
+        places[name] = np.concatenate([places.get(name, new[:0]), new])
+    return {name: 1.0 - float(part[those].mean()) for name, those in places.items() if len(those)}
 
 
 def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, calibration: Calibration) -> Iterator[str]:
     """Yield a line about the pilots of missing cases that have no exit by the horizon, one about stored cases."""
     sample, part = stored
     for cases, said in (
-        ([missing[at] for at in _spread(len(missing), SAMPLE)], ""),
+        ([missing[at] for at in spread(len(missing), SAMPLE)], ""),
         (sample, f"{100 * part:.2g} % of the stored runs did"),
     ):
         if not cases or not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
@@ -52,7 +69,9 @@ def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, cali
             late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
             if late:
                 who = said or f"{len(late)} of {len(cases)} pilots do"
-                end = f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either" if factor > 1 else ""
+                end = (
+                    f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either" if factor > 1 else ""
+                )
                 end = f"; nearly all do by `horizon={factor * last:g}`" if left <= FEW * len(cases) else end
                 yield f"{dynamics}: {who} not exit by the horizon {last:g}{_values(cases, late[0])}{end}"
 
@@ -97,10 +116,12 @@ def _values(cases: Sequence[Case], at: int) -> str:
     """Return the values of a case by which it differs from others: ', for one at p = 4, d = 1000'."""
     given = [case.problem.differing() for case in cases]
     names = [name for name in given[at] if len({repr(values.get(name)) for values in given}) > 1]
-    shown = ", ".join(f"{name} = {given[at].get(name)}" for name in names)
+    values = {name: given[at][name] for name in names}
+    shown = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
     return f", for one at {shown}" if names else ""
 
 
-def _spread(count: int, most: int) -> list[int]:
+def spread(count: int, most: int) -> list[int]:
+    """Return the places of at most so many of some items, evenly spaced."""
     places: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
     return places

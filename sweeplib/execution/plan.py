@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,16 +13,16 @@ from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot, basis, costs_on
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.horizons import Unexited, horizon_lines, unexited
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
 from sweeplib.execution.memory import refuse_large_cases
-from sweeplib.execution.progress import Steps
-from sweeplib.simulation import Cases, Status, case_memory, case_steps
+from sweeplib.execution.progress import Steps, bytes_text, duration, short_duration
+from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.store.damage import damaged
 from sweeplib.storage.store.inventory import Inventory, inventory
-from sweeplib.storage.store.other_stores import OtherCases, other_cases
+from sweeplib.storage.store.other_stores import other_cases
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 class LayoutPlan:
     """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
 
-    The seconds are `measured` or extrapolated; of all, a `share` is left where runs go on. A case takes `steps` SGD steps on average, and its weights and training
-    set up to `memory` bytes of memory.
+    The seconds are `measured` or extrapolated; a `share` of them is left where runs go on. A case takes `steps` SGD
+    steps on average, and its weights and training set up to `memory` bytes of memory.
     """
 
     todo: int
@@ -184,14 +184,14 @@ class Plan:
 
     def cells(self) -> dict[str, Any]:
         """Return what the table shows, as plain values."""
-        wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
-        title = f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}"
+        wall = "" if self.wall_seconds is None else f", {duration(self.wall_seconds)} on {self.workers} workers"
+        title = f"{self.name}: {duration(self.cpu_seconds)} of one processor{wall}"
         headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
         rows = []
         for name, part in self.dynamics.items():
             counts = (part.points, part.cases, part.done, part.todo, part.blocks)
             share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
-            rows.append([name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds) + share])
+            rows.append([name, *map("{:,}".format, counts), bytes_text(part.bytes), duration(part.cpu_seconds) + share])
         return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
@@ -217,11 +217,11 @@ class Plan:
             notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
             notes += [f"{name}: {count:,} cases go on from {where}" for where, count in part.begun.items()]
             if part.memory:
-                step = f", a step {_short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
-                notes.append(f"{name}: a case takes up to {_size(part.memory)} of memory{step}")
+                step = f", a step {short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
+                notes.append(f"{name}: a case takes up to {bytes_text(part.memory)} of memory{step}")
         shapes = sum(len(part.layouts) for part in self.dynamics.values())
         if shapes >= MANY_SHAPES:
-            more = _duration(SHAPE_SECONDS * shapes)
+            more = duration(SHAPE_SECONDS * shapes)
             notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {more} more")
         return [*notes, *self.advice]
 
@@ -336,24 +336,17 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
     begun = {} if found.begun is None else found.begun.counts(wanted.ids)
-    more = begun, _shares(store, found), unexited(store, wanted)
-    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, found.counts, found.unread, *more)
-
-
-def _shares(store: RunStore, found: OtherCases) -> dict[str, float]:
-    """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
-    wanted, begun = found.wanted, found.begun
-    if begun is None:
-        return {}
-    last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun
-    part = last[begun.source] / wanted.sweep.recording.times[-1]
-    places = {
-        name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
-        for number, name in enumerate(store.layouts)
-    }
-    for name, new in wanted.new.items():
-        places[name] = np.concatenate([places.get(name, new[:0]), new])
-    return {name: 1.0 - float(part[those].mean()) for name, those in places.items() if len(those)}
+    return Demand(
+        *counted(sweep, found.wanted),
+        todo,
+        pilots,
+        existing,
+        found.counts,
+        found.unread,
+        begun,
+        shares(store, found),
+        unexited(store, wanted),
+    )
 
 
 def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
@@ -384,38 +377,11 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            places = np.array(_spread(missing))
-            pilots[name] = _pilot(store, name, layout.cases(places))
+            pilots[name] = _pilot(store, name, layout.cases(missing[spread(len(missing), PILOT_CASES)]))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, wanted.cases(np.array(_spread(new))))
+        pilots[name] = _pilot(store, name, wanted.cases(new[spread(len(new), PILOT_CASES)]))
     return pilots
 
 
 def _pilot(store: RunStore, name: str, cases: Cases) -> Pilot:
     return Pilot(f"{store.dynamics}/{name}", tuple(cases))
-
-
-def _spread(things: Sequence[int] | np.ndarray) -> list[int]:
-    """Return at most `PILOT_CASES` of the items, evenly spaced."""
-    places = np.unique(np.linspace(0, len(things) - 1, PILOT_CASES).astype(int))
-    return [int(things[place]) for place in places]
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _short_duration(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{1e6 * seconds:.2g} µs" if seconds < 99.5e-6 else f"{1e6 * seconds:.0f} µs"
-    return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else _duration(seconds)
-
-
-def _size(nbytes: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if nbytes < 1000:
-            return f"{nbytes:.0f} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.1f} GB"

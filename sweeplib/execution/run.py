@@ -298,7 +298,9 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
                 *part.expected(layout),
                 sweep.timeout,
                 sweep.plugins,
-                tuple(earlier.in_rows(inside + block * layout.block_size, block * layout.block_size)) if earlier else (),
+                tuple(earlier.in_rows(inside + block * layout.block_size, block * layout.block_size))
+                if earlier
+                else (),
             )
 
 

@@ -53,8 +53,7 @@ def layout_name(case: Case, work: float | None = None) -> str:
     """
     work = case_work(case) if work is None else work
     variables = [
-        (name, variable.dims, variable.shape, str(variable.dtype))
-        for name, variable in stored_variables(case).items()
+        (name, variable.dims, variable.shape, str(variable.dtype)) for name, variable in stored_variables(case).items()
     ]
     shared = repr((case.shape, case.root_seed, case.pair_by, variables))
     digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()

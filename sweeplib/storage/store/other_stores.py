@@ -60,7 +60,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Beginnings:
-    """Where missing cases have begun: for each case (n,) of an inventory the number of the source, or -1, and the row."""
+    """Where missing cases have begun: for each case (n,) of an inventory the number of the source, or -1, and a row."""
 
     sources: list[Source]
     source: np.ndarray
