@@ -168,10 +168,7 @@ class Dynamics(ABC):
         raise NotImplementedError
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
-        """Go on, to the bit, from where runs of the same replicas ended: their `end_state` and the rest they recorded.
-
-        They had earlier last times, and have not stopped.
-        """
+        """Go on, to the bit, from where runs with earlier last times ended, whose records these are."""
         raise NotImplementedError
 
     @property
@@ -249,7 +246,6 @@ class OverlapDynamics(Dynamics):
         super().__init__(replicas, options)
         self._drift_error = np.full(len(replicas), np.nan)
         self._bounds: tuple[Bound, ...] = ()
-        self._terms: Array | None = None
 
     @cached_property
     def Q(self) -> Array:
@@ -337,11 +333,7 @@ class OverlapDynamics(Dynamics):
         now = now.fields
         state = (now.Q, now.M, now.P, now.a, now.a_star)
         risk = now.expectations.risks(*state)
-        if self._terms is None:
-            Q, M, P = self.replicas.fields
-            start = Q, np.zeros_like(M), P, self.replicas.a, self.replicas.a_star
-            self._terms = self.replicas.expectations.risks(*start)
-        terms = np.fmax(self._terms, np.abs(risk))
+        terms = np.fmax(self.replicas.risk_terms, np.abs(risk))
         error = others + now.expectations.risk_errors(risk, *state) + ROUNDING * terms
         self._bounds = risk_bounds(risk, error, terms)
         return error
