@@ -13,6 +13,7 @@ from sweeplib.problem import Problem
 from sweeplib.simulation import Begun, Case, Recording, Status, run_cases, stored_variables
 from sweeplib.simulation.cases import numerical_options
 from sweeplib.storage.store.other_stores import at_wanted, reached
+from tests.tiers import slow_but
 
 TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
 SHORT = Recording(TIMES[:3], (0.01, 0.02), (), "exit", keep_ends=True)
@@ -30,6 +31,9 @@ SPECIAL: list[tuple[str, Problem, dict[str, Any]]] = [
     ("overlap_map", replace(PLAIN, batch_size=8, second_layer_rate=0.5), {}),
     ("overlap_map", replace(PLAIN, p=1, k=1, activation="tanh"), {}),
 ]
+
+
+KEEPING = [name for name, kind in DYNAMICS.items() if kind.state_size(PLAIN, kind.Options())]
 
 
 def goes_on(name: str, problem: Problem, options: dict[str, Any]) -> Iterator[tuple[int, int]]:
@@ -51,12 +55,13 @@ def goes_on(name: str, problem: Problem, options: dict[str, Any]) -> Iterator[tu
         yield left, len(cases) - left
 
 
-@pytest.mark.parametrize("name", [name for name, kind in DYNAMICS.items() if kind.state_size(PLAIN, kind.Options())])
+@pytest.mark.parametrize("name", slow_but(KEEPING, "sgd_chain"))
 def test_it_goes_on_to_the_bit(name: str) -> None:
     counts = np.concatenate([list(goes_on(name, problem, {})) for problem in suited(name)])
     assert (counts.sum(axis=0) > 0).all(), "some runs have stopped at their exits, others have not"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "problem", "options"), SPECIAL)
 def test_special_problems_go_on_to_the_bit(name: str, problem: Problem, options: dict[str, Any]) -> None:
     assert DYNAMICS[name].state_size(problem, numerical_options(name, tuple(options.items()))) > 0

@@ -20,6 +20,7 @@ from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.prune import stale
 from sweeplib.upkeep.verify import verify
 from tests.in_process import computed
+from tests.tiers import slow_but
 from tests.unit.test_other_stores import GAMMAS, alone, planned, ran, sweep_of, version
 
 pytestmark = pytest.mark.usefixtures("forked")
@@ -50,6 +51,7 @@ def test_a_longer_horizon_goes_on(tmp_path: Path) -> None:
     assert version(longer, tmp_path) == alone(longer, tmp_path)
 
 
+@pytest.mark.slow
 def test_new_seeds_and_other_sweeps_go_on_too(tmp_path: Path) -> None:
     """From the longest run that another folder has; what has not begun is computed from the start."""
     ran(sweep_of("a", recording=SHORT), tmp_path)
@@ -66,6 +68,7 @@ def test_new_seeds_and_other_sweeps_go_on_too(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_is_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep, put = sweep_of("a", recording=replace(SHORT, stop="end")), Layout._put
     longer = replace(sweep, recording=replace(LONG, stop="end"))
@@ -97,7 +100,7 @@ def test_a_run_that_goes_on_is_cut_short(tmp_path: Path, monkeypatch: pytest.Mon
     assert sum(each.cases or 0 for each in old) == 30, "the earlier runs are stale: `prune` deletes them"
 
 
-@pytest.mark.parametrize("file", ["end_state", "risk", "status"])
+@pytest.mark.parametrize("file", slow_but(["end_state", "risk", "status"], "end_state"))
 def test_what_is_damaged_is_computed_from_the_start(tmp_path: Path, file: str) -> None:
     sweep = sweep_of("a", recording=SHORT)
     ran(sweep, tmp_path)
