@@ -10,7 +10,9 @@ import pytest
 
 from sweeplib.config.values import up_to, values
 from sweeplib.execution import plan, work
-from sweeplib.simulation import Recording, cases
+from sweeplib.execution.horizons import tried
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording, cases
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.journal import journal
@@ -49,6 +51,36 @@ def test_a_longer_horizon_goes_on(tmp_path: Path) -> None:
     assert ran(longer, tmp_path) == {"sgd_chain": 30}
     assert begun(tmp_path / "a") == 28, "two runs have diverged: they are computed again"
     assert version(longer, tmp_path) == alone(longer, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path) -> None:
+    """By the pilots before the run, by the stored runs after it; with the horizon by which nearly all exit."""
+    sweep = sweep_of("a", (0.1,), 20, recording=replace(SHORT, times=(0.0, 0.1), thresholds=(0.3,)))
+    shown = plan.write_plan(sweep, tmp_path / "a", progress=False)
+    assert [line for line in shown.advice if "pilots do not exit by the horizon 0.1" in line and "`horizon=" in line]
+    ran(sweep, tmp_path)
+    [line] = plan.write_plan(sweep, tmp_path / "a", progress=False).advice
+    assert "% of the stored runs did not exit by the horizon 0.1" in line and "nearly all do by `horizon=" in line
+    longer = plan.write_plan(
+        replace(sweep, recording=replace(SHORT, times=(0.0, 0.1, 0.4), thresholds=(0.3,))),
+        tmp_path / "a",
+        progress=False,
+    )
+    assert "sgd_chain: 40 cases go on from time 0.1 in a" in repr(longer)
+    assert [layout.share for layout in longer.dynamics["sgd_chain"].layouts.values()] == [0.75]
+    assert plan.Plan.of(longer.record()).dynamics == longer.dynamics
+
+
+def test_the_horizon_is_doubled_until_few_have_not_exited() -> None:
+    recording = Recording((0.0, 0.1), (0.3,))
+    problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
+    late, left, factor = tried([Case(problem, "sgd_chain", seed, recording) for seed in range(20)])
+    assert len(late) > 1 >= left and factor in {2, 4, 8, 16, 32}
+    never = replace(recording, thresholds=(1 - 1e-12,))
+    noisy = replace(problem, Delta=0.5)
+    late, left, factor = tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])
+    assert (late, left) == ([0, 1, 2, 3], 4)
 
 
 @pytest.mark.slow
