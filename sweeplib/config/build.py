@@ -21,7 +21,7 @@ from sweeplib.config.options import (
     run_options,
 )
 from sweeplib.config.points import table_axis
-from sweeplib.config.values import count, values
+from sweeplib.config.values import count, up_to, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
@@ -217,11 +217,13 @@ def _recording(config: SweepConfig) -> Recording:
         expected = "`thresholds` to stop at, or `stop: end`"
         raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
     key = "times" if config.times.model_fields_set == {"values"} else "times.values"  # a list alone is usual
+    times = _ascending_numbers(values(config.times.values, key), key, 0.0, None)
     return Recording(
-        times=_ascending_numbers(values(config.times.values, key), key, 0.0, None),
+        times=up_to(config.horizon, times, config.times.values),
         thresholds=_ascending_numbers(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,
+        keep_ends=config.keep == "ends" or (config.keep is None and config.stop == "exit"),
     )
 
 

@@ -303,6 +303,20 @@ class SweepConfig(Section):
         "The last is the horizon.",
         examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}],
     )
+    horizon: float | None = Field(
+        default=None,
+        gt=0,
+        description="Another last time than that of `times`, whose spacing goes on, or ends, there; to a list it is "
+        "added. Runs that kept their ends go on from there.",
+        examples=[16],
+    )
+    keep: Literal["ends", "nothing"] | None = Field(
+        default=None,
+        description="Keep the states of runs that could go on beyond the horizon (`ends`), from which a longer one "
+        "continues them, to the bit, or `nothing`. By default the ends of runs that did not exit, where they "
+        "`stop: exit`. In sgd_chain, sde and overlap_map; the other dynamics are computed again from the start.",
+        examples=["ends"],
+    )
     thresholds: list[float] = Field(
         default_factory=list,
         description="Record when the excess risk first falls to (1 - T) of its initial value, for each T in (0, 1).",

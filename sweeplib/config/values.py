@@ -4,7 +4,8 @@ Spaced values are computed in decimal arithmetic and rounded to a double once: 0
 0.039999999999999994, on any machine, and a larger grid keeps the values that it shares with a smaller one.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -57,6 +58,11 @@ SPACINGS: dict[str, tuple[Callable[..., list[Number]], str]] = {
     "range": (stepped, "[first, end, step], end excluded"),
 }
 EXPECTED = "a list, or one of " + ", ".join(f"{{{name}: {usage}}}" for name, (_, usage) in SPACINGS.items())
+
+
+GEOMETRIC = {"logspace", "geomspace"}
+CLOSE = 1e-9
+"""The part of a spacing, or of a horizon, by which times that are the same may differ."""
 
 
 def plain(value: Any) -> Any:
@@ -125,6 +131,27 @@ def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
     if name not in SPACINGS:
         raise InputError("unknown spacing", key=key, value=name, choices=SPACINGS)
     return _values_of_spacing(name, arguments, f"{key}.{name}", most)
+
+
+def up_to(horizon: float | None, times: Sequence[float], spec: Any) -> tuple[float, ...]:
+    """Return ascending times, the values of `spec`, up to a horizon, which is the last; their spacing goes on.
+
+    All times of a horizon are times of a longer one, but for the horizon itself if it is not one of the spacing.
+    """
+    if horizon is None:
+        return tuple(times)
+    last, before = times[-1], times[-2] if len(times) > 1 else times[-1]
+    steps = list[float]()
+    if isinstance(spec, dict) and last > before and (before > 0.0 or not GEOMETRIC & spec.keys()):
+        geometric = GEOMETRIC & spec.keys()
+        number = math.log(horizon / last) / math.log(last / before) if geometric else (horizon - last) / (last - before)
+        if number + len(times) > VALUES:
+            refuse = f"an earlier one, of at most {VALUES:,} times"
+            raise InputError("too many times", key="horizon", value=horizon, expected=refuse)
+        more = range(1, math.ceil(number - CLOSE))
+        steps = [last * (last / before) ** k if geometric else last + k * (last - before) for k in more]
+    earlier = [time for time in times if time < horizon * (1.0 - CLOSE)]
+    return (*earlier, *(float(f"{step:.12g}") for step in steps), float(horizon))
 
 
 def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[Number]:

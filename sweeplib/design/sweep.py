@@ -221,7 +221,7 @@ class Sweep:
         """Return a text of everything in the sweep on which the cases of one dynamics depend, and their order."""
         grid, run, names = self.grid, self._run(dynamics), self.recording
         derived = {name: expression.text for name, expression in grid.derived.items()}
-        recording = (names.times, names.thresholds, names.observables, names.stop)
+        recording = (names.times, names.thresholds, names.observables, names.stop, names.keep_ends)
         chosen = (dict(run.where), dict(run.options), run.when and run.when.text)
         replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)
         whole = (grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text, replicas, recording, chosen)

@@ -167,6 +167,14 @@ class Dynamics(ABC):
         """Which replicas (n,) were simulated up to recording time number `to`."""
         return self.end_time >= self.replicas.times[:, to]
 
+    def end_state(self) -> Array:
+        """The states (n, `state_size`) now, from which running replicas can go on."""
+        raise NotImplementedError
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Go on, to the bit, from where runs with earlier last times ended, whose records these are."""
+        raise NotImplementedError
+
     @property
     def exit_time(self) -> Array:
         """ODE times of the exits (n, thresholds)."""
@@ -191,6 +199,11 @@ class Dynamics(ABC):
     def step_length(problem: Problem | Replicas, options: NumericalOptions) -> float:
         """The number of SGD steps per step of the dynamics; `work` is divided by it."""
         return 1.0
+
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The numbers of the state from which a run goes on to a later last time; 0, the default, if it does not."""
+        return 0
 
     @classmethod
     def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
@@ -238,7 +251,6 @@ class OverlapDynamics(Dynamics):
         super().__init__(replicas, options)
         self._drift_error = np.full(len(replicas), np.nan)
         self._bounds: tuple[Bound, ...] = ()
-        self._terms: Array | None = None
 
     @cached_property
     def Q(self) -> Array:
@@ -333,9 +345,7 @@ class OverlapDynamics(Dynamics):
         now = now.fields
         state = (now.Q, now.M, now.P, now.a, now.a_star)
         risk = now.expectations.risks(*state)
-        if self._terms is None:
-            self._terms = now.expectations.risks(now.Q, np.zeros_like(now.M), *state[2:])
-        terms = np.fmax(self._terms, np.abs(risk))
+        terms = np.fmax(self.replicas.risk_terms, np.abs(risk))
         error = others + now.expectations.risk_errors(risk, *state) + ROUNDING * terms
         self._bounds = risk_bounds(risk, error, terms)
         return error

@@ -1,17 +1,18 @@
 """Base of the dynamics with replicas in lanes: blocks of states and constants, and rounds of steps."""
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import Array
+from sweeplib.dynamics.dynamics import Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import LANES, Functions, Progress
 from sweeplib.kernels.schedules import rates
+from sweeplib.problem import Problem
 
 STEPS_A_ROUND = 512
 """Number of steps after which stopped replicas leave their lanes and the clock is read."""
@@ -40,6 +41,21 @@ class LaneDynamics(StepDynamics):
         k = self.replicas.k
         self._constants[k * k : k * (k + 1)] = self.replicas.a_star.T
         self.state[-self.replicas.p :] = self.a.T
+
+    def end_state(self) -> Array:
+        """The columns of `state`."""
+        return self.state.T
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Go on from the states of runs that ended earlier."""
+        super().go_on(earlier)
+        self.state = np.ascontiguousarray(earlier["end_state"].T)
+
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The rows of `state`: p (p + k + 1) for one eigenvalue and one task; other runs do not go on."""
+        alone = not (problem.has_spectrum or problem.in_turn)
+        return problem.p * (problem.p + problem.k + 1) if alone else 0
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""

@@ -23,6 +23,8 @@ For n_b → ∞ it is gradient descent on the population risk at a finite rate. 
 those of the Euler method for the ODE: `ode` is then faster.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,7 +41,7 @@ from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
 from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
 from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import STEPS, Problem
+from sweeplib.problem import STEPS, Problem, problem_expectations
 from sweeplib.views import Blocks
 
 
@@ -92,6 +94,25 @@ class OverlapMap(StepDynamics):
         if self._companion:
             Q, M, a = self._companion
             self._companion = self._possible(Q, M), M, a
+
+    def end_state(self) -> Array:
+        """Q, M and a, and those of the companion."""
+        parts = *self._overlaps, self.a, *(self._companion or ())
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Go on from the states of runs that ended earlier."""
+        super().go_on(earlier)
+        parts = *self._overlaps, self.a, *(self._companion or ())
+        ends = np.cumsum([part[0].size for part in parts])[:-1]
+        for part, values in zip(parts, np.split(earlier["end_state"], ends, axis=1), strict=True):
+            part[:] = values.reshape(part.shape)
+
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The numbers of Q and M, or of those of each block of inputs, and of a, twice with a companion."""
+        size = len(problem.blocks[0]) * problem.p * (problem.p + problem.k) + problem.p
+        return size * (2 if problem_expectations(problem).finer else 1)
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self) -> Array | None:

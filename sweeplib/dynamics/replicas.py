@@ -159,6 +159,12 @@ class Replicas:
         return self.parameters["Delta"]
 
     @cached_property
+    def risk_terms(self) -> Array:
+        """The terms (n,) of the risks at the start: what these are where M = 0."""
+        Q, M, P = self.fields
+        return self.population.risks(Q, np.zeros_like(M), P, self.a, self.a_star)
+
+    @cached_property
     def numbers(self) -> Any:
         """The `Numbers` (n,) of the replicas, for kernels."""
         noise = self.gamma / (self.p * self.batch_size)

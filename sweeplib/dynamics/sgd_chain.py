@@ -120,6 +120,14 @@ class SgdChain(LaneDynamics):
             self.M = A @ self._L_star.transpose(0, 2, 1)
             self.Q = A @ A.transpose(0, 2, 1) + B @ B.transpose(0, 2, 1)
 
+    @classmethod
+    def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
+        """The rows of `state`: with velocities A and B have 2p, and the memory of a rule is one more."""
+        plain, step = super().state_size(problem, options), STEPS[problem.step]
+        count = problem.p * (2 if step.has_velocities else 1)
+        more = count * (problem.k + count) - problem.p * (problem.k + problem.p) + (step.memory is not None)
+        return plain + more if plain else 0
+
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the work of the draws, fields and rotations of all samples and uses of a batch."""

@@ -1,6 +1,6 @@
 """Base of the dynamics that take steps: step counts, exits at the resolution of a step, stopping."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,14 @@ class StepDynamics(OverlapDynamics):
         self.running &= ~self.diverged
         if self.replicas.stop_at_exit:
             self.running &= ~(self.exits >= 0).all(axis=1)
+
+    def go_on(self, earlier: Mapping[str, Array]) -> None:
+        """Take the steps, the exits and the error of the drifts of runs that ended earlier."""
+        self.step = _landings(earlier["end_steps"], self.stride)[0]
+        self._drift_error = earlier.get("drift_error", self._drift_error)
+        if self.exits.size:
+            steps = earlier["exit_steps"] / self.stride
+            self.exits = np.rint(np.where(np.isnan(steps), -1.0, steps)).astype(np.int64)
 
     def behind(self, to: int) -> NDArray[np.intp]:
         """The running replicas that have not reached recording time number `to`."""

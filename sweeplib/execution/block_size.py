@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.simulation import Case, Variable, recorded_variables
+from sweeplib.simulation import Case, Variable, stored_variables
 
 BLOCK_SECONDS = 2.0
 LONGEST_BLOCK_SECONDS = 60.0
@@ -44,7 +44,7 @@ def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
 
 def case_bytes(case: Case) -> int:
     """Return the bytes of a case's results before compression, including its status and index."""
-    return sum(map(_nbytes, recorded_variables(case).values())) + 33
+    return sum(map(_nbytes, stored_variables(case).values())) + 33
 
 
 def _nbytes(variable: Variable) -> int:

@@ -4,7 +4,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +13,10 @@ import numpy as np
 
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
+from sweeplib.execution.begun import EarlierRuns
 from sweeplib.execution.guarded import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
-from sweeplib.simulation import Case, Cases, Records, Status
+from sweeplib.simulation import Begun, Case, Cases, Records, Status
 from sweeplib.storage.records.files import append_line
 from sweeplib.storage.records.locks import block_lock
 from sweeplib.storage.records.provenance import cpu_model
@@ -54,7 +55,8 @@ class Block:
     """A block of the run store as a task of a few hundred bytes; the cases are read from the store.
 
     `positions` are the rows within the block that the sweep needs, a range if possible. Each is expected to take
-    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process.
+    `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process. Runs that
+    have `begun` go on.
     """
 
     directory: str
@@ -67,6 +69,7 @@ class Block:
     suspect: bool = False
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
+    begun: tuple[EarlierRuns, ...] = ()
 
     @property
     def name(self) -> str:
@@ -154,8 +157,8 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     def explained(case: Case, status: Status, reason: Reason) -> None:
         told.append((case.identity(), status, reason))
 
-    for places in _by_shape(cases):
-        records = _computed(block, cases.at(places), explained, apart=apart)
+    for places, begun in _by_beginning(block, cases, missing):
+        records = _computed(block, cases.at(places), explained, begun, apart=apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
@@ -164,14 +167,30 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     return status
 
 
-def _computed(block: Block, cases: Cases, explained: Explained, *, apart: bool) -> Records:
-    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate."""
+def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator[tuple[np.ndarray, Begun | None]]:
+    """Yield the indices of the cases that can be run together, with the earlier runs from which they go on."""
+    for places in _by_shape(cases):
+        left = places
+        for earlier in block.begun:
+            runs = earlier.begun(cases.at(left), positions[left]) if len(left) else None
+            if runs is not None:
+                yield left[runs[0]], runs[1]
+                left = np.delete(left, runs[0])
+        if len(left):
+            yield left, None
+
+
+def _computed(block: Block, cases: Cases, explained: Explained, begun: Begun | None, *, apart: bool) -> Records:
+    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate.
+
+    In a process of their own they are computed from the start.
+    """
     allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
     if apart:
         return computed_apart(cases, block.plugins, allowance, explained)
     seconds = allowance.seconds(cases) if _may_end() else None
     with Path(os.devnull).open("w") as nowhere, time_limit(seconds, nowhere):
-        return computed_here(cases, allowance, explained)
+        return computed_here(cases, allowance, explained, begun)
 
 
 def _may_end() -> bool:
@@ -224,4 +243,9 @@ def _journal(block: Block, report: BlockReport, computed: np.ndarray) -> None:
         "worker": f"{socket.gethostname()}:{os.getpid()}",
         "cpu": cpu_model(),
     }
-    append_line(journal(Path(block.directory), block.dynamics), entry)
+    earlier = {cpu for runs in block.begun for cpu in runs.processors} - {cpu_model()}
+    begun = {"begun": sum(len(runs.positions) for runs in block.begun)} if block.begun else {}
+    append_line(journal(Path(block.directory), block.dynamics), entry | begun)
+    for cpu in sorted(earlier):
+        of_none = dict.fromkeys(report.computed, 0)
+        append_line(journal(Path(block.directory), block.dynamics), entry | {"computed": of_none, "cpu": cpu})

@@ -172,20 +172,20 @@ class Calibration:
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
-                self._asked(pilot, self.setup_seconds, bool)  # its imports are no compilation
+                self.asked(pilot, self.setup_seconds, bool)  # its imports are no compilation
                 with self._beside.started():
-                    self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+                    self.asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
 
         In that case a line is written, and the next pilot is measured in a new process.
         """
-        self._asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
-        taken, done = self._asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, seconds)
+        self.asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+        taken, done = self.asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, seconds)
         return taken / done if done > 0 else taken
 
-    def _asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
+    def asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return the result of a task that may take `seconds`, not counting compilation."""
         if self._deaths >= MOST_DEATHS:
             raise DiedError(Trouble("too many processes died"))

@@ -13,7 +13,7 @@ import numpy as np
 from sweeplib.execution.block_size import lanes_of
 from sweeplib.execution.child import Child, DiedError, EndedError, Limits, RaisedError
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Excess, Records, Status, run_cases
+from sweeplib.simulation import Begun, Case, Excess, Records, Status, run_cases
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""
@@ -51,12 +51,17 @@ class Allowance:
         return float(min(count * timeout, likely)) + GRACE
 
 
-def computed_here(cases: Sequence[Case], allowance: Allowance, explained: Explained) -> Records:
-    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate."""
+def computed_here(
+    cases: Sequence[Case], allowance: Allowance, explained: Explained, begun: Begun | None = None
+) -> Records:
+    """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate.
+
+    All go on from where runs have `begun`; if they fail, each is computed from the start.
+    """
 
     def compute(some: Sequence[Case]) -> Records:
         try:
-            return run_cases(some, timeout=allowance.timeout)
+            return run_cases(some, timeout=allowance.timeout, begun=begun if some is cases else None)
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             raise RaisedError(Trouble.from_exception(error)) from None
 

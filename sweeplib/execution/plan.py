@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +13,9 @@ from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot, basis, costs_on
 from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
 from sweeplib.execution.memory import refuse_large_cases
-from sweeplib.execution.progress import Steps
+from sweeplib.execution.progress import Steps, bytes_text, duration, short_duration
 from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
@@ -40,8 +41,8 @@ SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 class LayoutPlan:
     """Cases of one shape and cost: `todo` cases in blocks of `block_size`, with `seconds` and `bytes` per case.
 
-    The seconds are `measured` or extrapolated. A case takes `steps` SGD steps on average, and its weights and training
-    set up to `memory` bytes of memory.
+    The seconds are `measured` or extrapolated; a `share` of them is left where runs go on. A case takes `steps` SGD
+    steps on average, and its weights and training set up to `memory` bytes of memory.
     """
 
     todo: int
@@ -51,6 +52,7 @@ class LayoutPlan:
     measured: bool = True
     steps: float = 0.0
     memory: int = 0
+    share: float = 1.0
 
     @property
     def blocks(self) -> int:
@@ -60,7 +62,7 @@ class LayoutPlan:
     @property
     def cpu_seconds(self) -> float:
         """Return the CPU seconds that remain."""
-        return self.todo * self.seconds + self.blocks * BLOCK_OVERHEAD
+        return self.todo * self.seconds * self.share + self.blocks * BLOCK_OVERHEAD
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,7 @@ class DynamicsPlan:
     """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest.
 
     taken : the number of cases that the run will take from each other folder of results.
+    begun : the number of cases to compute that go on from earlier runs, by where these ended.
     """
 
     points: int
@@ -75,6 +78,7 @@ class DynamicsPlan:
     done: int
     layouts: dict[str, LayoutPlan]
     taken: dict[str, int] = field(default_factory=dict)
+    begun: dict[str, int] = field(default_factory=dict)
 
     @property
     def todo(self) -> int:
@@ -166,6 +170,7 @@ class Plan:
                 part["done"],
                 {layout: LayoutPlan(**values) for layout, values in part["layouts"].items()},
                 part.get("taken", {}),
+                part.get("begun", {}),
             )
             for name, part in record["dynamics"].items()
         }
@@ -179,14 +184,14 @@ class Plan:
 
     def cells(self) -> dict[str, Any]:
         """Return what the table shows, as plain values."""
-        wall = "" if self.wall_seconds is None else f", {_duration(self.wall_seconds)} on {self.workers} workers"
-        title = f"{self.name}: {_duration(self.cpu_seconds)} of one processor{wall}"
+        wall = "" if self.wall_seconds is None else f", {duration(self.wall_seconds)} on {self.workers} workers"
+        title = f"{self.name}: {duration(self.cpu_seconds)} of one processor{wall}"
         headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
         rows = []
         for name, part in self.dynamics.items():
             counts = (part.points, part.cases, part.done, part.todo, part.blocks)
             share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
-            rows.append([name, *map("{:,}".format, counts), _size(part.bytes), _duration(part.cpu_seconds) + share])
+            rows.append([name, *map("{:,}".format, counts), bytes_text(part.bytes), duration(part.cpu_seconds) + share])
         return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
@@ -210,12 +215,13 @@ class Plan:
         ]
         for name, part in self.dynamics.items():
             notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
+            notes += [f"{name}: {count:,} cases go on from {where}" for where, count in part.begun.items()]
             if part.memory:
-                step = f", a step {_short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
-                notes.append(f"{name}: a case takes up to {_size(part.memory)} of memory{step}")
+                step = f", a step {short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
+                notes.append(f"{name}: a case takes up to {bytes_text(part.memory)} of memory{step}")
         shapes = sum(len(part.layouts) for part in self.dynamics.values())
         if shapes >= MANY_SHAPES:
-            more = _duration(SHAPE_SECONDS * shapes)
+            more = duration(SHAPE_SECONDS * shapes)
             notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {more} more")
         return [*notes, *self.advice]
 
@@ -225,6 +231,8 @@ class Demand:
     """The input of a plan from an inventory: cases to do in each layout, and a pilot for each.
 
     taken : the number of cases that each other folder has; unread : lines about folders that cannot be read.
+    begun : the number of cases that go on, by where earlier runs ended; shares : what is left of them, by layout.
+    unexited : some stored cases that did not exit by the horizon, and what part of all they are.
     """
 
     points: int
@@ -234,6 +242,9 @@ class Demand:
     existing: dict[str, int]
     taken: dict[str, int]
     unread: list[str]
+    begun: dict[str, int]
+    shares: dict[str, float]
+    unexited: Unexited
 
 
 def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
@@ -257,6 +268,9 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
+        for name, demand in demands.items():
+            missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
+            texts += tuple(horizon_lines(name, missing, demand.unexited, calibration))
     plan = plan_of(sweep, parts, texts, workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
@@ -321,7 +335,18 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
-    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, found.counts, found.unread)
+    begun = {} if found.begun is None else found.begun.counts(wanted.ids)
+    return Demand(
+        *counted(sweep, found.wanted),
+        todo,
+        pilots,
+        existing,
+        found.counts,
+        found.unread,
+        begun,
+        shares(store, found),
+        unexited(store, wanted),
+    )
 
 
 def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
@@ -332,9 +357,10 @@ def _dynamics_plan(sweep: "Sweep", demand: Demand, costs: Mapping[str, Cost]) ->
         size = demand.existing.get(name) or cluster_of(sweep).block_size or measured
         taken = float(np.mean([case_steps(case) for case in pilot.cases]))
         memory = max(map(case_memory, pilot.cases))
-        layouts[name] = LayoutPlan(demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory)
+        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory
+        layouts[name] = LayoutPlan(*numbers, demand.shares.get(name, 1.0))
     done = demand.cases - sum(demand.todo.values()) - sum(demand.taken.values())
-    return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken)
+    return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken, demand.begun)
 
 
 def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
@@ -351,38 +377,11 @@ def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            places = np.array(_spread(missing))
-            pilots[name] = _pilot(store, name, layout.cases(places))
+            pilots[name] = _pilot(store, name, layout.cases(missing[spread(len(missing), PILOT_CASES)]))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, wanted.cases(np.array(_spread(new))))
+        pilots[name] = _pilot(store, name, wanted.cases(new[spread(len(new), PILOT_CASES)]))
     return pilots
 
 
 def _pilot(store: RunStore, name: str, cases: Cases) -> Pilot:
     return Pilot(f"{store.dynamics}/{name}", tuple(cases))
-
-
-def _spread(things: Sequence[int] | np.ndarray) -> list[int]:
-    """Return at most `PILOT_CASES` of the items, evenly spaced."""
-    places = np.unique(np.linspace(0, len(things) - 1, PILOT_CASES).astype(int))
-    return [int(things[place]) for place in places]
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def _short_duration(seconds: float) -> str:
-    if seconds < 1e-3:
-        return f"{1e6 * seconds:.2g} µs" if seconds < 99.5e-6 else f"{1e6 * seconds:.0f} µs"
-    return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else _duration(seconds)
-
-
-def _size(nbytes: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if nbytes < 1000:
-            return f"{nbytes:.0f} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.1f} GB"

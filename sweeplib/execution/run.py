@@ -13,6 +13,7 @@ import numpy as np
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.execution.begun import EarlierRunsOf, compact
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
@@ -39,7 +40,7 @@ from sweeplib.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.storage.records.publish import check_publishing
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.other_stores import OtherCases, other_cases
+from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
 from sweeplib.storage.store.outcomes import write_outcomes
 from sweeplib.storage.store.run_store import RunStore
 
@@ -123,6 +124,7 @@ class _Part:
     """The needed cases of one dynamics, the number of those to compute, and the plans of its layouts.
 
     found : the cases that others have, until they are taken.
+    begun : where other cases have begun, None if none has.
     """
 
     store: RunStore
@@ -130,6 +132,7 @@ class _Part:
     todo: int
     plans: dict[str, LayoutPlan]
     found: OtherCases | None = None
+    begun: Beginnings | None = None
 
     def lacks_a_plan(self) -> bool:
         """Return whether the written plan has not all layouts that are to be added to the store."""
@@ -155,7 +158,7 @@ def _part(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -
     missing = found.wanted.counts()["missing"]
     if missing:
         _refuse(sweep, dynamics, directory, workers)
-    return _Part(store, wanted, missing, planned_layouts(directory, dynamics), found)
+    return _Part(store, wanted, missing, planned_layouts(directory, dynamics), found, found.begun)
 
 
 def _refuse(sweep: "Sweep", dynamics: str, directory: Path, workers: int | None) -> None:
@@ -197,7 +200,8 @@ def _plan(sweep: "Sweep", directory: Path, parts: list[_Part], workers: int | No
         todo = left(part.store, part.wanted)
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
         points, cases = counted(sweep, part.wanted)
-        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts)
+        begun = part.begun.counts(part.wanted.ids) if part.begun else {}
+        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts, {}, begun)
     advice = planned_advice(directory, {name: part.cases for name, part in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 
@@ -282,25 +286,22 @@ def _blocks(sweep: "Sweep", part: _Part) -> Iterator[Block]:
         rows = part.wanted.missing_rows(number)
         number_of = rows // layout.block_size
         starts = np.flatnonzero(np.diff(number_of, prepend=-1))
-        numbers = number_of[starts]
+        numbers, here = number_of[starts], np.flatnonzero(part.wanted.layout == number)
+        earlier = EarlierRunsOf(part.begun, part.wanted.row[here], here) if part.begun and len(rows) else None
         for block, inside in zip(numbers.tolist(), np.split(rows % layout.block_size, starts[1:]), strict=False):
             yield Block(
                 str(store.directory.resolve()),
                 store.dynamics,
                 layout.name,
                 block,
-                _positions(inside),
+                compact(inside),
                 *part.expected(layout),
                 sweep.timeout,
                 sweep.plugins,
+                tuple(earlier.in_rows(inside + block * layout.block_size, block * layout.block_size))
+                if earlier
+                else (),
             )
-
-
-def _positions(inside: np.ndarray) -> range | tuple[int, ...]:
-    """Return ascending positions in a block as a range, which is small to send, if they are contiguous."""
-    if len(inside) and inside[-1] - inside[0] + 1 == len(inside):
-        return range(int(inside[0]), int(inside[-1]) + 1)
-    return tuple(inside.tolist())
 
 
 def _ended(sweep: "Sweep", part: _Part) -> Summary:

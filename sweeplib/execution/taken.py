@@ -16,7 +16,7 @@ from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.journal import journal, journal_taken, processors
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, at_wanted, block_file_state
+from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, StoredBlock, stored_block
 from sweeplib.storage.store.run_store import RunStore
 
 THREADS = 4
@@ -111,15 +111,15 @@ class _Taking:
         for name, values in found.data.items():
             data[name][places[same]] = values[at[same]]
 
-    def _block(self, source: Source, number: int) -> "_Block | None":
+    def _block(self, source: Source, number: int) -> StoredBlock | None:
         """Return a block of a source; the last ones that this thread read are kept."""
-        kept: dict[tuple[str, int], _Block | None] = self._kept.__dict__.setdefault("blocks", {})
+        kept: dict[tuple[str, int], StoredBlock | None] = self._kept.__dict__.setdefault("blocks", {})
         key = str(source.layout.path), number
         if key not in kept:
             if len(kept) >= KEPT:
                 del kept[next(iter(kept))]
             try:
-                kept[key] = _block_of(source, number, self.recording)
+                kept[key] = stored_block(source.layout, number, source.needed, self.recording)
             except (DamageError, OSError) as error:
                 kept[key] = None
                 self.say(f"not taken from {source.folder}: {error}")
@@ -141,23 +141,3 @@ class _Taking:
             if directory not in self._journals:
                 self._journals[directory] = processors(directory, source.store.dynamics)
         return self._journals[directory]
-
-
-@dataclass(frozen=True)
-class _Block:
-    """The identities (n,) and the status (n,) of a block, and the variables (n, ...) as this sweep records them."""
-
-    ids: np.ndarray
-    status: np.ndarray
-    data: dict[str, np.ndarray]
-
-
-def _block_of(source: Source, number: int, wanted: Recording) -> _Block | None:
-    """Return a block of a source as it is now; None if its status was written meanwhile."""
-    layout, known = Layout(source.layout.path), source.recording
-    before, rows = block_file_state(layout, number), layout.block(number)
-    status = layout.status(rows)
-    names = [name for name in layout.variables if name in source.needed]
-    data = {name: at_wanted(layout.block_data(name, number), layout.variables[name], known, wanted) for name in names}
-    same = before is not None and before == block_file_state(layout, number)
-    return _Block(layout.stored_ids(rows), status, data) if same else None

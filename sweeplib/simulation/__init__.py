@@ -4,13 +4,14 @@ from typing import Any
 
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
-from sweeplib.simulation.driver import Records, case_memory, case_steps, case_work, run_cases
+from sweeplib.simulation.driver import Begun, Records, case_memory, case_steps, case_work, run_cases
 from sweeplib.simulation.recording import FAILURES, OUTCOMES, Excess, Recording, Status, failed, outcomes
-from sweeplib.simulation.variables import Variable, recorded_variables
+from sweeplib.simulation.variables import Variable, recorded_variables, stored_variables
 
 __all__ = [
     "FAILURES",
     "OUTCOMES",
+    "Begun",
     "Case",
     "Cases",
     "Excess",
@@ -26,6 +27,7 @@ __all__ = [
     "recorded_variables",
     "run_cases",
     "simulate",
+    "stored_variables",
 ]
 
 

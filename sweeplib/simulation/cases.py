@@ -40,7 +40,7 @@ from sweeplib.problem import (
 from sweeplib.problem import target as target_of
 from sweeplib.registry import Registry
 from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import observable_of, recorded_variables
+from sweeplib.simulation.variables import observable_of, stored_variables
 from sweeplib.validation import refusal
 from sweeplib.views import View
 
@@ -303,7 +303,7 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
         of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.observables),
-            "variables": {name: variable.dims for name, variable in recorded_variables(case).items()},
+            "variables": {name: variable.dims for name, variable in stored_variables(case).items()},
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
         text = json.dumps(values | of_names, sort_keys=True)
@@ -325,7 +325,7 @@ def shared_values(
     values = {
         "dynamics": dynamics,
         "options": numerical_options(dynamics, options).model_dump(),
-        "recording": asdict(recording),
+        "recording": {name: value for name, value in asdict(recording).items() if name != "keep_ends"},
         "root_seed": root_seed,
         "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and stochastic else None,
     }

@@ -21,8 +21,8 @@ from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.optima import schedule_of
-from sweeplib.simulation.recording import Excess, Status
-from sweeplib.simulation.variables import Variable, error_of, recorded_variables
+from sweeplib.simulation.recording import Excess, Recording, Status
+from sweeplib.simulation.variables import END_STATE, Variable, error_of, stored_variables
 from sweeplib.table import Table
 from sweeplib.views import Estimate, View
 
@@ -64,29 +64,67 @@ class Records:
         return cls(data, np.concatenate([part.status for part in parts]), excess)
 
 
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """n runs that ended ok at an earlier last time: what they stored (n, ...), NaN at the later times of their cases.
+
+    times : how many of their cases' recording times were reached.
+    """
+
+    data: Mapping[str, Array]
+    times: int
+
+    def at(self, places: NDArray[np.intp] | slice) -> "Begun":
+        """Some of the runs."""
+        return Begun({name: values[places] for name, values in self.data.items()}, self.times)
+
+    def unfinished(self, recording: Recording) -> NDArray[np.intp]:
+        """The runs that have not stopped at their last exit."""
+        if recording.stop != "exit":
+            return np.arange(len(self.data["end_steps"]))
+        return np.flatnonzero(np.isnan(self.data["exit_steps"]).any(axis=1))
+
+
 def _no_data(like: Array, records: Records) -> Array:
     return np.full((len(records.status), *like.shape[1:]), np.nan)
 
 
-def run_cases(cases: Sequence[Case], *, timeout: float | None = None, initial: Initial = None) -> Records:
+def run_cases(
+    cases: Sequence[Case], *, timeout: float | None = None, initial: Initial = None, begun: Begun | None = None
+) -> Records:
     """The records of cases that have one `shape` in common.
 
     The result of a case does not depend on the others. `timeout` is the mean time in seconds that a case of a batch may
-    take. `initial`, overlaps or weights (W, W*), replaces the random starts of the problems. Exceptions of the
-    simulation are passed on.
+    take. `initial`, overlaps or weights (W, W*), replaces the random starts of the problems. Where runs of all cases
+    have `begun`, they go on from there, with the same result. Exceptions of the simulation are passed on.
     """
     cases = Cases.of(cases)
     if len(set(cases.shapes()[0])) != 1:
         raise SweeplibError("cases of different shapes cannot be run together")
     cases.check()
-    return run_checked(cases, timeout, initial)
+    return run_checked(cases, timeout, initial) if begun is None else _completed(cases, timeout, begun)
 
 
-def run_checked(cases: Cases, timeout: float | None, initial: Initial) -> Records:
+def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
+    """The records of cases whose runs have begun; those that have stopped are complete."""
+    names, left = stored_variables(cases[0]), begun.unfinished(cases[0].recording)
+    records = Records({name: begun.data[name].copy() for name in names}, np.full(len(cases), Status.ok, np.uint8))
+    if not left.size:
+        return records
+    more = run_checked(cases.at(left), timeout, None, begun.at(left))
+    for name, values in more.data.items():
+        records.data[name][left] = values
+    records.status[left] = more.status
+    return replace(records, excess={int(left[at]): reason for at, reason in more.excess.items()})
+
+
+def run_checked(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None = None) -> Records:
     """The records of cases that are valid and have one shape, as `run_cases` returns them."""
     size = _cases_at_once(cases)
     parts = [some[at : at + size] for some in _of_one_clock(cases) for at in range(0, len(some), size)]
-    records = [_run(part, timeout, initial) for part in parts]
+    ends = np.cumsum([len(part) for part in parts]).tolist()
+    earlier = [begun and begun.at(slice(end - len(part), end)) for part, end in zip(parts, ends, strict=True)]
+    records = [_run(part, timeout, initial, before) for part, before in zip(parts, earlier, strict=True)]
     return records[0] if len(records) == 1 else Records.joined(records)
 
 
@@ -126,18 +164,21 @@ def _of_one_clock(cases: Cases) -> list[Cases]:
     return [cases[start:end] for start, end in pairwise(ends)]
 
 
-def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
+def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None) -> Records:
     first = cases[0]
     replicas, optimal = replicas_of(cases, initial), schedule_of(first, initial)
     if optimal is not None:
         replicas = replace(replicas, schedule=optimal.formula)
     run = DYNAMICS[first.dynamics](replicas, first.numerical_options())
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
-    variables = recorded_variables(first)
+    variables = stored_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
     observed = {name: _values(cases, OBSERVABLES[name]) for name in first.recording.observables}
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
-    for at, instant in enumerate(_instants(first)):
+    if begun is not None:
+        data = {name: begun.data[name].copy() for name in variables}
+        run.go_on(begun.data)
+    for at, instant in list(enumerate(_instants(first)))[begun.times if begun else 0 :]:
         run.advance(at, deadline)
         if instant.phase is not None:
             run.begin_phase(instant.phase)
@@ -151,16 +192,16 @@ def _run(cases: Cases, timeout: float | None, initial: Initial) -> Records:
         _take(data, observed, place, reached & ~beyond, states)
         if not run.running.any():
             break
+    if END_STATE in variables:
+        data[END_STATE][:] = np.where(run.running[:, None], run.end_state(), np.nan)
     data["end_steps"], data["end_time"] = ends
     if optimal is not None:
         data |= {name: np.repeat(values[None], len(cases), axis=0) for name, values in optimal.recorded.items()}
     if replicas.thresholds.size:
-        data["exit_steps"], data["exit_time"] = run.exit_steps, run.exit_time
+        exits, unknown = (run.exit_steps, run.exit_time), run.inaccurate[:, None] & (run.exit_time > ends[1][:, None])
+        data |= {name: np.where(unknown, np.nan, values) for name, values in zip(EXITS, exits, strict=True)}
     for name, variable in variables.items():
         _check_shape(name, data[name], (len(cases), *variable.shape))
-    if replicas.thresholds.size:
-        unknown = run.inaccurate[:, None] & (data["exit_time"] > ends[1][:, None])
-        data["exit_steps"], data["exit_time"] = (np.where(unknown, np.nan, data[name]) for name in EXITS)
     status = np.full(len(cases), Status.ok, dtype=np.uint8)
     status[run.inaccurate] = Status.inaccurate
     status[run.timed_out] = Status.timeout
@@ -216,15 +257,12 @@ def _keep(
     reached: NDArray[np.bool_],
     diagnosed: Mapping[str, Array],
 ) -> None:
-    """Write the recorded diagnostics; those over time for the replicas that reached the recording time."""
+    """Write the recorded diagnostics for the replicas that reached the recording time."""
     for name in variables.keys() & diagnosed.keys():
         diagnostic, values = diagnosed[name], data[name]
-        if variables[name].dims[:1] == ("time",):
-            _check_shape(name, diagnostic, values[:, place].shape)
-            values[reached, place] = diagnostic[reached]
-        else:
-            _check_shape(name, diagnostic, values.shape)
-            values[:] = diagnostic
+        kept = values[:, place] if variables[name].dims[:1] == ("time",) else values
+        _check_shape(name, diagnostic, kept.shape)
+        kept[reached] = diagnostic[reached]
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:

@@ -63,12 +63,15 @@ class Recording:
     Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run
     may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero
     or more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
+
+    keep_ends : also keep the states of runs that could go on beyond the last time, if the dynamics has such states.
     """
 
     times: tuple[float, ...]
     thresholds: tuple[float, ...] = ()
     observables: tuple[str, ...] = ("risk",)
     stop: Literal["end", "exit"] = "end"
+    keep_ends: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", _floats("times", self.times))
@@ -99,7 +102,7 @@ class Recording:
 
     @cached_property
     def _digest(self) -> bytes:
-        fields = (self.times, self.thresholds, self.observables, self.stop)
+        fields = (self.times, self.thresholds, self.observables, self.stop, self.keep_ends)
         return hashlib.blake2b(repr(fields).encode(), digest_size=16).digest()
 
 

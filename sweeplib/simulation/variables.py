@@ -42,6 +42,10 @@ SCHEDULE_LABELS = {
 """The labels of what is recorded of an optimal schedule."""
 
 
+END_STATE = "end_state"
+"""The variable of states from which runs go on; the store has it, datasets do not."""
+
+
 @dataclass(frozen=True)
 class Variable:
     """A recorded array of one case: the names and lengths of its dimensions, its type and labels."""
@@ -83,6 +87,15 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
             of_error |= {"error_of": name, "comment": "of quadrature at the recorded state"}
             variables[error_of(name)] = replace(variables[name], attrs=of_error)
     return variables
+
+
+def stored_variables(case: "Case") -> dict[str, Variable]:
+    """What is stored of a case: the variables that it records and, if it keeps it, the state of its end."""
+    size = DYNAMICS[case.dynamics].state_size(case.problem, case.numerical_options())
+    if not (case.recording.keep_ends and size and case.problem.optimal is None):
+        return recorded_variables(case)
+    labels = {"long_name": "state from which the run goes on", "comment": "NaN for runs that have stopped"}
+    return recorded_variables(case) | {END_STATE: Variable(("state",), (size,), labels)}
 
 
 def error_of(name: str) -> str:

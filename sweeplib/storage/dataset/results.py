@@ -11,6 +11,7 @@ import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
+from sweeplib.simulation.variables import END_STATE
 from sweeplib.storage.dataset.outline import SHARED_DIMS
 from sweeplib.storage.records.locks import free_writer
 from sweeplib.storage.store.damage import DamageError
@@ -55,7 +56,7 @@ class Results:
 
     def shapes(self) -> set[Shape]:
         """Return the shapes (p, k) that have a variable whose shape depends on p and k."""
-        return {layout.shape for _, layout in self.used if not all(map(_is_shared, layout.variables.values()))}
+        return {layout.shape for _, layout in self.used if not all(map(_is_shared, _recorded(layout).values()))}
 
     def of_shape(self, shape: Shape | None) -> list[tuple[int, Layout]]:
         """Return the layouts of one shape that have a needed row, or of all, with their numbers."""
@@ -76,7 +77,7 @@ class Results:
     def _variables(self) -> dict[Shape | None, dict[str, StoredVariable]]:
         last: dict[Shape | None, dict[str, Layout]] = {}
         for _, layout in self.used:
-            for name, dims in layout.variables.items():
+            for name, dims in _recorded(layout).items():
                 last.setdefault(None if _is_shared(dims) else layout.shape, {})[name] = layout
         return {
             shape: {name: _variable(layout, name) for name, layout in those.items()} for shape, those in last.items()
@@ -194,6 +195,11 @@ def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Regi
         return Region(dims, shape, {dim: np.arange(size) for dim, size in zip(dims, shape, strict=True)})
     index = np.unravel_index(np.concatenate(list(cases)), shape)
     return Region(dims, shape, {dim: np.unique(at) for dim, at in zip(dims, index, strict=True)})
+
+
+def _recorded(layout: Layout) -> dict[str, list[str]]:
+    """Return the dims of the variables of a layout that datasets have."""
+    return {name: dims for name, dims in layout.variables.items() if name != END_STATE}
 
 
 def _is_shared(dims: Iterable[str]) -> bool:

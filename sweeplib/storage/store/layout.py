@@ -22,7 +22,7 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore, StorePath
 
-from sweeplib.simulation import Case, Cases, Status, case_work, recorded_variables
+from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
 from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync
@@ -53,8 +53,7 @@ def layout_name(case: Case, work: float | None = None) -> str:
     """
     work = case_work(case) if work is None else work
     variables = [
-        (name, variable.dims, variable.shape, str(variable.dtype))
-        for name, variable in recorded_variables(case).items()
+        (name, variable.dims, variable.shape, str(variable.dtype)) for name, variable in stored_variables(case).items()
     ]
     shared = repr((case.shape, case.root_seed, case.pair_by, variables))
     digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()
@@ -340,7 +339,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
     Its arrays have room for `rows`: their metadata need not be written again when these are appended.
     """
     remove_partials(path)
-    variables = recorded_variables(case)
+    variables = stored_variables(case)
     attributes: dict[str, Any] = {
         "block_size": block_size,
         "cost_class": cost_class(case_work(case)),

@@ -2,11 +2,12 @@
 
 A case is found by its identity, which contains all that its numbers depend on, also the code. Rows that record more
 than the sweep asks for, or in another order, are found too, in the sweep's own store as well: by the identities that
-its cases would have with the recording of those rows. Nothing is locked, other sweeps may run.
+its cases would have with the recording of those rows. In the same way rows are found whose runs ended earlier and kept
+their ends: missing cases go on from there. Nothing is locked, other sweeps may run.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +17,8 @@ import numpy as np
 
 from sweeplib.dynamics import DYNAMICS, kind_of
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Recording, Status, recorded_variables
+from sweeplib.simulation import Recording, Status, stored_variables
+from sweeplib.simulation.variables import END_STATE
 from sweeplib.storage.store.inventory import Inventory, identities_of_cases
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import recording_of
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 COMPUTE_ALL = "SWEEPLIB_COMPUTE_ALL"
 """The environment variable with which a run takes nothing from other sweeps."""
-ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time")
+ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time", END_STATE)
 """Variables without recording times that do not depend on the times before the last."""
 FINAL = (Status.ok, Status.diverged)
 """How cases end by themselves; others may end in another way on another day, and are computed."""
@@ -37,7 +39,7 @@ FINAL = (Status.ok, Status.diverged)
 class Source:
     """A layout of another run store, or another one of a sweep's own, and the recording of its rows.
 
-    needed : the names of the variables that the sweep records.
+    needed : the names of the variables that the sweep records, and of the state if runs go on from it.
     """
 
     store: RunStore
@@ -57,18 +59,37 @@ class Source:
 
 
 @dataclass(frozen=True)
+class Beginnings:
+    """Where missing cases have begun: for each case (n,) of an inventory the number of the source, or -1, and a row."""
+
+    sources: list[Source]
+    source: np.ndarray
+    row: np.ndarray
+
+    def counts(self, ids: np.ndarray) -> dict[str, int]:
+        """The number of different cases among those with these identities (n,), by where their runs ended."""
+        counts: dict[str, int] = {}
+        for number, source in enumerate(self.sources):
+            key = f"time {source.recording.times[-1]:g} in {source.folder}"
+            counts[key] = counts.get(key, 0) + len(np.unique(ids[self.source == number]))
+        return counts
+
+
+@dataclass(frozen=True)
 class OtherCases:
     """The cases of a sweep, with those that others have at positions beyond its own layouts.
 
     wanted : the inventory; layout number `own` + n is source n, and the row is that of the source.
     sources : where cases were found.
     unread : for each store that could not be read, a line that says why.
+    begun : where the other missing cases have begun, None if no run has.
     """
 
     wanted: Inventory
     own: int
     sources: list[Source] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    begun: Beginnings | None = None
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -94,13 +115,14 @@ def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     recording = wanted.sweep.recording
     for other in others:
         search.look(other, wanted.ids, recording)
-    for known in _recordings([store, *others], recording, wanted.dynamics):
-        if not len(search.missing):
-            break
-        ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=known), wanted.dynamics)
-        for other in (store, *others):
-            search.look(other, ids, known)
-    return OtherCases(search.wanted, own, search.sources, unread)
+    for fits, look in ((_covers, search.look), (_begins, search.look_for_beginnings)):
+        for known in _recordings([store, *others], recording, wanted.dynamics, fits):
+            if not len(search.missing):
+                break
+            ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=known), wanted.dynamics)
+            for other in (store, *others):
+                look(other, ids, known)
+    return OtherCases(search.wanted, own, search.sources, unread, search.begun)
 
 
 class _Search:
@@ -110,16 +132,39 @@ class _Search:
         self.wanted = wanted
         self.own, self.missing, self.unread = own, missing, unread
         self.sources: list[Source] = []
+        self.begun: Beginnings | None = None
 
     def look(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:
         """Look for the missing cases in a store, where they have these identities `ids` (n,)."""
-        numbers, rows = store.locate(ids[self.missing])
-        if (numbers < 0).all():
-            return
-        if not self.sources:
-            columns = {name: getattr(self.wanted, name).copy() for name in ("layout", "row", "status")}
-            self.wanted = replace(self.wanted, **columns)
-        kept = np.ones(len(self.missing), bool)
+        for source, places, rows, status in self._stored(store, ids, recording, FINAL):
+            if not self.sources:
+                columns = {name: getattr(self.wanted, name).copy() for name in ("layout", "row", "status")}
+                self.wanted = replace(self.wanted, **columns)
+            self.wanted.layout[places] = self.own + len(self.sources)
+            self.wanted.row[places], self.wanted.status[places] = rows, status
+            self.sources.append(source)
+            self._found(places)
+
+    def look_for_beginnings(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:
+        """Look for runs of the missing cases that ended earlier in a store, where they have these identities (n,)."""
+        for source, places, rows, _ in self._stored(store, ids, recording, (Status.ok,)):
+            if END_STATE in source.layout.variables:
+                if self.begun is None:
+                    self.begun = Beginnings([], *np.full((2, len(self.wanted.ids)), -1, np.int32))
+                self.begun.source[places] = len(self.begun.sources)
+                self.begun.row[places] = rows
+                self.begun.sources.append(replace(source, needed=source.needed | {END_STATE}))
+                self._found(places)
+
+    def _found(self, places: np.ndarray) -> None:
+        self.missing = np.setdiff1d(self.missing, places, assume_unique=True)
+
+    def _stored(
+        self, store: RunStore, ids: np.ndarray, recording: Recording, ends: tuple[Status, ...]
+    ) -> Iterator[tuple[Source, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield layouts with places, rows and status (m,) of missing cases that ended there as one of `ends`."""
+        missing = self.missing
+        numbers, rows = store.locate(ids[missing])
         for number, layout in enumerate(store.layouts.values()):
             here = np.flatnonzero(numbers == number)
             try:
@@ -129,13 +174,8 @@ class _Search:
                 self.unread.append(_unread_line(store.directory, store.dynamics, error))
                 continue
             if needed is not None and status is not None:
-                here, status = here[np.isin(status, FINAL)], status[np.isin(status, FINAL)]
-                places = self.missing[here]
-                self.wanted.layout[places] = self.own + len(self.sources)
-                self.wanted.row[places], self.wanted.status[places] = rows[here], status
-                self.sources.append(Source(store, layout, recording, needed))
-                kept[here] = False
-        self.missing = self.missing[kept]
+                here, status = here[np.isin(status, ends)], status[np.isin(status, ends)]
+                yield Source(store, layout, recording, needed), missing[here], rows[here], status
 
 
 def _stores_beside(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
@@ -163,48 +203,90 @@ def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
     return f"{dynamics}: no cases are taken from {folder}: {error}"
 
 
-def _recordings(stores: list[RunStore], wanted: Recording, dynamics: str) -> list[Recording]:
-    """Return the different recordings of layouts that have all that is wanted, and more or in another order."""
+def _recordings(
+    stores: list[RunStore], wanted: Recording, dynamics: str, fits: Callable[[Recording, Recording, str], bool]
+) -> list[Recording]:
+    """Return the different recordings of layouts that fit what is wanted, and are not the same, the longest first."""
     recordings: dict[Recording, None] = {}
     for layout in (layout for store in stores for layout in store.layouts.values()):
         known = recording_of(layout.shared)
-        if known is not None and known != wanted and _covers(known, wanted, dynamics):
+        if known is not None and known != wanted and fits(known, wanted, dynamics):
             recordings[known] = None
-    return list(recordings)
+    return sorted(recordings, key=lambda recording: -recording.times[-1])
 
 
 def _covers(known: Recording, wanted: Recording, dynamics: str) -> bool:
     """Return whether a run with one recording has the numbers of a run with the `wanted` one."""
+    times = set(wanted.times) <= set(known.times) and wanted.times[-1] == known.times[-1]
+    return times and known.keep_ends >= wanted.keep_ends and _records_all(known, wanted, dynamics)
+
+
+def _begins(known: Recording, wanted: Recording, dynamics: str) -> bool:
+    """Return whether a run with one recording kept its end, and begins a longer one with the `wanted` one."""
+    times = set(wanted.times[: reached(known, wanted)]) <= set(known.times) and wanted.times[-1] > known.times[-1]
+    return times and known.keep_ends and _records_all(known, wanted, dynamics)
+
+
+def reached(known: Recording, wanted: Recording) -> int:
+    """Return how many of the wanted times are those of a recording, or earlier."""
+    return sum(time <= known.times[-1] for time in wanted.times)
+
+
+def _records_all(known: Recording, wanted: Recording, dynamics: str) -> bool:
+    """Return whether a run with one recording has all else of a run with the `wanted` one, up to its last time."""
     changed = {name for name in ("times", "thresholds") if getattr(known, name) != getattr(wanted, name)}
     if not changed <= DYNAMICS[dynamics].unaffected_by:
         return False
     exits = set(wanted.thresholds)
     enough = exits == set(known.thresholds) if wanted.stop == "exit" else exits <= set(known.thresholds)
-    times = set(wanted.times) <= set(known.times) and wanted.times[-1] == known.times[-1]
-    return enough and times and known.stop == wanted.stop and set(wanted.observables) <= set(known.observables)
+    return enough and known.stop == wanted.stop and set(wanted.observables) <= set(known.observables)
 
 
 def _needed_variables(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[str] | None:
-    """Return the variables that a sweep records of a layout's cases; None if one does not follow from the layout's."""
+    """Return the variables that a sweep stores of a layout's cases; None if one does not follow from the layout's."""
     wanted = sweep.recording
     case = replace(layout.cases(slice(1))[0], recording=wanted)
-    variables = recorded_variables(case)
+    variables, same = stored_variables(case), wanted.times[: len(recording.times)] == recording.times
     for name, variable in variables.items():
         timeless = "time" not in variable.dims and name not in ALIKE
-        if layout.variables.get(name) != list(variable.dims) or (timeless and recording.times != wanted.times):
+        if layout.variables.get(name) != list(variable.dims) or (timeless and not same):
             return None
     return frozenset(variables)
 
 
 def at_wanted(values: np.ndarray, dims: list[str], known: Recording, wanted: Recording) -> np.ndarray:
-    """Return the values (n, *dims) of a variable at the `wanted` times and thresholds."""
+    """Return the values (n, *dims) of a variable at the `wanted` times and thresholds, NaN at later times."""
     if known == wanted:
         return values
     for axis, dim in enumerate(dims, 1):
         has, asks = (known.thresholds, wanted.thresholds) if dim == "threshold" else (known.times, wanted.times)
         if dim in ("time", "instant", "threshold") and has != asks:
-            values = values.take([has.index(value) for value in asks], axis)
+            later = len(asks) - reached(known, wanted) if dim != "threshold" else 0
+            values = values.take([has.index(value) for value in asks[: len(asks) - later]], axis)
+            values = np.pad(values, [(0, later * (of == axis)) for of in range(values.ndim)], constant_values=np.nan)
     return values
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """The identities (n,) and the status (n,) of a block, and variables (n, ...) as a sweep records them."""
+
+    ids: np.ndarray
+    status: np.ndarray
+    data: dict[str, np.ndarray]
+
+
+def stored_block(layout: Layout, number: int, names: Collection[str], wanted: Recording) -> StoredBlock | None:
+    """Return a block of a layout as it is now; None if it has no status, or its status was written meanwhile."""
+    layout, known = Layout(layout.path), recording_of(layout.shared)
+    before, rows = block_file_state(layout, number), layout.block(number)
+    status = layout.status(rows)
+    if before is None or known is None:
+        return None
+    dims = {name: layout.variables[name] for name in sorted(names)}
+    data = {name: at_wanted(layout.block_data(name, number), own, known, wanted) for name, own in dims.items()}
+    same = before == block_file_state(layout, number)
+    return StoredBlock(layout.stored_ids(rows), status, data) if same else None
 
 
 def block_file_state(layout: Layout, number: int) -> Any:

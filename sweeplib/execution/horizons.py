@@ -1,0 +1,127 @@
+"""Horizons in a plan: what is left of runs that go on, and by which one runs exit that do not by the present one."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+
+from sweeplib.execution.calibration import Calibration, Pilot
+from sweeplib.execution.child import EndedError, RaisedError
+from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.storage.store.inventory import Inventory
+from sweeplib.storage.store.other_stores import OtherCases
+from sweeplib.storage.store.run_store import RunStore
+
+SAMPLE, BLOCKS, SECONDS = 32, 16, 1.0
+"""The cases that are tried, the stored blocks of a layout that are read for them, and the seconds of each trial."""
+DOUBLINGS, FEW = 5, 0.05
+"""Of the horizon, until only a few of the cases have not exited."""
+
+Unexited = tuple[tuple[Case, ...], float]
+
+
+def unexited(store: RunStore, wanted: Inventory) -> Unexited:
+    """Return a sample of the stored cases that did not make all exits, and their part of those that were looked at."""
+    late, seen = list[Case](), 0
+    for number, layout in enumerate(store.layouts.values()):
+        rows = np.unique(wanted.row[(wanted.layout == number) & (wanted.status == Status.ok)])
+        if "exit_steps" in layout.variables and len(rows):
+            blocks = np.unique(rows // layout.block_size)
+            for block in blocks[spread(len(blocks), BLOCKS)].tolist():
+                inside = rows[rows // layout.block_size == block] - block * layout.block_size
+                here = inside[np.isnan(layout.block_data("exit_steps", block)[inside]).any(axis=1)]
+                seen += len(inside)
+                late += layout.cases(block * layout.block_size + here) if len(here) else []
+    return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, seen)
+
+
+def shares(store: RunStore, found: OtherCases) -> dict[str, float]:
+    """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
+    wanted, begun = found.wanted, found.begun
+    if begun is None:
+        return {}
+    last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun
+    part = last[begun.source] / wanted.sweep.recording.times[-1]
+    places = {
+        name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
+        for number, name in enumerate(store.layouts)
+    }
+    for name, new in wanted.new.items():
+        places[name] = np.concatenate([places.get(name, new[:0]), new])
+    return {name: 1.0 - float(part[those].mean()) for name, those in places.items() if len(those)}
+
+
+def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, calibration: Calibration) -> Iterator[str]:
+    """Yield a line about the pilots of missing cases that have no exit by the horizon, one about stored cases."""
+    sample, part = stored
+    for cases, said in (
+        ([missing[at] for at in spread(len(missing), SAMPLE)], ""),
+        (sample, f"{100 * part:.2g} % of the stored runs did"),
+    ):
+        if not cases or not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
+            continue
+        last, pilot = cases[0].recording.times[-1], Pilot(f"{dynamics}/horizon", tuple(cases))
+        with suppress(EndedError, RaisedError):
+            calibration.compile(pilot)
+            late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
+            if late:
+                who = said or f"{len(late)} of {len(cases)} pilots do"
+                end = (
+                    f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either" if factor > 1 else ""
+                )
+                end = f"; nearly all do by `horizon={factor * last:g}`" if left <= FEW * len(cases) else end
+                yield f"{dynamics}: {who} not exit by the horizon {last:g}{_values(cases, late[0])}{end}"
+
+
+def tried(cases: Sequence[Case]) -> tuple[list[int], int, int]:
+    """Return which cases do not make all exits by the horizon, and how many of them not by so many times the horizon.
+
+    The horizon is doubled until they are few or there is no more time.
+    """
+    deadline, factor = time.monotonic() + SECONDS, 1
+    late = left = _late(cases, range(len(cases)), factor, SECONDS)
+    if left is None:
+        return [], 0, factor
+    while len(left) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
+        later = _late(cases, left, 2 * factor, deadline - time.monotonic())
+        if later is None:
+            break
+        left, factor = later, 2 * factor
+    return list(late or ()), len(left), factor
+
+
+def _late(cases: Sequence[Case], places: Sequence[int], factor: int, seconds: float) -> list[int] | None:
+    """Return which of some cases do not make all exits by so many times their horizon; None if there is no time."""
+    late = list[int]()
+    by_shape = sorted(places, key=lambda at: repr(cases[at].shape))
+    for _, group in groupby(by_shape, key=lambda at: repr(cases[at].shape)):
+        some = list(group)
+        records = run_cases([_to_exit(cases[at], factor) for at in some], timeout=max(0.0, seconds) / len(places))
+        if (records.status == Status.timeout).any():
+            return None
+        no_exit = np.isnan(records.data["exit_steps"]).any(axis=1) & (records.status == Status.ok)
+        late += [some[at] for at in np.flatnonzero(no_exit)]
+    return sorted(late)
+
+
+def _to_exit(case: Case, factor: int) -> Case:
+    recording = Recording(case.recording.times[-1:], case.recording.thresholds, (), "exit")
+    return replace(case, clock=factor * case.clock, recording=recording)
+
+
+def _values(cases: Sequence[Case], at: int) -> str:
+    """Return the values of a case by which it differs from others: ', for one at p = 4, d = 1000'."""
+    given = [case.problem.differing() for case in cases]
+    names = [name for name in given[at] if len({repr(values.get(name)) for values in given}) > 1]
+    values = {name: given[at][name] for name in names}
+    shown = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
+    return f", for one at {shown}" if names else ""
+
+
+def spread(count: int, most: int) -> list[int]:
+    """Return the places of at most so many of some items, evenly spaced."""
+    places: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+    return places

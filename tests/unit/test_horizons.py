@@ -1,0 +1,184 @@
+"""Runs that go on from where they ended: a longer horizon has the bits of a run of that length."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sweeplib.config.values import up_to, values
+from sweeplib.execution import plan, work
+from sweeplib.execution.horizons import tried
+from sweeplib.problem import Problem
+from sweeplib.simulation import Case, Recording, cases
+from sweeplib.storage.records.files import read_lines
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.journal import journal
+from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.other_stores import COMPUTE_ALL
+from sweeplib.storage.store.run_store import RunStore
+from sweeplib.upkeep.prune import stale
+from sweeplib.upkeep.verify import verify
+from tests.in_process import computed
+from tests.tiers import slow_but
+from tests.unit.test_other_stores import GAMMAS, alone, planned, ran, sweep_of, version
+
+pytestmark = pytest.mark.usefixtures("forked")
+
+SHORT = Recording((0.0, 1.0, 2.0), (0.1, 0.4), ("risk",), "exit", keep_ends=True)
+LONG = replace(SHORT, times=(0.0, 1.0, 2.0, 3.0, 4.0))
+
+
+@pytest.fixture(autouse=True)
+def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(COMPUTE_ALL)
+    monkeypatch.setattr(work, "dispatched", computed)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+
+def begun(directory: Path) -> int:
+    """Return the number of cases that went on, by the journal."""
+    return sum(line.get("begun", 0) for line in read_lines(journal(directory, "sgd_chain")))
+
+
+def test_a_longer_horizon_goes_on(tmp_path: Path) -> None:
+    sweep = sweep_of("a", recording=SHORT)
+    ran(sweep, tmp_path)
+    longer = replace(sweep, recording=LONG)
+    assert planned(longer, tmp_path) == (30, {}, 0)
+    assert ran(longer, tmp_path) == {"sgd_chain": 30}
+    assert begun(tmp_path / "a") == 28, "two runs have diverged: they are computed again"
+    assert version(longer, tmp_path) == alone(longer, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path) -> None:
+    """By the pilots before the run, by the stored runs after it; with the horizon by which nearly all exit."""
+    sweep = sweep_of("a", (0.1,), 20, recording=replace(SHORT, times=(0.0, 0.1), thresholds=(0.3,)))
+    shown = plan.write_plan(sweep, tmp_path / "a", progress=False)
+    assert [line for line in shown.advice if "pilots do not exit by the horizon 0.1" in line and "`horizon=" in line]
+    ran(sweep, tmp_path)
+    [line] = plan.write_plan(sweep, tmp_path / "a", progress=False).advice
+    assert "% of the stored runs did not exit by the horizon 0.1" in line and "nearly all do by `horizon=" in line
+    longer = plan.write_plan(
+        replace(sweep, recording=replace(SHORT, times=(0.0, 0.1, 0.4), thresholds=(0.3,))),
+        tmp_path / "a",
+        progress=False,
+    )
+    assert "sgd_chain: 40 cases go on from time 0.1 in a" in repr(longer)
+    assert [layout.share for layout in longer.dynamics["sgd_chain"].layouts.values()] == [0.75]
+    assert plan.Plan.of(longer.record()).dynamics == longer.dynamics
+
+
+def test_the_horizon_is_doubled_until_few_have_not_exited() -> None:
+    recording = Recording((0.0, 0.1), (0.3,))
+    problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
+    late, left, factor = tried([Case(problem, "sgd_chain", seed, recording) for seed in range(20)])
+    assert len(late) > 1 >= left and factor in {2, 4, 8, 16, 32}
+    never = replace(recording, thresholds=(1 - 1e-12,))
+    noisy = replace(problem, Delta=0.5)
+    late, left, factor = tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])
+    assert (late, left) == ([0, 1, 2, 3], 4)
+
+
+@pytest.mark.slow
+def test_new_seeds_and_other_sweeps_go_on_too(tmp_path: Path) -> None:
+    """From the longest run that another folder has; what has not begun is computed from the start."""
+    ran(sweep_of("a", recording=SHORT), tmp_path)
+    ran(sweep_of("b", seeds=2, recording=replace(SHORT, times=(0.0, 1.0, 2.0, 2.5))), tmp_path)
+    assert begun(tmp_path / "b") == 11
+    longer = sweep_of("c", seeds=7, recording=replace(LONG, observables=("risk",), keep_ends=False), size=3)
+    demand = plan._demand(longer, "sgd_chain", tmp_path / "c")
+    assert demand.begun == {"time 2.5 in b": 11, "time 2 in a": 17}
+    assert ran(longer, tmp_path) == {"sgd_chain": 42}
+    assert begun(tmp_path / "c") == 28
+    assert version(longer, tmp_path) == alone(longer, tmp_path)
+    assert not any(
+        layout.variables.keys() & {"end_state"} for layout in RunStore(tmp_path / "c", "sgd_chain").layouts.values()
+    )
+
+
+@pytest.mark.slow
+def test_a_run_that_goes_on_is_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep, put = sweep_of("a", recording=replace(SHORT, stop="end")), Layout._put
+    longer = replace(sweep, recording=replace(LONG, stop="end"))
+    ran(sweep, tmp_path)
+    for last in (0, 3, 11, 30):
+        calls = 0
+
+        def cut(self: Layout, *args: Any, last: int = last, **options: Any) -> None:
+            nonlocal calls
+            calls += 1
+            if calls > last:
+                raise OSError("killed")
+            put(self, *args, **options)
+
+        monkeypatch.setattr(Layout, "_put", cut)
+        with pytest.raises(OSError, match="killed"):
+            ran(longer, tmp_path)
+    monkeypatch.setattr(Layout, "_put", put)
+    ran(longer, tmp_path)
+    store = RunStore(tmp_path / "a", "sgd_chain")
+    number = int(inventory(longer, "sgd_chain", store).layout[0])
+    layout = list(store.layouts.values())[number]
+    layout.reset(np.arange(5, 9))
+    assert ran(longer, tmp_path) == {"sgd_chain": 4}
+    assert version(longer, tmp_path) == alone(longer, tmp_path)
+    verification = verify(longer, tmp_path / "a.yaml", tmp_path / "a", sample=30)
+    assert verification.exit_status == 0 and verification.cases == {"sgd_chain": 30}
+    old = [each for each in stale(longer, tmp_path / "a") if each.cases]
+    assert sum(each.cases or 0 for each in old) == 30, "the earlier runs are stale: `prune` deletes them"
+
+
+@pytest.mark.parametrize("file", slow_but(["end_state", "risk", "status"], "end_state"))
+def test_what_is_damaged_is_computed_from_the_start(tmp_path: Path, file: str) -> None:
+    sweep = sweep_of("a", recording=SHORT)
+    ran(sweep, tmp_path)
+    longer = replace(sweep, recording=LONG)
+    for layout in RunStore(tmp_path / "a", "sgd_chain").layouts.values():
+        path = next((layout.path / file / "c").rglob("0*"))
+        path = path if path.is_file() else next(path.rglob("0"))
+        path.write_bytes(path.read_bytes()[:-1] + b"?")
+    renamed = replace(longer, name="b")
+    assert ran(renamed, tmp_path) == {"sgd_chain": 30}
+    assert version(renamed, tmp_path) == alone(renamed, tmp_path)
+
+
+def test_other_code_does_not_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = sweep_of("a", GAMMAS[:1], 1, recording=SHORT)
+    ran(sweep, tmp_path)
+    longer = replace(sweep, recording=LONG)
+    assert plan._demand(longer, "sgd_chain", tmp_path / "a").begun == {"time 2 in a": 2}
+    monkeypatch.setattr(cases, "numerics_version", lambda *_: "edited")
+    cases.shared_values.cache_clear()
+    try:
+        assert plan._demand(longer, "sgd_chain", tmp_path / "a").begun == {}
+    finally:
+        cases.shared_values.cache_clear()
+
+
+@pytest.mark.parametrize("change", [{"thresholds": (0.1, 0.5)}, {"stop": "end"}, {"times": (0.0, 1.5, 4.0)}])
+def test_what_the_earlier_run_does_not_have_is_computed_from_the_start(tmp_path: Path, change: dict[str, Any]) -> None:
+    """A threshold that is deeper, what comes after an exit, a time before the earlier last one."""
+    sweep = sweep_of("a", GAMMAS[:1], 1, recording=SHORT)
+    ran(sweep, tmp_path)
+    longer = replace(sweep, recording=replace(LONG, **change))
+    assert plan._demand(longer, "sgd_chain", tmp_path / "a").begun == {}
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [{"linspace": [0, 10, 101]}, {"linspace": [0, 1, 4]}, {"geomspace": [0.01, 10, 31]}, {"range": [0, 8]}, [0, 8]],
+)
+def test_times_up_to_another_horizon(spec: Any) -> None:
+    """A longer horizon has all times of a shorter one, but for the horizon itself where it is none of the spacing."""
+    times = values(spec, "times")
+    assert up_to(None, times, spec) == up_to(times[-1], times, spec) == tuple(times)
+    horizons = [factor * times[-1] for factor in (0.5, 1.0, 2.0, 4.0, 4.3)]
+    grown = [up_to(horizon, times, spec) for horizon in horizons]
+    for horizon, shorter, longer in zip(horizons, grown, grown[1:], strict=False):
+        assert shorter[-1] == horizon and list(longer) == sorted(set(longer))
+        assert set(shorter) - {horizon} <= set(longer)
+        assert {time for time in longer if time < horizon * (1 - 1e-9)} == set(shorter) - {horizon}
