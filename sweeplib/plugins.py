@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from sweeplib.answers import PROPOSERS, Answer, Question, Row, State, rows_asked
     from sweeplib.design.cluster import CLUSTERS, ClusterSettings
     from sweeplib.dynamics import DYNAMICS, ONE_PASS, Dynamics, OverlapDynamics
-    from sweeplib.dynamics.dynamics import Diagnostic, NumericalOptions
+    from sweeplib.dynamics.diagnostics import Diagnostic
+    from sweeplib.dynamics.dynamics import NumericalOptions
     from sweeplib.dynamics.step_dynamics import StepDynamics
     from sweeplib.errors import InputError
     from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive

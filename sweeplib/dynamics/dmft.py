@@ -11,7 +11,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, Bound, Diagnostic, NumericalOptions
+from sweeplib.dynamics.diagnostics import Bound, Diagnostic
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptions
 from sweeplib.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics

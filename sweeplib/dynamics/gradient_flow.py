@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, LARGEST_UNDECIDED, LOSS, STEP, Bound
+from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
+from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, STEP
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas

@@ -24,29 +24,22 @@ from sweeplib.dynamics.block_equations import (
     blocks_of,
     limit_errors,
 )
-from sweeplib.dynamics.dynamics import (
-    DECAYS,
-    DYNAMICS,
+from sweeplib.dynamics.diagnostics import (
     LARGEST_UNDECIDED,
-    LOSS,
     OF_RISK,
-    ONE_PASS,
     RISK_ERROR,
     ROUNDING,
-    STEP,
-    Array,
     Bound,
     Diagnostic,
-    NumericalOptions,
-    OverlapDynamics,
     risk_bounds,
 )
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, ONE_PASS, STEP, Array, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
+from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_steps, refuse_widths
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
 from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.kernels.schedules import rates
@@ -57,7 +50,7 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import DEFAULTS, LOSSES, STEPS, Problem
+from sweeplib.problem import STEPS, Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -387,54 +380,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
         And with `finite_d` for a schedule, decays, another loss or step, and more teacher rows than dimensions.
         """
-        _refuse_steps(problem)
-        fields, criterion = problem.p + problem.k, problem.criterion
-        if fields > MOST_FIELDS and not problem.has_closed_drifts:
-            closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
-            expected = f"p + k of at most {MOST_FIELDS}; or one of {closed} with real labels; or sgd, sgd_chain"
-            problem_of = f"{problem.labels} labels and the loss {problem.loss} have drifts by nodes over p + k fields"
-            if criterion.is_closed:
-                expected = f"p + k of at most {MOST_FIELDS}; or another step; or sgd, sgd_chain"
-                problem_of = f"the step {problem.step} has drifts by nodes over p + k fields"
-            raise InputError(problem_of, key="p", value=fields, expected=expected)
-        if not isinstance(options, OdeOptions) or not options.finite_d:
-            return
-        if problem.has_spectrum:
-            expected = f"{DEFAULTS['data']} with finite_d; or `finite_d: false`"
-            raise InputError("no equations at finite d", key="data", value=problem.data, expected=expected)
-        if problem.rates is not None:
-            expected = "a constant rate with finite_d; or `finite_d: false`"
-            raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-        for name in sorted(DECAYS | LOSS | STEP | {"tasks"}):
-            if getattr(problem, name) != DEFAULTS[name]:
-                expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
-                raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)
-        if problem.k > problem.d:
-            expected = f"at most d = {problem.d}, as finite_d needs independent teacher rows; or `finite_d: false`"
-            raise InputError("no equations at finite d", key="k", value=problem.k, expected=expected)
+        refuse_steps(problem)
+        refuse_widths(problem)
+        if isinstance(options, OdeOptions) and options.finite_d:
+            refuse_at_finite_d(problem)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
         width = problem.p + problem.k
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * problem.p**2 * width**2)
-
-
-def _refuse_steps(problem: Problem) -> None:
-    """Raise InputError for a step other than the plain one without drifts."""
-    step = STEPS[problem.step]
-    if step.is_plain:
-        return
-    if problem.has_spectrum:
-        expected = f"plain with inputs of {problem.data} (sgd has no such bound)"
-        raise InputError("no drifts of this step", key="step", value=problem.step, expected=expected)
-    if step.factor is not None and step.memory is None and (step.loss is None or not problem.criterion.is_plain):
-        with_means = ", ".join(name for name in STEPS if STEPS[name].loss is not None)
-        expected = f"plain; or one of {with_means} with the square loss and real labels; or sgd, sgd_chain"
-        raise InputError("no drifts of this step and loss", key="step", value=problem.step, expected=expected)
-    if step.factor is not None and problem.batch_size > 1:
-        expected = f"1 with the step {problem.step} in ode (sgd has no such bound)"
-        raise InputError("no drifts of batches", key="batch_size", value=problem.batch_size, expected=expected)
 
 
 DYNAMICS.register("ode", Ode)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import ROUNDING
+from sweeplib.dynamics.diagnostics import ROUNDING
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
 from sweeplib.kernels.schedules import rates

@@ -30,10 +30,8 @@ def read_by(registry: Mapping[str, Part]) -> Callable[["Problem"], Reads]:
 
 OF_PROBLEM: dict[str, Mapping[str, Part]] = {"loss": LOSSES, "step": STEPS, "tasks": TASKS}
 """The registries of parts that every problem names, by kind, which is the parameter that has the name."""
-READERS: dict[str, Callable[["Problem"], Reads]] = {
-    kind: read_by(registry)
-    for kind, registry in ({"data": DATA, "start": STARTS, "target": TARGETS} | OF_PROBLEM).items()
-}
+_REGISTRIES: dict[str, Mapping[str, Part]] = {"data": DATA, "start": STARTS, "target": TARGETS, **OF_PROBLEM}
+READERS: dict[str, Callable[["Problem"], Reads]] = {kind: read_by(registry) for kind, registry in _REGISTRIES.items()}
 """By kind, what all registered parts act on in a problem; dynamics and observables add themselves."""
 OFFERS = {
     "data": "a data law that acts on it: {}",

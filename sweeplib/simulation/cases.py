@@ -3,21 +3,20 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import asdict, dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 import pydantic
 
 from sweeplib.budget import STEPS as MOST_STEPS
-from sweeplib.code.sources import modules_digest
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
-from sweeplib.maths.activations import ACTIVATIONS, Activation, activation
+from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.activations.activation import bends_off_zero
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES, Observable
@@ -25,20 +24,13 @@ from sweeplib.problem import (
     CORE,
     DATA,
     DEFAULTS,
-    LOSSES,
     PARAMETERS,
-    STARTS,
-    STEPS,
-    TARGETS,
-    TASKS,
     Problem,
     parameters_of,
     problem_expectations,
     refuse_unread,
-    registered_target,
 )
-from sweeplib.problem import target as target_of
-from sweeplib.registry import Registry
+from sweeplib.simulation.numerics_version import names_of, numerics_version
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, stored_variables
 from sweeplib.validation import refusal
@@ -280,10 +272,6 @@ CHECKS = (
 """What is checked of a case, but for its steps and its schedule; each reads few fields."""
 
 
-OPTIMISER = "sweeplib.simulation.optima", "sweeplib.dynamics.optimal_schedule"
-"""The modules that make optimal schedules."""
-
-
 def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     """The digest of what a case shares with others of its problem's names, and the fields that are not read.
 
@@ -337,12 +325,6 @@ def needs_teacher(observable: Observable, view: type[View]) -> bool:
     return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
 
 
-def _unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a partial or cached one."""
-    function = getattr(function, "__wrapped__", function)
-    return function.func if isinstance(function, partial) else function
-
-
 def _series(form: Activation) -> tuple[Any, ...]:
     """The coefficients of an activation, if it has a form with closed-form expectations."""
     return form.hermite, form.error_functions, form.hinges
@@ -375,40 +357,3 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
         options_known, unknown = kind.model_fields or ("none at all",), f"{dynamics} has no such option"
         refused = refusal(error, wrong="not a valid option", unknown=unknown, known=lambda _: options_known)
         raise refused.within(prefix=dynamics) from None
-
-
-def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
-    """A digest of the code that computes results of the problem.
-
-    It covers the driver, dynamics, activations, target, start, data law, loss, step, observables and what optimises.
-    """
-    optimiser = () if problem.optimal is None else OPTIMISER
-    return _numerics_version(dynamics, tuple(observables), optimiser, *names_of(problem))
-
-
-def names_of(problem: Problem) -> tuple[str, ...]:
-    """The names in a problem on which the code that computes its results depends."""
-    parts = problem.student_start, problem.data, problem.loss, problem.step, problem.tasks
-    return problem.activation, problem.teacher, problem.learned, *parts
-
-
-@lru_cache(maxsize=1024)
-def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
-    student, teacher, target, *parts = of_problem
-    kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[parts[0]], DATA[parts[1]]
-    pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
-    functions: list[Callable[..., Any] | None] = [
-        *(function for form in forms for function in (form.value, form.derivative)),
-        *(pair.risk, pair.drifts, pair.of_many(1)[0], *((pair.finer.drifts,) if pair.finer else ())),
-        *(_unwrapped(target_.labels), _unwrapped(target_.expectations), law.weights),
-        *(samples.inputs, samples.expectations),
-        *(OBSERVABLES[name].function_of(kind.view) for name in observables),
-    ]
-    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
-    modules |= {function.__module__ for function in functions if function is not None}
-    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, STEPS, TASKS)
-    modules |= {registry.origin(name) for registry, name in zip(registries, parts, strict=True)}
-    modules |= {*optimiser, *([TARGETS.origin(known)] if (known := registered_target(target)) else [])}
-    names = student, teacher, *target_.activations
-    modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
-    return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

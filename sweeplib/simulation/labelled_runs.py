@@ -15,11 +15,12 @@ from sweeplib.numerics.compiled import compilation_message
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem, meaningful, parts_of
-from sweeplib.simulation.cases import Case, numerics_version, option_pairs
+from sweeplib.simulation.cases import Case, option_pairs
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import run_checked
 from sweeplib.simulation.initial import Initial
 from sweeplib.simulation.labels import label, stored_attributes
+from sweeplib.simulation.numerics_version import numerics_version
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import STATUS_LABELS, recorded_variables
 from sweeplib.views import QUANTILES

@@ -9,7 +9,7 @@ from scipy.special import gammaln
 from scipy.stats import norm
 
 from sweeplib import DYNAMICS, InputError, Overlaps, Problem, simulate
-from sweeplib.dynamics.dynamics import risk_bounds
+from sweeplib.dynamics.diagnostics import risk_bounds
 from sweeplib.dynamics.particle_dynamics import ParticleOptions
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations

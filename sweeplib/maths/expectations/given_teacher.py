@@ -17,7 +17,7 @@ of a pair given λ* are in panels that end at the kinks; z is not turned, so tha
 import math
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -37,16 +37,8 @@ from sweeplib.maths.expectations.lines import (
     next_line,
 )
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, Axis, add_bend, components, fill_between
-from sweeplib.maths.expectations.products import (
-    MOST_NODES,
-    PANEL_STEPS,
-    ROWS,
-    fill_rest,
-    mean_product,
-    rest_sums,
-    take_lane,
-)
+from sweeplib.maths.expectations.products import MOST_NODES, PANEL_STEPS, ROWS, mean_product, rest_sums, take_lane
+from sweeplib.maths.expectations.student_pairs import pairs_of, variance_with_target
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
@@ -60,10 +52,6 @@ MOST_FIELDS = 6
 LEVELS = 3
 """The number of norms of the teacher, 1, 2, 4, for which steps are sought."""
 MOST_NODES_OF_TEACHER, NODES_OF_A_PANEL = 2.0**15, 5.0
-END, PIECES = 7.0, 2
-"""Where nodes of a pair of students with kinks end, and the number of panels without a kink."""
-FEWER_FOR_VARIANCE, LEAST_WEIGHT = 8.0, 1e-13
-"""For Ψ^Var there are so many times fewer nodes at most, and none of less weight."""
 
 
 @inlined
@@ -208,258 +196,6 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
             given = centre, rows, means
             at = fields[n : (k - 1) * count + n + 1 : count]
             add_moments(system, C, i, weight[n] * target[n], at, x, given, out)
-
-
-class Pairs(NamedTuple):
-    """Work arrays of a pair of students at the nodes (u_1, u_2) of a product of rules.
-
-    u, v, weight (nodes²,) : the nodes and their weights; for students with kinks, in panels that end there.
-    slopes (2, nodes²) : σ'_i and σ'_j.
-    network (nodes²,) : E'[f | λ_i, λ_j].
-    first, second (p,) : covariances of the students with u_1 and u_2.
-    field, value (nodes³,) : fields of a student and the values of σ.
-    ends : room for the ends of panels.
-    """
-
-    u: Array
-    v: Array
-    weight: Array
-    slopes: Array
-    network: Array
-    first: Array
-    second: Array
-    field: Array
-    value: Array
-    ends: Array
-
-
-@inlined
-def pairs_of(p: int, rules: Rules, hinges: Array) -> Pairs:
-    """Work arrays for p students."""
-    nodes = max(rules.student.shape[1], (len(hinges) // 2 + PIECES) * rules.plane.shape[1])
-    ends = (ENDS_OF_A_BEND + 2) * (len(hinges) // 2)
-    square = max(nodes * nodes, (ends + PIECES) * rules.panel.shape[1])
-    grid, students = np.empty((4, square)), np.empty((2, p))
-    work = np.empty((2, square * rules.student.shape[1]))
-    network, slopes = grid[3], np.empty((2, square))
-    return Pairs(grid[0], grid[1], grid[2], slopes, network, students[0], students[1], work[0], work[1], np.empty(ends))
-
-
-@without_references
-def fill_grid(rule: Array, in_plane: bool, pairs: Pairs) -> int:
-    """Fill the nodes in the plane or on a line, and return their number."""
-    nodes = rule.shape[1]
-    others = nodes if in_plane else 1
-    for q in range(nodes):
-        for w in range(others):
-            at = q * others + w
-            pairs.u[at], pairs.v[at] = rule[0, q], rule[0, w] if in_plane else 0.0
-            pairs.weight[at] = rule[1, q] * (rule[1, w] if in_plane else 1.0)
-    return nodes * others
-
-
-@inlined
-def fill_bent_grid(hinges: Array, rules: Rules, i: int, j: int, mean: Array, in_plane: bool, pairs: Pairs) -> int:
-    """Fill nodes in panels that end at the kinks of students i and j, of these means; return their number."""
-    size = len(pairs.u)
-    first, second = Axis(np.empty(size), np.empty(size), np.empty(len(hinges))), np.empty((3, size))
-    inner, at = Axis(second[0], second[1], second[2]), 0
-    outer = fill_pieces(hinges, mean[i], pairs.first[i], rules.plane, first)
-    for n in range(outer):
-        others = 1
-        if in_plane:
-            there = mean[j] + pairs.first[j] * first.x[n]
-            others = fill_pieces(hinges, there, pairs.second[j], rules.plane, inner)
-        for q in range(others):
-            pairs.u[at], pairs.v[at] = first.x[n], inner.x[q] if in_plane else 0.0
-            pairs.weight[at] = first.weight[n] * (inner.weight[q] if in_plane else 1.0)
-            at += 1
-    return at
-
-
-@without_references
-def fill_pieces(hinges: Array, mean: float, scale: float, rule: Array, axis: Axis) -> int:
-    """Fill nodes of u in panels that end where mean + scale u is at a kink; return their number."""
-    if scale <= 0.0:
-        axis.x[0], axis.weight[0] = 0.0, 1.0
-        return 1
-    count = 0
-    for knot in range(1, len(hinges), 2):
-        if hinges[knot + 1] != 0.0 and abs(hinges[knot] - mean) < END * scale:
-            axis.ends[count], count = (hinges[knot] - mean) / scale, count + 1
-    return fill_between(axis, count, rule, 2.0 * END / PIECES, END)
-
-
-@inlined
-def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pairs: Pairs) -> None:
-    """Fill σ' of student m."""
-    for at in range(count):
-        pairs.field[at] = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
-    system.pair.student_slope(pairs.field[:count], pairs.slopes[side, :count])
-
-
-@inlined
-def fill_network(
-    system: System, hinges: Array | None, rule: Array, C: Array, i: int, j: int, count: int, mean: Array, pairs: Pairs
-) -> None:
-    """Fill E'[f | λ_i, λ_j]: the students beyond the pair are averaged over what they have beyond u_1 and u_2.
-
-    Without the pair itself for students that are hinges alone, of which `hinge_pair` takes care.
-    """
-    for at in range(count):
-        pairs.network[at] = 0.0
-    rests = system.pair.steps[0, 0] < math.inf
-    for m in range(len(mean)):
-        if hinges is not None and not rests and m in (i, j):
-            continue
-        variance = C[m, m] - pairs.first[m] * pairs.first[m] - pairs.second[m] * pairs.second[m]
-        scale = math.sqrt(variance) if variance > 1e-12 * C[m, m] else 0.0
-        if hinges is not None:
-            for at in range(count if scale > 0.0 else 0):
-                centre = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
-                pairs.network[at] += system.a[m] / len(mean) * hinge_mean(hinges, centre, scale)
-            if scale > 0.0 and not rests:
-                continue
-        inner = rule.shape[1] if scale > 0.0 else 1
-        for at in range(count):
-            centre = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
-            for q in range(inner):
-                pairs.field[at * inner + q] = centre + scale * rule[0, q] if scale > 0.0 else centre
-        system.pair.student_value(pairs.field[: count * inner], pairs.value[: count * inner])
-        if hinges is not None and scale > 0.0:
-            fill_rest(system.pair, 0, pairs.field[: count * inner], pairs.value[: count * inner])
-        for at in range(count):
-            for q in range(inner):
-                share = rule[1, q] if scale > 0.0 else 1.0
-                pairs.network[at] += system.a[m] / len(mean) * share * pairs.value[at * inner + q]
-
-
-@without_references
-def hinge_slope(hinges: Array, mean: float, scale: float, weighed: bool) -> float:
-    """E[σ'(x)], or E[σ'(x) σ(x)] if `weighed`, of hinges at x = mean + scale u."""
-    total = 0.0
-    for j in range(1, len(hinges), 2):
-        above = mean - hinges[j]
-        if scale > 0.0:
-            h = above / scale
-            over, density = 0.5 * math.erfc(-h * math.sqrt(0.5)), math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
-        else:
-            over, density = 1.0 if above > 0.0 else 0.0, 0.0
-        inner = over
-        if weighed:
-            inner *= hinges[0]
-            for k in range(1, len(hinges), 2):
-                if hinges[k] >= hinges[j]:  # the later hinge is zero before its own knot
-                    later = mean - hinges[k]
-                    inner += hinges[k + 1] * lifted(later, scale)
-                else:
-                    inner += hinges[k + 1] * ((mean - hinges[k]) * over + scale * density)
-        total += hinges[j + 1] * inner
-    return total
-
-
-@without_references
-def lifted(mean: float, scale: float) -> float:
-    """E[x⁺] at x = mean + scale u."""
-    if scale <= 0.0:
-        return max(mean, 0.0)
-    h = mean / scale
-    return 0.5 * mean * math.erfc(-h * math.sqrt(0.5)) + scale * math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
-
-
-@inlined
-def hinge_pair(
-    system: System, hinges: Array, rules: Rules, i: int, j: int, mean: Array, target: float, pairs: Pairs
-) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f], f of the pair alone: nodes of λ_i, and closed forms given λ_i."""
-    axis, count, total = Axis(pairs.u, pairs.weight, pairs.ends), 0, 0.0
-    scale, along, across = pairs.first[i], pairs.first[j], pairs.second[j] if i != j else 0.0
-    for knot in range(1, len(hinges), 2):
-        if hinges[knot + 1] != 0.0:
-            if abs(hinges[knot] - mean[i]) < END * scale:
-                axis.ends[count], count = (hinges[knot] - mean[i]) / scale, count + 1
-            if i != j and along != 0.0:
-                place, width = (hinges[knot] - mean[j]) / along, across / abs(along)
-                count = add_bend(axis, count, place, width, END, END)
-    nodes = fill_between(axis, count, rules.panel, END, END) if scale > 0.0 else 1
-    if scale <= 0.0:
-        axis.x[0], axis.weight[0] = 0.0, 1.0
-    mine, other = system.a[i] / len(mean), system.a[j] / len(mean)
-    for n in range(nodes):
-        x, there = mean[i] + scale * axis.x[n], mean[j] + along * axis.x[n]
-        slope = axis.weight[n] * hinge_slope(hinges, x, 0.0, False)
-        if slope != 0.0:
-            left = target * (target - 2.0 * mine * hinge_mean(hinges, x, 0.0))
-            total += slope * left * hinge_slope(hinges, there, across, False)
-            if i != j:
-                total -= slope * 2.0 * target * other * hinge_slope(hinges, there, across, True)
-    return total
-
-
-@inlined
-def variance_term(
-    system: System,
-    hinges: Array | None,
-    rule: Array,
-    C: Array,
-    i: int,
-    j: int,
-    mean: Array,
-    target: float,
-    count: int,
-    pairs: Pairs,
-) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, by the `count` nodes of the pair.
-
-    Of hinges alone, the terms of the students beyond the pair.
-    """
-    alone = 1.0
-    if hinges is not None and system.pair.steps[0, 0] == math.inf:
-        alone = 0.0
-    fill_slopes(system, count, 0, i, mean, pairs)
-    fill_slopes(system, count, 1, j, mean, pairs)
-    fill_network(system, hinges, rule, C, i, j, count, mean, pairs)
-    total = 0.0
-    for at in range(count):
-        share = pairs.weight[at] * pairs.slopes[0, at] * pairs.slopes[1, at]
-        total += share * target * (target * alone - 2.0 * pairs.network[at])
-    return total
-
-
-@inlined
-def variance_with_target(
-    system: System, hinges: Array | None, rules: Rules, factors: Any, i: int, j: int, pairs: Pairs
-) -> float:
-    """Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), at fewer nodes than the first moments."""
-    pair, (L, A, C), k = system.pair, factors, len(factors[0])
-    components(C, i, j, pairs.first, pairs.second)
-    in_plane = i != j and pairs.second[j] != 0.0
-    nodes = 0
-    if hinges is None:
-        nodes = fill_grid(rules.student, in_plane, pairs)
-    lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty(0), 0.0)
-    weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
-    along, centre, total = np.empty(len(A)), np.empty(len(A)), 0.0
-    while next_line(pair, rules, L, lines):
-        count = fill_line(L, lines, weight, fields)
-        pair.ridge_value(k, fields[: k * count], target[:count])
-        for m in range(len(A)):
-            along[m] = along_line(A, m, lines)
-        for n in range(count):
-            if weight[n] > LEAST_WEIGHT:
-                for m in range(len(A)):
-                    centre[m] = along[m] + A[m, k - 1] * lines.x[k - 1, n]
-                if hinges is not None:
-                    alone = pair.steps[0, 0] == math.inf
-                    if alone:
-                        total += weight[n] * hinge_pair(system, hinges, rules, i, j, centre, target[n], pairs)
-                    nodes = 0
-                    if not alone or len(A) > (1 if i == j else 2):
-                        nodes = fill_bent_grid(hinges, rules, i, j, centre, in_plane, pairs)
-                total += weight[n] * variance_term(
-                    system, hinges, rules.student, C, i, j, centre, target[n], nodes, pairs
-                )
-    return total
 
 
 @inlined

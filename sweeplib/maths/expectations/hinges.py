@@ -43,19 +43,46 @@ chord: tuple[float, ...] = ()
 chord_weights: tuple[float, ...] = ()
 
 
+@without_references
+def lifted(mean: float, scale: float) -> float:
+    """E[x⁺] at x = mean + scale u."""
+    if scale <= 0.0:
+        return max(mean, 0.0)
+    h = mean / scale
+    return 0.5 * mean * math.erfc(-h * math.sqrt(0.5)) + scale * math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
+
+
 @compiled
 def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
     """E[σ(mean + s u)]."""
     total = hinges[0]
     for j in range(1, len(hinges), 2):
         if hinges[j + 1] != 0.0:
-            above = mean - hinges[j]
-            if scale > 0.0:
-                h = above / scale
-                density = math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
-                total += hinges[j + 1] * (0.5 * above * math.erfc(-h * math.sqrt(0.5)) + scale * density)
-            else:
-                total += hinges[j + 1] * max(above, 0.0)
+            total += hinges[j + 1] * lifted(mean - hinges[j], scale)
+    return total
+
+
+@without_references
+def hinge_slope(hinges: Array, mean: float, scale: float, weighed: bool) -> float:
+    """E[σ'(x)], or E[σ'(x) σ(x)] if `weighed`, of hinges at x = mean + scale u."""
+    total = 0.0
+    for j in range(1, len(hinges), 2):
+        above = mean - hinges[j]
+        if scale > 0.0:
+            h = above / scale
+            over, density = 0.5 * math.erfc(-h * math.sqrt(0.5)), math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
+        else:
+            over, density = 1.0 if above > 0.0 else 0.0, 0.0
+        inner = over
+        if weighed:
+            inner *= hinges[0]
+            for k in range(1, len(hinges), 2):
+                if hinges[k] >= hinges[j]:  # the later hinge is zero before its own knot
+                    later = mean - hinges[k]
+                    inner += hinges[k + 1] * lifted(later, scale)
+                else:
+                    inner += hinges[k + 1] * ((mean - hinges[k]) * over + scale * density)
+        total += hinges[j + 1] * inner
     return total
 
 

@@ -6,7 +6,8 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.dynamics import DYNAMICS, Dynamics
-from sweeplib.dynamics.dynamics import Array, Diagnostic, NumericalOptions
+from sweeplib.dynamics.diagnostics import Diagnostic
+from sweeplib.dynamics.dynamics import Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.problem import Problem
 from sweeplib.views import ParticleView, View

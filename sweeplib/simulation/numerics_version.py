@@ -1,0 +1,59 @@
+"""The digest of the code that computes the results of a case."""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any
+
+from sweeplib.code.sources import modules_digest
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.maths.activations import ACTIVATIONS, activation
+from sweeplib.observables import OBSERVABLES
+from sweeplib.problem import DATA, LOSSES, STARTS, STEPS, TARGETS, TASKS, Problem, registered_target
+from sweeplib.problem import target as target_of
+from sweeplib.registry import Registry
+
+OPTIMISER = "sweeplib.simulation.optima", "sweeplib.dynamics.optimal_schedule"
+"""The modules that make optimal schedules."""
+
+
+def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]) -> str:
+    """A digest of the code that computes results of the problem.
+
+    It covers the driver, dynamics, activations, target, start, data law, loss, step, observables and what optimises.
+    """
+    optimiser = () if problem.optimal is None else OPTIMISER
+    return _numerics_version(dynamics, tuple(observables), optimiser, *names_of(problem))
+
+
+def names_of(problem: Problem) -> tuple[str, ...]:
+    """The names in a problem on which the code that computes its results depends."""
+    parts = problem.student_start, problem.data, problem.loss, problem.step, problem.tasks
+    return problem.activation, problem.teacher, problem.learned, *parts
+
+
+@lru_cache(maxsize=1024)
+def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
+    student, teacher, target, *parts = of_problem
+    kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[parts[0]], DATA[parts[1]]
+    pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))
+    functions: list[Callable[..., Any] | None] = [
+        *(function for form in forms for function in (form.value, form.derivative)),
+        *(pair.risk, pair.drifts, pair.of_many(1)[0], *((pair.finer.drifts,) if pair.finer else ())),
+        *(unwrapped(target_.labels), unwrapped(target_.expectations), law.weights),
+        *(samples.inputs, samples.expectations),
+        *(OBSERVABLES[name].function_of(kind.view) for name in observables),
+    ]
+    modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
+    modules |= {function.__module__ for function in functions if function is not None}
+    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, STEPS, TASKS)
+    modules |= {registry.origin(name) for registry, name in zip(registries, parts, strict=True)}
+    modules |= {*optimiser, *([TARGETS.origin(known)] if (known := registered_target(target)) else [])}
+    names = student, teacher, *target_.activations
+    modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
+    return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})
+
+
+def unwrapped(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function of a partial or cached one."""
+    function = getattr(function, "__wrapped__", function)
+    return function.func if isinstance(function, partial) else function
