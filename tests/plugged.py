@@ -12,7 +12,7 @@ from sweeplib.code.user_modules import forget_installed, user_file
 from sweeplib.kernels import functions
 from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.registry import REGISTRIES
-from sweeplib.simulation import cases, labelled_runs
+from sweeplib.simulation import cases, labelled_runs, numerics_version
 
 ACTIVATION = """
 from sweeplib.maths.activations import ACTIVATIONS, Activation
@@ -63,7 +63,12 @@ def nothing_left() -> Iterator[None]:
         plugins._plugins.update(loaded)
         sources._content_of.cache_clear()
         forget_installed()
-        for remembered in (cases.numerical_options, cases._numerics_version, labelled_runs._runs, functions.functions):
+        for remembered in (
+            cases.numerical_options,
+            numerics_version._numerics_version,
+            labelled_runs._runs,
+            functions.functions,
+        ):
             remembered.cache_clear()
 
 

@@ -19,7 +19,7 @@ HOMES = {
     "DATA": "sweeplib.problem",
     "DYNAMICS": "sweeplib.dynamics",
     "DataLaw": "sweeplib.problem",
-    "Diagnostic": "sweeplib.dynamics.dynamics",
+    "Diagnostic": "sweeplib.dynamics.diagnostics",
     "Dynamics": "sweeplib.dynamics",
     "Estimate": "sweeplib.views",
     "Expectations": "sweeplib.maths.expectations",

@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
-from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
+from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
@@ -25,10 +25,6 @@ from sweeplib.views import OverlapView, ParticleView, View
 
 Array = NDArray[np.float64]
 
-PROBLEMS = (
-    Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
-    Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
-)
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""
 LAW_SEEDS, LAW_LEVEL = 300, 1e-6
@@ -267,13 +263,13 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 
 
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
-    """Yield pairs of problems to which a dynamics applies and that differ in a field."""
+    """Yield pairs of problems to which a dynamics applies and that differ in a field; its part is kept."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
     kept = field, "data", *parameters_of("data"), "samples", "loss", "step", "tasks", *parameters_of("tasks")
     for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
-        # without those that are kept, their fields are nothing
         whole = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
+        value = "tanh" if value == one.activation else value
         changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if whole else (field,), value)
         changed |= {"switch_time": 0.2} if field == "tasks" else {}
         try:

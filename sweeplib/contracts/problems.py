@@ -27,6 +27,11 @@ from sweeplib.simulation.driver import replicas_of
 
 Array = NDArray[np.float64]
 
+PROBLEMS = (
+    Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),
+    Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
+)
+"""What dynamics are tried on."""
 OTHERS: dict[str, Any] = {name: known.example for name, known in PARAMETERS.items()} | {
     "p": 3,
     "k": 2,

@@ -231,8 +231,8 @@ from sweeplib import DYNAMICS, InputError, Problem
 from sweeplib.simulation import Case, Recording
 
 
-def refusal(name, momentum, more):
-    fields = {"gamma": 8.0, "p": 2, "k": 1, "d": 40, "Delta": 0.1, "activation": "square", "momentum": momentum}
+def refusal(name, inertia, more):
+    fields = {"gamma": 8.0, "p": 2, "k": 1, "d": 40, "Delta": 0.1, "activation": "square", "inertia": inertia}
     try:
         Case(Problem(**fields | more), name, 0, Recording((0.5,), (), ())).check()
     except InputError as refused:
@@ -253,7 +253,7 @@ def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> Non
     file, last = tmp_path / "sweeplib" / "problem" / "base_parameters.py", "    of_parts: "
     text = file.read_text()
     assert text.count(last) == 1
-    field = '    momentum: NotNegative = parameter(0.0, "momentum", "", 0.5)\n    """Momentum."""\n'
+    field = '    inertia: NotNegative = parameter(0.0, "inertia", "", 0.5)\n    """Inertia."""\n'
     file.write_text(text.replace(last, field + last))
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
@@ -263,5 +263,5 @@ def test_a_field_that_is_new_is_refused_by_every_dynamics(tmp_path: Path) -> Non
     said = json.loads(done.stdout)
     assert sorted(said) == built_in()
     for name, words in said.items():
-        assert words.startswith(f"momentum: {name} does not act on momentum; got 0.9; expected 0.0, its default")
+        assert words.startswith(f"inertia: {name} does not act on inertia; got 0.9; expected 0.0, its default")
         assert "none yet" in words
