@@ -105,7 +105,7 @@ KINDS = [
     "starts",
     "data",
     "losses",
-    "steps",
+    "updates",
     "tasks",
     "clusters",
     "proposers",

@@ -26,7 +26,7 @@ KINDS = {
     "starts": ("sweeplib.problem.starts", "STARTS"),
     "data": ("sweeplib.problem.data", "DATA"),
     "losses": ("sweeplib.problem.losses", "LOSSES"),
-    "steps": ("sweeplib.problem.steps", "STEPS"),
+    "updates": ("sweeplib.problem.updates", "UPDATES"),
     "tasks": ("sweeplib.problem.tasks", "TASKS"),
     "clusters": ("sweeplib.execution.clusters", "CLUSTERS"),
     "proposers": ("sweeplib.answers", "PROPOSERS"),
@@ -42,7 +42,7 @@ PARTS = {
     "starts": "start",
     "data": "data",
     "losses": "loss",
-    "steps": "step",
+    "updates": "update",
     "tasks": "tasks",
 }
 """The kinds of parts with parameters of a problem, with the key that has their names."""

@@ -265,7 +265,7 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field; its part is kept."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
-    kept = field, "data", *parameters_of("data"), "samples", "loss", "step", "tasks", *parameters_of("tasks")
+    kept = field, "data", *parameters_of("data"), "samples", "loss", "update", "tasks", *parameters_of("tasks")
     for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
         whole = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])

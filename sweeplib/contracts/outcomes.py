@@ -18,7 +18,7 @@ from sweeplib.contracts import (
     observables,
     problems,
     proposers,
-    steps,
+    updates,
 )
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
 from sweeplib.errors import InputError
@@ -29,7 +29,7 @@ CONTRACTS: Mapping[str, tuple[Check, ...]] = {
     "target": problems.TARGET_CHECKS,
     "data law": problems.DATA_CHECKS,
     "loss": losses.CHECKS,
-    "step": steps.CHECKS,
+    "update": updates.CHECKS,
     "course of tasks": problems.TASKS_CHECKS,
     "observable": observables.CHECKS,
     "dynamics": dynamics.CHECKS,

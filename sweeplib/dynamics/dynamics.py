@@ -323,7 +323,7 @@ OFFSETS = frozenset({"offset_scale", "offset_rate"})
 LOSS = frozenset({"loss", "labels"})
 """The parameters that give the loss, and what a label is."""
 
-STEP = frozenset({"step"})
+UPDATE = frozenset({"update"})
 """The parameter that says what a step makes of the gradient."""
 
 DECAYS = frozenset({"weight_decay", "second_layer_decay"})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
-from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, STEP
+from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
@@ -23,7 +23,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
-    reads = Ode.reads - {"Delta", "batch_size"} - LOSS - STEP
+    reads = Ode.reads - {"Delta", "batch_size"} - LOSS - UPDATE
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:

@@ -33,7 +33,16 @@ from sweeplib.dynamics.diagnostics import (
     Diagnostic,
     risk_bounds,
 )
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, ONE_PASS, STEP, Array, NumericalOptions, OverlapDynamics
+from sweeplib.dynamics.dynamics import (
+    DECAYS,
+    DYNAMICS,
+    LOSS,
+    ONE_PASS,
+    UPDATE,
+    Array,
+    NumericalOptions,
+    OverlapDynamics,
+)
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_steps, refuse_widths
@@ -50,7 +59,7 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-from sweeplib.problem import STEPS, Problem
+from sweeplib.problem import UPDATES, Problem
 from sweeplib.views import View
 
 SAFETY, COARSER = 0.1, 10.0
@@ -89,7 +98,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | DECAYS | LOSS | STEP
+    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | DECAYS | LOSS | UPDATE
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -194,12 +203,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     @property
     def _adapts(self) -> bool:
         """Whether steps have the factor 1/√B."""
-        return STEPS[self.replicas.rule.step].memory is not None
+        return UPDATES[self.replicas.rule.update].memory is not None
 
     @property
     def _factor(self) -> float:
         """The factor of c in steps of the weights; with momentum 1/(1 − β), the limit d → ∞ at fixed β."""
-        step, numbers = STEPS[self.replicas.rule.step], self.replicas.rule.numbers
+        step, numbers = UPDATES[self.replicas.rule.update], self.replicas.rule.numbers
         return 1.0 / (1.0 - numbers[0]) if step.has_velocities else 1.0
 
     def _tolerances(self) -> Array:
@@ -318,14 +327,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
                 "of the tolerance"
             )
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
-        if problem.has_spectrum or STEPS[problem.step].has_velocities:
+        if problem.has_spectrum or UPDATES[problem.update].has_velocities:
             found["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
         return found
 
     def diagnosed(self) -> Mapping[str, Array]:
         """And, with several eigenvalues or momentum, the relative error of the limit d → ∞."""
         given, found = self.replicas, dict(super().diagnosed())
-        if given.has_spectrum or STEPS[given.rule.step].has_velocities:
+        if given.has_spectrum or UPDATES[given.rule.update].has_velocities:
             found["limit_error"] = self._factor**2 * limit_errors(given)
         return found
 

@@ -1,9 +1,9 @@
 """The problems for which the ODE has equations; others are refused."""
 
-from sweeplib.dynamics.dynamics import DECAYS, LOSS, STEP
+from sweeplib.dynamics.dynamics import DECAYS, LOSS, UPDATE
 from sweeplib.errors import InputError
 from sweeplib.kernels.loss_drifts import MOST_FIELDS
-from sweeplib.problem import DEFAULTS, LOSSES, STEPS, Problem
+from sweeplib.problem import DEFAULTS, LOSSES, UPDATES, Problem
 
 
 def refuse_widths(problem: Problem) -> None:
@@ -14,8 +14,8 @@ def refuse_widths(problem: Problem) -> None:
         expected = f"p + k of at most {MOST_FIELDS}; or one of {closed} with real labels; or sgd, sgd_chain"
         problem_of = f"{problem.labels} labels and the loss {problem.loss} have drifts by nodes over p + k fields"
         if criterion.is_closed:
-            expected = f"p + k of at most {MOST_FIELDS}; or another step; or sgd, sgd_chain"
-            problem_of = f"the step {problem.step} has drifts by nodes over p + k fields"
+            expected = f"p + k of at most {MOST_FIELDS}; or another update; or sgd, sgd_chain"
+            problem_of = f"the update {problem.update} has drifts by nodes over p + k fields"
         raise InputError(problem_of, key="p", value=fields, expected=expected)
 
 
@@ -27,7 +27,7 @@ def refuse_at_finite_d(problem: Problem) -> None:
     if problem.rates is not None:
         expected = "a constant rate with finite_d; or `finite_d: false`"
         raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-    for name in sorted(DECAYS | LOSS | STEP | {"tasks"}):
+    for name in sorted(DECAYS | LOSS | UPDATE | {"tasks"}):
         if getattr(problem, name) != DEFAULTS[name]:
             expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)
@@ -38,16 +38,16 @@ def refuse_at_finite_d(problem: Problem) -> None:
 
 def refuse_steps(problem: Problem) -> None:
     """Raise InputError for a step other than the plain one without drifts."""
-    step = STEPS[problem.step]
+    step = UPDATES[problem.update]
     if step.is_plain:
         return
     if problem.has_spectrum:
         expected = f"plain with inputs of {problem.data} (sgd has no such bound)"
-        raise InputError("no drifts of this step", key="step", value=problem.step, expected=expected)
+        raise InputError("no drifts of this update", key="update", value=problem.update, expected=expected)
     if step.factor is not None and step.memory is None and (step.loss is None or not problem.criterion.is_plain):
-        with_means = ", ".join(name for name in STEPS if STEPS[name].loss is not None)
+        with_means = ", ".join(name for name in UPDATES if UPDATES[name].loss is not None)
         expected = f"plain; or one of {with_means} with the square loss and real labels; or sgd, sgd_chain"
-        raise InputError("no drifts of this step and loss", key="step", value=problem.step, expected=expected)
+        raise InputError("no drifts of this update and loss", key="update", value=problem.update, expected=expected)
     if step.factor is not None and problem.batch_size > 1:
-        expected = f"1 with the step {problem.step} in ode (sgd has no such bound)"
+        expected = f"1 with the update {problem.update} in ode (sgd has no such bound)"
         raise InputError("no drifts of batches", key="batch_size", value=problem.batch_size, expected=expected)

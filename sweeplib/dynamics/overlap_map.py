@@ -28,7 +28,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, STEP, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDATE, Array, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -41,7 +41,7 @@ from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, mean_slopes, resolution_of
 from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
 from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import STEPS, Problem, problem_expectations
+from sweeplib.problem import UPDATES, Problem, problem_expectations
 from sweeplib.views import Blocks
 
 
@@ -53,7 +53,7 @@ class OverlapMap(StepDynamics):
     replicas_at_once = 256
     stochastic = False
     uses_drifts = True
-    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | STEP
+    reads = ONE_PASS | {"batch_size", "schedule"} | DECAYS | UPDATE
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
 
@@ -155,7 +155,7 @@ class OverlapMap(StepDynamics):
         products = mean_gradient_products(drifts.M, drifts.GF, *fields, self._resolution[order])
         noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
         square = (T * T)[:, None, None]
-        if STEPS[given.rule.step].is_tangent:
+        if UPDATES[given.rule.update].is_tangent:
             slopes = mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order])
             drifts, products = along_sphere(drifts, products, slopes, Q, M)
         kept = 1.0 - numbers.weight_decay[:, None, None] * long
@@ -228,13 +228,13 @@ class OverlapMap(StepDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError too for steps that have another gradient, and for tangent ones of inputs with a spectrum."""
         super().check(problem, options)
-        step = STEPS[problem.step]
-        known = ", ".join(name for name, one in STEPS.items() if one.is_plain or one.is_tangent)
+        step = UPDATES[problem.update]
+        known = ", ".join(name for name, one in UPDATES.items() if one.is_plain or one.is_tangent)
         if not (step.is_plain or step.is_tangent):
-            raise InputError("no overlap map", key="step", value=problem.step, expected=f"one of {known}")
+            raise InputError("no overlap map", key="update", value=problem.update, expected=f"one of {known}")
         if step.is_tangent and problem.has_spectrum:
             expected = f"plain with inputs of {problem.data} in overlap_map"
-            raise InputError("no overlap map", key="step", value=problem.step, expected=expected)
+            raise InputError("no overlap map", key="update", value=problem.update, expected=expected)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

@@ -15,7 +15,7 @@ from sweeplib.kernels.loss_drifts import equations
 from sweeplib.kernels.numbers import Numbers
 from sweeplib.maths.expectations import Expectations, Risks
 from sweeplib.maths.overlaps import Overlaps
-from sweeplib.problem import STEPS, Criterion, Rule
+from sweeplib.problem import UPDATES, Criterion, Rule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, OverlapView
@@ -177,7 +177,7 @@ class Replicas:
     @property
     def memory(self) -> Array:
         """The memory (n, 1) of the rule of the steps at the start; zero for rules without one."""
-        start = STEPS[self.rule.step].memory
+        start = UPDATES[self.rule.update].memory
         return np.full((len(self), 1), start(self.rule.numbers) if start else 0.0)
 
     @property

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, STEP, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, UPDATE, NumericalOptions
 from sweeplib.dynamics.replicas import Lessons, Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -72,7 +72,7 @@ class Sgd(StepDynamics):
     replicas_at_once = 8
     view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
-    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | DECAYS | LOSS | STEP
+    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | DECAYS | LOSS | UPDATE
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, STEP, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, UPDATE, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -28,7 +28,7 @@ from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
 from sweeplib.kernels.replay import ReplaySettings, replay_network, replay_prepare, replay_step, replay_work
 from sweeplib.maths.overlaps import split_factors, teacher_factors
-from sweeplib.problem import STEPS, Problem
+from sweeplib.problem import UPDATES, Problem
 
 LARGEST_REUSED = 128
 """The largest batch that is used several times: the chain keeps the Gram matrix of its samples, one per lane."""
@@ -39,7 +39,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | DECAYS | LOSS | STEP
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | DECAYS | LOSS | UPDATE
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
@@ -50,7 +50,7 @@ class SgdChain(LaneDynamics):
         of_batch, decays = (replicas.batch_size, replicas.repeats), bool((replicas.numbers.weight_decay > 0.0).any())
         self.called = self.functions()
         self._rows = 2 * p if self.called.rule.has_velocities else p
-        remembers = STEPS[replicas.rule.step].memory is not None
+        remembers = UPDATES[replicas.rule.update].memory is not None
         self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays, self._rows, remembers)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
@@ -123,7 +123,7 @@ class SgdChain(LaneDynamics):
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
         """The rows of `state`: with velocities A and B have 2p, and the memory of a rule is one more."""
-        plain, step = super().state_size(problem, options), STEPS[problem.step]
+        plain, step = super().state_size(problem, options), UPDATES[problem.update]
         count = problem.p * (2 if step.has_velocities else 1)
         more = count * (problem.k + count) - problem.p * (problem.k + problem.p) + (step.memory is not None)
         return plain + more if plain else 0
@@ -142,15 +142,15 @@ class SgdChain(LaneDynamics):
         Of weights and velocities with momentum. And for batches of inputs with several eigenvalues, or of other steps.
         """
         super().check(problem, options)
-        step = STEPS[problem.step]
+        step = UPDATES[problem.update]
         least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
         if not step.is_plain:
-            _refuse_batches(problem, f"the step {problem.step}")
+            _refuse_batches(problem, f"the update {problem.update}")
         if problem.has_spectrum:
             _refuse_batches(problem, f"inputs of {problem.data}")
             if not step.is_plain:
                 expected = f"plain with inputs of {problem.data} in sgd_chain (sgd has no such bound)"
-                raise InputError("no overlap chain", key="step", value=problem.step, expected=expected)
+                raise InputError("no overlap chain", key="update", value=problem.update, expected=expected)
         elif problem.d < least + problem.k:
             expected = f"at least {words} + k = {least + problem.k} for sgd_chain (sgd has no such bound)"
             raise InputError("no overlap chain", key="d", value=problem.d, expected=expected)

@@ -20,7 +20,7 @@ KINDS = [
     "observable",
     "proposer",
     "start",
-    "step",
+    "update",
     "target",
 ]
 """The kinds of files in `front.starter`, which is not imported for the sake of speed."""

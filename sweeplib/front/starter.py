@@ -20,7 +20,7 @@ PLUGINS = {
     "observable": "observables",
     "proposer": "proposers",
     "start": "starts",
-    "step": "steps",
+    "update": "updates",
     "target": "targets",
 }
 """The kinds of plugins that have a template, with the names of these kinds in `config.catalogue`."""

@@ -21,7 +21,7 @@ from sweeplib.maths.expectations.expectations import FINER, refined
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import in_loops, inlined
-from sweeplib.problem import LOSSES, STEPS, Criterion, Rule
+from sweeplib.problem import LOSSES, UPDATES, Criterion, Rule
 from sweeplib.problem import target as target_of
 
 REACH = 7.5
@@ -57,10 +57,10 @@ def equations(
     closed : whether drifts are by the closed form of the loss, if it has one.
     """
     drifts = LOSSES[criterion.loss].drifts
-    rescales = STEPS[step.step].loss is not None
+    rescales = UPDATES[step.update].loss is not None
     if closed and criterion.is_closed and drifts is not None and not rescales:
         return drifts(needed)
-    means = _rescaled_means(step.step) if rescales else _plain_means(criterion.loss, criterion.signs)
+    means = _rescaled_means(step.update) if rescales else _plain_means(criterion.loss, criterion.signs)
     rule = replace(needed, drifts=_rule(means, student, target, teacher), in_lanes=None)
     spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
 
@@ -82,7 +82,7 @@ def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
 @cache
 def _rescaled_means(step: str) -> Callable[..., Any]:
     """The same with E h g and E h² g² by the factor h of a step, for the square loss of real labels."""
-    known = STEPS[step]
+    known = UPDATES[step]
     assert known.loss is not None  # by `equations`
     means = inlined(LOSSES[known.loss].means)
     return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(known.factor)))

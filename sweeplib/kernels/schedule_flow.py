@@ -15,7 +15,7 @@ from sweeplib.numerics.integrators.dop853 import EquationRule, Equations
 
 Array = NDArray[np.float64]
 
-STEP = 6e-6
+UPDATE = 6e-6
 """The length of a central difference relative to the state: its error and that of rounding are both about 1e-10."""
 
 
@@ -87,7 +87,7 @@ def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment,
         steepest = max(steepest, abs(state[at + v]))
     if steepest == 0.0:
         return
-    step = STEP * largest / steepest
+    step = UPDATE * largest / steepest
     for v in range(size):
         room.state[v] = state[v] - step * state[at + v]
     segment.slope(i, room.state, segment.given, room.below)

@@ -8,7 +8,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from sweeplib.numerics.compiled import in_loops, pointer
-from sweeplib.problem import STEPS, Rule
+from sweeplib.problem import UPDATES, Rule
 
 _LINE = types.Array(types.float64, 1, "C")
 
@@ -21,7 +21,7 @@ class StepRule(NamedTuple):
         gradients by factors, and updates memories.
     numbers : the values of the rule's parameters.
     momentum : β; zero without velocities.
-    has_velocities, is_tangent : as those of the `Step`.
+    has_velocities, is_tangent : as those of the `Update`.
     """
 
     rescales: bool
@@ -40,16 +40,16 @@ class StepRule(NamedTuple):
 @cache
 def step_rule(rule: Rule) -> StepRule:
     """The rule for kernels; without a factor, its address is that of a factor that no kernel calls."""
-    step, numbers = STEPS[rule.step], np.array(rule.numbers, float)
+    step, numbers = UPDATES[rule.update], np.array(rule.numbers, float)
     momentum = rule.numbers[0] if step.has_velocities else 0.0
-    factor = factor_address(rule.step if step.factor is not None else "normalised")
+    factor = factor_address(rule.update if step.factor is not None else "normalised")
     return StepRule(step.factor is not None, factor, numbers, momentum, step.has_velocities, step.is_tangent)
 
 
 @cache
 def factor_address(step: str) -> Any:
     """The address of the function that fills the factors of a registered step."""
-    return pointer(_fill_factors, types.void(_LINE, _LINE, _LINE, _LINE), factor=in_loops(STEPS[step].factor))
+    return pointer(_fill_factors, types.void(_LINE, _LINE, _LINE, _LINE), factor=in_loops(UPDATES[step].factor))
 
 
 def _unbound(*_: Any) -> Any:

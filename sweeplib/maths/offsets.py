@@ -33,7 +33,7 @@ from sweeplib.numerics.compiled import OneSignature, call_by_address, over_array
 Array = NDArray[np.float64]
 Labels = Callable[[Array, Array], Array]
 
-ORDERS, NODES, STEP = 128, 193, 0.1
+ORDERS, NODES, UPDATE = 128, 193, 0.1
 """The number of Hermite polynomials, and the nodes of the coefficients."""
 FARTHEST = 38.0
 """Standard deviations beyond which the density of a Gaussian number is zero."""
@@ -230,7 +230,7 @@ def _ramp_series(place: Array, s: Array, orders: int) -> Array:
 @cache
 def _table(finer: int) -> tuple[Array, Array]:
     """Nodes x (n,), and their weights times h_l(x) (n, orders), both `finer` times as many as usual."""
-    x, weights = map(np.array, gauss.trapezoidal(finer * (NODES - 1) + 1, STEP / finer))
+    x, weights = map(np.array, gauss.trapezoidal(finer * (NODES - 1) + 1, UPDATE / finer))
     table = np.empty((len(x), finer * ORDERS))
     before, now = np.zeros(len(x)), weights
     for order in range(finer * ORDERS):

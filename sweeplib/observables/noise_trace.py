@@ -28,7 +28,7 @@ from sweeplib.observables.observable import OBSERVABLES, Array, Observable, by_q
 from sweeplib.observables.risk import READS
 from sweeplib.views import Estimate, OverlapView, TrainingView, TwoTimeView
 
-STEP = 0.01
+UPDATE = 0.01
 """Half the difference of s from which V' is taken."""
 
 
@@ -43,8 +43,8 @@ def of_fresh_samples(now: OverlapView) -> Estimate:
 
 def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
     d = np.asarray(now.d, dtype=float)
-    less, drifts, more = (_drifts(now, expectations, stretch) for stretch in (1.0 - STEP, 1.0, 1.0 + STEP))
-    variances = drifts.Var + (more.Var - less.Var) / (STEP * d)[:, None, None]
+    less, drifts, more = (_drifts(now, expectations, stretch) for stretch in (1.0 - UPDATE, 1.0, 1.0 + UPDATE))
+    variances = drifts.Var + (more.Var - less.Var) / (UPDATE * d)[:, None, None]
     state = now.Q, now.M, now.P
     resolution = resolution_of(expectations, *state, now.a, now.a_star, now.Delta)
     products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)

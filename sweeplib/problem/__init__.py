@@ -18,9 +18,9 @@ from sweeplib.problem.parameters import (
 from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refuse_unread
 from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
 from sweeplib.problem.starts import STARTS, Start
-from sweeplib.problem.steps import STEPS, Rule, Step
 from sweeplib.problem.targets import TARGETS, Target, registered_target, target
 from sweeplib.problem.tasks import TASKS, Course, Tasks
+from sweeplib.problem.updates import UPDATES, Rule, Update
 
 __all__ = [
     "CONSTANT_RATE",
@@ -33,9 +33,9 @@ __all__ = [
     "PARAMETERS",
     "READERS",
     "STARTS",
-    "STEPS",
     "TARGETS",
     "TASKS",
+    "UPDATES",
     "Course",
     "Criterion",
     "DataLaw",
@@ -46,9 +46,9 @@ __all__ = [
     "Problem",
     "Rule",
     "Start",
-    "Step",
     "Target",
     "Tasks",
+    "Update",
     "checked_name",
     "declare_parameters_of",
     "meaningful",

@@ -62,7 +62,7 @@ class Core:
     """loss L(f, y) whose gradient SGD follows, by name: the force g = −∂L/∂f takes the place of E = y − f in all steps.
     `square` is E²/2, `correlation` −y f, `logistic` log(1 + e^{−y f}), `absolute` |E|, `huber` E²/2 with a force of at
     most `huber_delta`. Risks are those of the square loss; `test_loss` is the mean of this one."""
-    step: str = parameter("plain", "rule of the steps", "", "normalised")
+    update: str = parameter("plain", "rule of the steps", "", "normalised")
     """what a step of the weights makes of their gradient g, by name; that of the second layer is plain. `normalised` is
     −γ g/‖g‖, `clipped` has a gradient of at most the norm `clip_norm`, `adagrad_norm` is −γ g/√B with the sum B of all
     squared norms and `adagrad_start`, `heavy_ball` keeps the part `momentum` of a velocity, and `tangent` is along the

@@ -40,7 +40,7 @@ def parameter(default: Any, label: str, symbol: str, example: Any, **bounds: Any
 class Parameter:
     """A declared parameter.
 
-    owner : the kind of the parts that have it: "data", "start", "target", "loss", "step", "observables", or "problem".
+    owner : the kind of the parts that have it, "data", "start", "target", "loss", "update", ..., or "problem".
     type : the type of its values, with their bounds.
     default : None for a parameter that the parts need (`is_needed`).
     """

@@ -11,10 +11,10 @@ from sweeplib.problem.data.data import TEACHER_FIELDS, DataLaw
 from sweeplib.problem.losses import LOSSES
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, Part
 from sweeplib.problem.starts import STARTS
-from sweeplib.problem.steps import STEPS
 from sweeplib.problem.targets import TARGETS, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.problem.tasks import TASKS
+from sweeplib.problem.updates import UPDATES
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
@@ -28,7 +28,7 @@ def read_by(registry: Mapping[str, Part]) -> Callable[["Problem"], Reads]:
     return lambda problem: {name: part.acts_on for name, part in registry.items()}
 
 
-OF_PROBLEM: dict[str, Mapping[str, Part]] = {"loss": LOSSES, "step": STEPS, "tasks": TASKS}
+OF_PROBLEM: dict[str, Mapping[str, Part]] = {"loss": LOSSES, "update": UPDATES, "tasks": TASKS}
 """The registries of parts that every problem names, by kind, which is the parameter that has the name."""
 _REGISTRIES: dict[str, Mapping[str, Part]] = {"data": DATA, "start": STARTS, "target": TARGETS, **OF_PROBLEM}
 READERS: dict[str, Callable[["Problem"], Reads]] = {kind: read_by(registry) for kind, registry in _REGISTRIES.items()}
@@ -39,7 +39,7 @@ OFFERS = {
     "loss": "a loss that acts on it: {}",
     "observables": "an observable that acts on it: {}",
     "start": "a start that acts on it: {}",
-    "step": "a step that acts on it: {}",
+    "update": "an update that acts on it: {}",
     "target": "a target that acts on it: {}",
     "tasks": "tasks that act on it: {}",
 }

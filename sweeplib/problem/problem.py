@@ -17,9 +17,9 @@ from sweeplib.problem.losses import LOSSES, Criterion
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
-from sweeplib.problem.steps import STEPS, Rule
 from sweeplib.problem.targets import canonical_target, with_numbers
 from sweeplib.problem.tasks import TASKS, Course
+from sweeplib.problem.updates import UPDATES, Rule
 from sweeplib.registry import Registry
 from sweeplib.validation import refusal
 
@@ -151,12 +151,12 @@ class Problem(Core):
     @property
     def rule(self) -> Rule:
         """The rule of the steps with the values of its parameters."""
-        return Rule(self.step, tuple(float(getattr(self, name)) for name in STEPS[self.step].own))
+        return Rule(self.update, tuple(float(getattr(self, name)) for name in UPDATES[self.update].own))
 
     @property
     def has_closed_drifts(self) -> bool:
         """Whether the loss and the step leave drifts as closed as those of the square loss and plain steps."""
-        return self.criterion.is_closed and STEPS[self.step].loss is None
+        return self.criterion.is_closed and UPDATES[self.update].loss is None
 
     @property
     def course(self) -> Course:
@@ -245,7 +245,7 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "data": _registered_name(DATA),
     "tasks": _registered_name(TASKS),
     "start": _registered_name(STARTS),
-    "step": _registered_name(STEPS),
+    "update": _registered_name(UPDATES),
     "schedule": canonical_schedule,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""

@@ -198,15 +198,22 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
     if optimal is not None:
         data |= {name: np.repeat(values[None], len(cases), axis=0) for name, values in optimal.recorded.items()}
     if replicas.thresholds.size:
-        exits, unknown = (run.exit_steps, run.exit_time), run.inaccurate[:, None] & (run.exit_time > ends[1][:, None])
-        data |= {name: np.where(unknown, np.nan, values) for name, values in zip(EXITS, exits, strict=True)}
+        data |= dict(zip(EXITS, (run.exit_steps, run.exit_time), strict=True))
     for name, variable in variables.items():
         _check_shape(name, data[name], (len(cases), *variable.shape))
+    _leave_out_unknown(data, run.inaccurate, ends[1])
     status = np.full(len(cases), Status.ok, dtype=np.uint8)
     status[run.inaccurate] = Status.inaccurate
     status[run.timed_out] = Status.timeout
     status[run.diverged] = Status.diverged
     return Records(data, status, excess)
+
+
+def _leave_out_unknown(data: dict[str, Array], inaccurate: NDArray[np.bool_], ends: Array) -> None:
+    """Replace the exits of inaccurate runs after their ends by NaN."""
+    if EXITS[1] in data:
+        unknown = inaccurate[:, None] & (data[EXITS[1]] > ends[:, None])
+        data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS}
 
 
 def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[int, Excess]) -> NDArray[np.bool_]:

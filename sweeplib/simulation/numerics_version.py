@@ -8,7 +8,7 @@ from sweeplib.code.sources import modules_digest
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.maths.activations import ACTIVATIONS, activation
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, LOSSES, STARTS, STEPS, TARGETS, TASKS, Problem, registered_target
+from sweeplib.problem import DATA, LOSSES, STARTS, TARGETS, TASKS, UPDATES, Problem, registered_target
 from sweeplib.problem import target as target_of
 from sweeplib.registry import Registry
 
@@ -27,7 +27,7 @@ def numerics_version(problem: Problem, dynamics: str, observables: Iterable[str]
 
 def names_of(problem: Problem) -> tuple[str, ...]:
     """The names in a problem on which the code that computes its results depends."""
-    parts = problem.student_start, problem.data, problem.loss, problem.step, problem.tasks
+    parts = problem.student_start, problem.data, problem.loss, problem.update, problem.tasks
     return problem.activation, problem.teacher, problem.learned, *parts
 
 
@@ -45,7 +45,7 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
     ]
     modules = {"sweeplib.simulation.driver", kind.__module__, kind.view.__module__, DYNAMICS.origin(dynamics)}
     modules |= {function.__module__ for function in functions if function is not None}
-    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, STEPS, TASKS)
+    registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, UPDATES, TASKS)
     modules |= {registry.origin(name) for registry, name in zip(registries, parts, strict=True)}
     modules |= {*optimiser, *([TARGETS.origin(known)] if (known := registered_target(target)) else [])}
     names = student, teacher, *target_.activations

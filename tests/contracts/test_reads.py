@@ -105,10 +105,10 @@ def acts_on(dynamics: str, field: str) -> bool:
     return field in names_with_parts(DYNAMICS[dynamics].reads)
 
 
-OF_STEPS = dict.fromkeys(parameters_of("step"), ("step",))
-TANGENT = [("overlap_map", field) for field in ("step", *OF_STEPS)]
+OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
+TANGENT = [("overlap_map", field) for field in ("update", *OF_STEPS)]
 """What the map has of steps, those along the sphere, is tried in `unit/test_steps.py`."""
-WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "step")
+WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
 """Fields that are nothing without another one."""

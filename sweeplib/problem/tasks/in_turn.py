@@ -98,7 +98,7 @@ _WITHOUT = {
     "data": "teacher_student",
     "loss": "square",
     "labels": "real",
-    "step": "plain",
+    "update": "plain",
     "offset_scale": "0, units without offsets,",
     "offset_rate": "0, units without offsets,",
 }

@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.design.questions import RowCounts
 from sweeplib.observables import OBSERVABLES
-from sweeplib.problem import DATA, LOSSES, STARTS, STEPS, TASKS, Part, Problem, meaningful, target
+from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
 from sweeplib.views import QUANTILES
 
@@ -115,7 +115,11 @@ def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:
 
     starts = named("start") - {None} or {"gaussian", "sphere"}
     parts: list[Part] = [*map(DATA.__getitem__, named("data")), *map(LOSSES.__getitem__, named("loss"))]
-    parts += [*map(STEPS.__getitem__, named("step")), *map(STARTS.__getitem__, starts), *map(target, named("target"))]
+    parts += [
+        *map(UPDATES.__getitem__, named("update")),
+        *map(STARTS.__getitem__, starts),
+        *map(target, named("target")),
+    ]
     parts += map(TASKS.__getitem__, named("tasks"))
     return [*parts, *(OBSERVABLES[name] for name in sweep.recording.observables)]
 

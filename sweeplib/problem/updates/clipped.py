@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.steps.step import STEPS, Step
+from sweeplib.problem.updates.update import UPDATES, Update
 
 
 class Threshold(Parameters):
@@ -15,7 +15,7 @@ class Threshold(Parameters):
     clip_norm: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "largest norm of a clipped gradient", r"\kappa_{\mathrm{c}}", 0.5
     )
-    """κ > 0 of the step `clipped`: the largest norm ‖g‖ of a gradient, √(‖x‖² Σ c_i²) with c_i = a_i σ'(λ_i) E."""
+    """κ > 0 of the update `clipped`: the largest norm ‖g‖ of a gradient, √(‖x‖² Σ c_i²) with c_i = a_i σ'(λ_i) E."""
 
 
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
@@ -23,7 +23,7 @@ def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float,
     return numbers[0] / max(math.sqrt(square), numbers[0]), memory
 
 
-STEPS.register(
+UPDATES.register(
     "clipped",
-    Step("clipped", r"-\gamma g \min(1, \kappa/\lVert g \rVert)", factor, loss="huber", parameters=Threshold),
+    Update("clipped", r"-\gamma g \min(1, \kappa/\lVert g \rVert)", factor, loss="huber", parameters=Threshold),
 )

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sweeplib.contracts.steps import CHECKS
-from sweeplib.problem import STEPS
+from sweeplib.contracts.updates import CHECKS
+from sweeplib.problem import UPDATES
 
 
 @pytest.mark.parametrize("check", CHECKS)
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", UPDATES)
 def test_step(name, check):
     check(name)

@@ -24,11 +24,11 @@ ONE = Overlaps(np.eye(1), np.array([[0.3]]), np.eye(1))
 SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 
 RULES = {
-    "normalised": {"step": "normalised"},
-    "clipped": {"step": "clipped", "clip_norm": 0.4},
-    "adagrad_norm": {"step": "adagrad_norm", "adagrad_start": 0.3},
-    "heavy_ball": {"step": "heavy_ball", "momentum": 0.8},
-    "tangent": {"step": "tangent", "spherical": True},
+    "normalised": {"update": "normalised"},
+    "clipped": {"update": "clipped", "clip_norm": 0.4},
+    "adagrad_norm": {"update": "adagrad_norm", "adagrad_start": 0.3},
+    "heavy_ball": {"update": "heavy_ball", "momentum": 0.8},
+    "tangent": {"update": "tangent", "spherical": True},
 }
 
 
@@ -113,7 +113,7 @@ def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, rul
 
 
 @pytest.mark.parametrize(("rule", "expected"), [("tangent", [0.4528661, 0.3645506]), (None, [0.4555014, 0.3633021])])
-def test_the_map_has_the_numbers_of_an_independent_code(rule, expected):
+def test_the_map_of_tangent_steps_has_the_numbers_of_an_independent_code(rule, expected):
     """Without the factor 1 + 2/d of Ψ^Var, d = 800, which changes both by less than 2·10⁻⁵."""
     fields = {"gamma": 0.8 * 2 * 800, "d": 800, "batch_size": 1200, "spherical": True} | (RULES[rule] if rule else {})
     found = shown(dataclasses.replace(COMMITTEE, **fields), "overlap_map", 1.6, ON_SPHERE)
@@ -123,7 +123,7 @@ def test_the_map_has_the_numbers_of_an_independent_code(rule, expected):
 def test_the_map_of_tangent_steps_differs_from_the_projected_one_as_that_of_an_independent_code():
     fields = {"gamma": 0.8 * 2 * 800, "d": 800, "batch_size": 1200, "spherical": True}
     tangent, projected = (
-        np.array(shown(dataclasses.replace(COMMITTEE, **fields, step=step), "overlap_map", 1.6, ON_SPHERE))
+        np.array(shown(dataclasses.replace(COMMITTEE, **fields, update=step), "overlap_map", 1.6, ON_SPHERE))
         for step in ("tangent", "plain")
     )
     np.testing.assert_allclose((tangent - projected)[[1, 3]], [-0.0026353, 0.0012485], atol=1e-6)
@@ -145,16 +145,16 @@ def steps_by_numpy(case, count):
         c = layer * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
         descent = c.T @ x / n_b
         size = np.linalg.norm(descent)
-        if problem.step == "normalised":
+        if problem.update == "normalised":
             descent /= size
-        elif problem.step == "clipped":
+        elif problem.update == "clipped":
             descent *= min(1.0, problem.clip_norm / size)
-        elif problem.step == "adagrad_norm":
+        elif problem.update == "adagrad_norm":
             B = (problem.adagrad_start if B is None else B) + T * size**2
             descent /= np.sqrt(B)
-        elif problem.step == "tangent":
+        elif problem.update == "tangent":
             descent -= np.mean(c * lam, axis=0)[:, None] * W / d
-        v = problem.gamma / p * descent + (problem.momentum * v if problem.step == "heavy_ball" else 0.0)
+        v = problem.gamma / p * descent + (problem.momentum * v if problem.update == "heavy_ball" else 0.0)
         W = (1 - problem.weight_decay * T) * W + v
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
@@ -184,7 +184,7 @@ PAIRS = [
 
 
 @pytest.mark.parametrize(("rule", "kind"), PAIRS)
-def test_sgd_takes_the_steps_of_numpy(rule, kind):
+def test_sgd_takes_the_steps_of_its_rule_in_numpy(rule, kind):
     """And finds the exit where NumPy does, by the risk at each step."""
     fields = {"d": 40, "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "heavy_ball") else 1.0}
     problem = dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind])
@@ -220,7 +220,7 @@ def test_a_clip_that_no_gradient_reaches_is_no_clip(dynamics):
     problem = dataclasses.replace(COMMITTEE, d=40)
     clipped, plain = (
         simulate(one, dynamics, times=[2.0], seeds=3, observables=("risk", *SHOWN), root_seed=1, pair_by=["seed"])
-        for one in (dataclasses.replace(problem, step="clipped", clip_norm=1e200), problem)
+        for one in (dataclasses.replace(problem, update="clipped", clip_norm=1e200), problem)
     )
     for name in ("risk", *SHOWN):
         np.testing.assert_array_equal(clipped[name], plain[name])
@@ -230,7 +230,7 @@ def test_a_clip_that_no_gradient_reaches_is_no_clip(dynamics):
 def test_small_clips_at_large_rates_are_normalised_steps(dynamics):
     """At γκ fixed, κ = 10⁻⁹; times are counted in steps."""
     runs = []
-    for rule in ({"step": "clipped", "clip_norm": 1e-9, "gamma": 0.5e9}, {"step": "normalised", "gamma": 0.5}):
+    for rule in ({"update": "clipped", "clip_norm": 1e-9, "gamma": 0.5e9}, {"update": "normalised", "gamma": 0.5}):
         problem = dataclasses.replace(COMMITTEE, d=40, **rule)
         given = {"times": [80 * problem.step_time()], "seeds": 2, "observables": SHOWN, "pair_by": ["seed"]}
         runs.append(simulate(problem, dynamics, **given))
@@ -242,7 +242,7 @@ def test_sgd_without_momentum_is_plain():
     problem = dataclasses.replace(COMMITTEE, d=40)
     without, plain = (
         simulate(one, "sgd", times=[2.0], seeds=3, observables=SHOWN, pair_by=["seed"])
-        for one in (dataclasses.replace(problem, step="heavy_ball", momentum=0.0), problem)
+        for one in (dataclasses.replace(problem, update="heavy_ball", momentum=0.0), problem)
     )
     for name in SHOWN:
         np.testing.assert_allclose(without[name], plain[name], rtol=1e-11, atol=1e-13)
@@ -250,7 +250,7 @@ def test_sgd_without_momentum_is_plain():
 
 def test_the_chain_of_momentum_in_many_dimensions_is_that_of_a_larger_rate():
     """At fixed β: SGD at γ/(1 − β), whose time is t/(1 − β). |z| < 4 at d = 20000, (1 − β) d = 4000."""
-    problem = dataclasses.replace(COMMITTEE, d=20_000, gamma=0.2, step="heavy_ball", momentum=0.8)
+    problem = dataclasses.replace(COMMITTEE, d=20_000, gamma=0.2, update="heavy_ball", momentum=0.8)
     plain = dataclasses.replace(COMMITTEE, gamma=1.0)
     expected = shown(plain, "ode", 2.0, START)
     np.testing.assert_allclose(shown(problem, "ode", 0.4, START), expected, rtol=1e-8)
@@ -289,7 +289,7 @@ def test_momentum_that_lasts_has_the_numbers_of_its_equations_and_of_an_independ
     np.testing.assert_allclose([risk, M[0, 0], *Q[0]], expected, atol=2e-8)
     d = 4000
     slow = kappa / (2 * d)  # 1 − β = κ γ/(pd) at the rate γ/(1 − β) = 1
-    problem = dataclasses.replace(COMMITTEE, d=d, gamma=slow, step="heavy_ball", momentum=1 - slow)
+    problem = dataclasses.replace(COMMITTEE, d=d, gamma=slow, update="heavy_ball", momentum=1 - slow)
     given = {"times": [times * slow], "initial": START, "observables": ("risk", *SHOWN)}
     ds = simulate(problem, "sgd_chain", seeds=range(64), **given).isel(time=-1)
     for runs, value in zip((ds.risk, ds.overlap_M[:, 0, 0], *ds.overlap_Q[:, 0].values.T), expected, strict=True):
@@ -311,27 +311,35 @@ def test_the_chain_in_many_dimensions_follows_the_ode(rule):
 
 
 REFUSED = [
-    ("ode", RULES["normalised"] | {"p": 3, "a": 1.0}, r"the step normalised has drifts by nodes.*at most 3"),
+    ("ode", RULES["normalised"] | {"p": 3, "a": 1.0}, r"the update normalised has drifts by nodes.*at most 3"),
     (
         "ode",
         RULES["clipped"] | {"k": 1, **with_loss("huber")},
-        "step: no drifts of this step and loss.*clipped, normalised with the square loss",
+        "update: no drifts of this update and loss.*clipped, normalised with the square loss",
     ),
-    ("ode", RULES["adagrad_norm"] | {"batch_size": 2}, "batch_size.*1 with the step adagrad_norm"),
-    ("ode", RULES["heavy_ball"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
-    ("overlap_map", RULES["clipped"], "step.*no overlap map.*plain, tangent"),
-    ("overlap_map", RULES["tangent"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
-    ("sgd_chain", RULES["heavy_ball"] | {"batch_size": 2}, "batch_size.*1 with the step heavy_ball in sgd_chain"),
-    ("sgd_chain", RULES["clipped"] | {"repeats": 2}, "repeats.*1 with the step clipped in sgd_chain"),
+    ("ode", RULES["adagrad_norm"] | {"batch_size": 2}, "batch_size.*1 with the update adagrad_norm"),
+    ("ode", RULES["heavy_ball"] | {"data": "power_law", "exponent": 1.0}, "update.*plain with inputs of power_law"),
+    ("overlap_map", RULES["clipped"], "update.*no overlap map.*plain, tangent"),
+    (
+        "overlap_map",
+        RULES["tangent"] | {"data": "power_law", "exponent": 1.0},
+        "update.*plain with inputs of power_law",
+    ),
+    ("sgd_chain", RULES["heavy_ball"] | {"batch_size": 2}, "batch_size.*1 with the update heavy_ball in sgd_chain"),
+    ("sgd_chain", RULES["clipped"] | {"repeats": 2}, "repeats.*1 with the update clipped in sgd_chain"),
     ("sgd_chain", RULES["heavy_ball"] | {"d": 5}, r"d.*at least 2 p \+ k = 6"),
-    ("sgd_chain", RULES["clipped"] | {"data": "power_law", "exponent": 1.0}, "step.*plain with inputs of power_law"),
-    ("sgd", RULES["heavy_ball"] | {"weight_decay": 0.1}, "no step heavy_ball with this weight_decay.*0.0, its default"),
-    ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "no step tangent with this weight_decay"),
-    ("sgd", RULES["heavy_ball"] | {"spherical": True}, "no step heavy_ball with this spherical.*false"),
-    ("sgd", RULES["tangent"] | {"spherical": False}, "no step tangent with this spherical.*true"),
-    ("sgd", RULES["clipped"] | {"offset_scale": 1.0}, "no step clipped with this offset_scale"),
-    ("sgd", RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"}, "no step adagrad_norm with this schedule"),
-    ("sgd", RULES["normalised"] | {"clip_norm": 0.2}, "the step normalised does not act on clip_norm.*clipped"),
+    ("sgd_chain", RULES["clipped"] | {"data": "power_law", "exponent": 1.0}, "update.*plain with inputs of power_law"),
+    (
+        "sgd",
+        RULES["heavy_ball"] | {"weight_decay": 0.1},
+        "no update heavy_ball with this weight_decay.*0.0, its default",
+    ),
+    ("sgd", RULES["tangent"] | {"weight_decay": 0.1}, "no update tangent with this weight_decay"),
+    ("sgd", RULES["heavy_ball"] | {"spherical": True}, "no update heavy_ball with this spherical.*false"),
+    ("sgd", RULES["tangent"] | {"spherical": False}, "no update tangent with this spherical.*true"),
+    ("sgd", RULES["clipped"] | {"offset_scale": 1.0}, "no update clipped with this offset_scale"),
+    ("sgd", RULES["adagrad_norm"] | {"schedule": "1/(1 + t)"}, "no update adagrad_norm with this schedule"),
+    ("sgd", RULES["normalised"] | {"clip_norm": 0.2}, "the update normalised does not act on clip_norm.*clipped"),
 ]
 
 
@@ -344,12 +352,12 @@ def test_what_is_not_known_is_refused_in_a_line(dynamics, fields, said):
 @pytest.mark.parametrize("dynamics", ["gradient_flow", "sde", "dmft", "mean_field", "weight_flow"])
 @pytest.mark.parametrize("rule", RULES)
 def test_dynamics_of_plain_steps_refuse_others(dynamics, rule):
-    with pytest.raises(InputError, match=r"does not act on step.*a dynamics that acts on it: ode, overlap_map, sgd"):
+    with pytest.raises(InputError, match=r"does not act on update.*a dynamics that acts on it: ode, overlap_map, sgd"):
         simulate(dataclasses.replace(COMMITTEE, **RULES[rule]), dynamics, times=[0.1])
 
 
 def test_the_means_at_finite_d_are_those_of_plain_steps():
-    with pytest.raises(InputError, match=r"step: no equations at finite d.*expected plain"):
+    with pytest.raises(InputError, match=r"update: no equations at finite d.*expected plain"):
         simulate(
             dataclasses.replace(COMMITTEE, **RULES["adagrad_norm"]), "ode", times=[1.0], options={"finite_d": True}
         )

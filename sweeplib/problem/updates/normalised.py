@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from sweeplib.problem.steps.step import STEPS, Step
+from sweeplib.problem.updates.update import UPDATES, Update
 
 LEAST = 1e-300
 """A smaller ‖g‖² counts as this."""
@@ -14,4 +14,4 @@ def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float,
     return math.sqrt(square) / max(square, LEAST), memory
 
 
-STEPS.register("normalised", Step("normalised", r"-\gamma g/\lVert g \rVert", factor, loss="absolute"))
+UPDATES.register("normalised", Update("normalised", r"-\gamma g/\lVert g \rVert", factor, loss="absolute"))

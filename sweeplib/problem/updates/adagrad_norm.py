@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.steps.step import STEPS, Step
+from sweeplib.problem.updates.update import UPDATES, Update
 
 
 class Start(Parameters):
@@ -15,7 +15,7 @@ class Start(Parameters):
     adagrad_start: Annotated[float, Field(gt=0, allow_inf_nan=False)] = parameter(
         1.0, "sum of squared norms at the start", "B_0", 0.5
     )
-    """B_0 > 0 of the step `adagrad_norm`, γ g/√B with B ← B + δt ‖g‖² before, δt = γ/(pd): the b² of others is B/δt."""
+    """B_0 > 0 of the update `adagrad_norm`: γ g/√B with B ← B + δt ‖g‖² before, δt = γ/(pd): others' b² is B/δt."""
 
 
 def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float, float]:
@@ -29,4 +29,4 @@ def memory(numbers: tuple[float, ...]) -> float:
     return numbers[0]
 
 
-STEPS.register("adagrad_norm", Step("adagrad_norm", r"-\gamma g/\sqrt{B}", factor, memory, parameters=Start))
+UPDATES.register("adagrad_norm", Update("adagrad_norm", r"-\gamma g/\sqrt{B}", factor, memory, parameters=Start))

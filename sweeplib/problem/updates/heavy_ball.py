@@ -5,14 +5,14 @@ from typing import Annotated
 from pydantic import Field
 
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.steps.step import STEPS, Step
+from sweeplib.problem.updates.update import UPDATES, Update
 
 
 class Persistence(Parameters):
     """β."""
 
     momentum: Annotated[float, Field(ge=0, lt=1, allow_inf_nan=False)] = parameter(0.9, "momentum", r"\beta", 0.5)
-    """0 ≤ β < 1 of the step `heavy_ball`, v_i ← β v_i − γ g_i, w_i ← w_i + v_i: the rate of many steps is γ/(1 − β)."""
+    """0 ≤ β < 1 of the update `heavy_ball`, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, at the rate γ/(1 − β)."""
 
 
-STEPS.register("heavy_ball", Step("heavy_ball", r"\beta v - \gamma g", has_velocities=True, parameters=Persistence))
+UPDATES.register("heavy_ball", Update("heavy_ball", r"\beta v - \gamma g", has_velocities=True, parameters=Persistence))

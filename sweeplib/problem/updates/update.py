@@ -1,4 +1,4 @@
-"""Step: what a step of the weights makes of their gradient g, where plain SGD takes w_i ← w_i − γ g_i."""
+"""Update: what a step of the weights makes of their gradient g, where plain SGD takes w_i ← w_i − γ g_i."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Factor = Callable[[Any, float, float, float], tuple[float, float]]
 
 
 @dataclass(frozen=True)
-class Step(Part):
+class Update(Part):
     """A rule for steps of the weights; the second layer has plain steps.
 
     With c_i = a_i σ'(λ_i) E the gradient of a step has the squared norm ‖g‖² = ‖x‖² Σ c_i²; with a batch, that of the
@@ -61,18 +61,18 @@ class Step(Part):
     def _refuse_unless_default(self, problem: "Problem", *names: str) -> None:
         for name in names:
             if name in problem.given:
-                self._refuse(problem, name, f"{DEFAULTS[name]}, its default; or `step: plain`")
+                self._refuse(problem, name, f"{DEFAULTS[name]}, its default; or `update: plain`")
 
     def _refuse(self, problem: "Problem", name: str, expected: str) -> None:
-        problem_of = f"no step {self.name} with this {name}"
+        problem_of = f"no update {self.name} with this {name}"
         raise InputError(problem_of, key=name, value=getattr(problem, name), expected=expected)
 
 
 class Rule(NamedTuple):
-    """A step by name, and the values of its parameters."""
+    """An update by name, and the values of its parameters."""
 
-    step: str
+    update: str
     numbers: tuple[float, ...]
 
 
-STEPS: Registry[Step] = Registry("step", declare_parameters_of("step"))
+UPDATES: Registry[Update] = Registry("update", declare_parameters_of("update"))

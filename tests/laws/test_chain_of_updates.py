@@ -16,21 +16,21 @@ COMMON = {"gamma": 1.0, "p": 2, "k": 2, "d": 30, "Delta": 0.1, "activation": "er
 BOTH = {"second_layer_rate": 0.5}
 
 PROBLEMS = {
-    "normalised": {"step": "normalised", "gamma": 0.5},
-    "normalised, sphere": {"step": "normalised", "gamma": 0.5, "spherical": True},
-    "clipped, both layers": {"step": "clipped", "clip_norm": 0.3, **BOTH},
-    "clipped, decay": {"step": "clipped", "clip_norm": 0.3, "weight_decay": 0.3, **BOTH},
-    "clipped, correlation": {"step": "clipped", "clip_norm": 0.5, "loss": "correlation", "spherical": True},
-    "adagrad_norm": {"step": "adagrad_norm", "adagrad_start": 0.3, **BOTH},
-    "adagrad_norm, three units": {"step": "adagrad_norm", "adagrad_start": 0.3, "p": 3, "a": 1.0},
-    "heavy_ball": {"step": "heavy_ball", "momentum": 0.8, "gamma": 0.3},
-    "momentum, both layers": {"step": "heavy_ball", "momentum": 0.5, **BOTH},
-    "momentum, three units": {"step": "heavy_ball", "momentum": 0.8, "gamma": 0.3, "p": 3, "a": 1.0},
-    "momentum, logistic": {"step": "heavy_ball", "momentum": 0.8, "gamma": 0.3, "loss": "logistic", "labels": "sign"},
-    "momentum, few dimensions": {"step": "heavy_ball", "momentum": 0.6, "gamma": 0.3, "d": 6},
-    "tangent": {"step": "tangent", "spherical": True, "gamma": 3.0},
-    "tangent, both layers": {"step": "tangent", "spherical": True, "gamma": 3.0, **BOTH},
-    "tangent, far in few dimensions": {"step": "tangent", "spherical": True, "gamma": 40.0, "d": 6, "Delta": 2.0},
+    "normalised": {"update": "normalised", "gamma": 0.5},
+    "normalised, sphere": {"update": "normalised", "gamma": 0.5, "spherical": True},
+    "clipped, both layers": {"update": "clipped", "clip_norm": 0.3, **BOTH},
+    "clipped, decay": {"update": "clipped", "clip_norm": 0.3, "weight_decay": 0.3, **BOTH},
+    "clipped, correlation": {"update": "clipped", "clip_norm": 0.5, "loss": "correlation", "spherical": True},
+    "adagrad_norm": {"update": "adagrad_norm", "adagrad_start": 0.3, **BOTH},
+    "adagrad_norm, three units": {"update": "adagrad_norm", "adagrad_start": 0.3, "p": 3, "a": 1.0},
+    "heavy_ball": {"update": "heavy_ball", "momentum": 0.8, "gamma": 0.3},
+    "momentum, both layers": {"update": "heavy_ball", "momentum": 0.5, **BOTH},
+    "momentum, three units": {"update": "heavy_ball", "momentum": 0.8, "gamma": 0.3, "p": 3, "a": 1.0},
+    "momentum, logistic": {"update": "heavy_ball", "momentum": 0.8, "gamma": 0.3, "loss": "logistic", "labels": "sign"},
+    "momentum, few dimensions": {"update": "heavy_ball", "momentum": 0.6, "gamma": 0.3, "d": 6},
+    "tangent": {"update": "tangent", "spherical": True, "gamma": 3.0},
+    "tangent, both layers": {"update": "tangent", "spherical": True, "gamma": 3.0, **BOTH},
+    "tangent, far in few dimensions": {"update": "tangent", "spherical": True, "gamma": 40.0, "d": 6, "Delta": 2.0},
 }
 
 

@@ -10,7 +10,7 @@ from sweeplib.contracts.check import Check, require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.kernels.steps import factor_address
 from sweeplib.numerics.compiled import call_by_address
-from sweeplib.problem import LOSSES, STEPS, Problem
+from sweeplib.problem import LOSSES, UPDATES, Problem
 from sweeplib.simulation import Case, Recording, Status, run_cases
 
 SQUARES = np.array([0.0, 1e-310, 1e-12, 0.01, 0.3, 1.0, 7.0, 1e12])
@@ -19,13 +19,13 @@ T = 0.01
 
 
 def _problem(name: str, **fields: Any) -> Problem:
-    given: dict[str, Any] = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.3, "activation": "erf", "step": name}
-    return Problem(**given | {"spherical": STEPS[name].is_tangent} | needed(STEPS[name]) | fields)
+    given: dict[str, Any] = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.3, "activation": "erf", "update": name}
+    return Problem(**given | {"spherical": UPDATES[name].is_tangent} | needed(UPDATES[name]) | fields)
 
 
 def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
     """Also without a gradient, with the memory at the start."""
-    known, numbers = STEPS[name], np.array(_problem(name).rule.numbers)
+    known, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
     require(known.name == name, f"its name is {known.name!r}")
     require(bool(known.label), "its label is empty")
     if known.factor is None:
@@ -40,7 +40,7 @@ def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
 
 def its_loss_has_the_force_of_its_steps(name: str) -> None:
     """If it names one: h ‖g‖ is the force at the displacement ‖g‖."""
-    known, numbers = STEPS[name], np.array(_problem(name).rule.numbers)
+    known, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
     if known.loss is None or known.factor is None:
         return
     require(LOSSES[known.loss].means is not None, f"the loss {known.loss} has no means")
@@ -57,8 +57,8 @@ def short_runs_descend(name: str) -> None:
         [risk] = (run := run_cases([Case(_problem(name), dynamics, 0, recording, pair_by=())])).data["risk"]
         require(run.status[0] == Status.ok, f"a run of {dynamics} ends {Status(int(run.status[0])).name}")
         require(bool(risk[1] < risk[0]), f"{dynamics} raises the risk from {risk[0]:.4g} to {risk[1]:.4g}")
-        others = [replace(_problem(name), **{field: two_values(field)[1]}) for field in STEPS[name].own]
-        others += [] if STEPS[name].is_plain else [replace(_problem("plain"), spherical=STEPS[name].is_tangent)]
+        others = [replace(_problem(name), **{field: two_values(field)[1]}) for field in UPDATES[name].own]
+        others += [] if UPDATES[name].is_plain else [replace(_problem("plain"), spherical=UPDATES[name].is_tangent)]
         for other in others:
             changed = run_cases([Case(other, dynamics, 0, recording, pair_by=())]).data["risk"][0]
             require(not np.array_equal(risk, changed), f"a run of {dynamics} is the same with {other.canonical()}")

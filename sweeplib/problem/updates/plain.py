@@ -1,0 +1,5 @@
+"""Plain steps, of the gradient times the learning rate."""
+
+from sweeplib.problem.updates.update import UPDATES, Update
+
+UPDATES.register("plain", Update(name="plain", label=r"-\gamma g"))
