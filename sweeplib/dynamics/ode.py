@@ -29,20 +29,12 @@ from sweeplib.dynamics.diagnostics import (
     OF_RISK,
     RISK_ERROR,
     ROUNDING,
+    Array,
     Bound,
     Diagnostic,
     risk_bounds,
 )
-from sweeplib.dynamics.dynamics import (
-    DECAYS,
-    DYNAMICS,
-    LOSS,
-    ONE_PASS,
-    UPDATE,
-    Array,
-    NumericalOptions,
-    OverlapDynamics,
-)
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, ONE_PASS, UPDATE, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_steps, refuse_widths

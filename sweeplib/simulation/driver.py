@@ -98,8 +98,7 @@ def run_cases(
     take. `initial`, overlaps or weights (W, W*), replaces the random starts of the problems. Where runs of all cases
     have `begun`, they go on from there, with the same result. Exceptions of the simulation are passed on.
     """
-    cases = Cases.of(cases)
-    if len(set(cases.shapes()[0])) != 1:
+    if len(set((cases := Cases.of(cases)).shapes()[0])) != 1:
         raise SweeplibError("cases of different shapes cannot be run together")
     cases.check()
     return run_checked(cases, timeout, initial) if begun is None else _completed(cases, timeout, begun)
@@ -194,7 +193,7 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
             break
     if END_STATE in variables:
         data[END_STATE][:] = np.where(run.running[:, None], run.end_state(), np.nan)
-    data["end_steps"], data["end_time"] = ends
+    data |= {"end_steps": ends[0], "end_time": ends[1]}
     if optimal is not None:
         data |= {name: np.repeat(values[None], len(cases), axis=0) for name, values in optimal.recorded.items()}
     if replicas.thresholds.size:

@@ -137,8 +137,8 @@ def test_workers_that_die_as_they_start_end_the_run(tmp_path: Path) -> None:
         "    os._exit(9)\n"
     )
     (tmp_path / "dying.yaml").write_text(
-        "problem: {p: 1, k: 1, d: 40, Delta: 0, activation: square, gamma: 0.1}\n"
-        "seeds: 2\ndynamics: [sgd_chain]\ntimes: [0, 1]\nplugins: [deadly_import.py]\n"
+        "problem: {p: 1, k: 1, d: 1000, Delta: 0, activation: square, gamma: 0.1}\n"
+        "seeds: 2000\ndynamics: [sgd_chain]\ntimes: [0, 50]\nplugins: [deadly_import.py]\n"
         "cluster: {kind: local, workers: 2, wait_for_workers: 10, dashboard_address: ':0'}\n"
     )
     command = [Path(sys.executable).parent / "sweeplib", "run", "dying.yaml"]
