@@ -123,10 +123,9 @@ class SgdChain(LaneDynamics):
     @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
         """The rows of `state`: with velocities A and B have 2p, and the memory of a rule is one more."""
-        plain, step = super().state_size(problem, options), UPDATES[problem.update]
+        step, goes_on = UPDATES[problem.update], super().state_size(problem, options) > 0
         count = problem.p * (2 if step.has_velocities else 1)
-        more = count * (problem.k + count) - problem.p * (problem.k + problem.p) + (step.memory is not None)
-        return plain + more if plain else 0
+        return count * (problem.k + count) + (step.memory is not None) + problem.p if goes_on else 0
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.execution.progress import bytes_text
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import files_below, read_json, remove_files
@@ -196,19 +197,10 @@ def table(results: Sequence[Stale]) -> "Table":
         [
             each.what,
             "" if each.cases is None else f"{each.cases:,}",
-            size(each.bytes),
+            bytes_text(each.bytes),
             datetime.fromtimestamp(each.since).astimezone().strftime("%Y-%m-%d %H:%M"),
         ]
         for each in results
     ]
-    caption = f"in all {size(sum(each.bytes for each in results))}"
+    caption = f"in all {bytes_text(sum(each.bytes for each in results))}"
     return text_table(("stale", "cases", "size", "last written"), rows, caption=caption)
-
-
-def size(nbytes: float) -> str:
-    """Return a number of bytes in words."""
-    for unit in ("B", "kB", "MB"):
-        if nbytes < 1000:
-            return f"{nbytes:.0f} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.1f} GB"

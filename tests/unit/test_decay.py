@@ -7,14 +7,13 @@ import numpy as np
 import plain
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
-from tests.losses import FORCES, force, with_loss
+from sweeplib.simulation.driver import replicas_of
+from tests.losses import FORCES, with_loss
+from tests.numpy_sgd import steps_by_numpy
 
 COMMITTEE = Problem(
     gamma=1.0,
@@ -62,32 +61,6 @@ def test_means_at_finite_d_are_those_of_an_independent_code(dynamics):
     for name, (mean, error) in expected.items():
         own = float(ds[name].std(ddof=1)) / math.sqrt(4000)
         assert abs(float(ds[name].mean()) - mean) < 4.0 * math.hypot(own, error)
-
-
-def steps_by_numpy(case, count):
-    """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
-    problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
-    W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    layer, T, risks = np.broadcast_to(problem.a, p).astype(float), problem.step_time(), []
-    for step in range(count):
-        numbers = np.arange(n_b) if problem.samples else step * n_b + np.arange(n_b)
-        draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in numbers])
-        x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
-        lam = x @ W.T
-        value = erf(lam / np.sqrt(2))
-        y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(problem.Delta) * z
-        E = force(problem, value @ layer / p, y)
-        slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
-        W = (1 - problem.weight_decay * T) * W + problem.gamma / (p * n_b) * (layer * slope * E[:, None]).T @ x
-        layer = layer + problem.second_layer_rate * T * (
-            (value * E[:, None]).mean(axis=0) - problem.second_layer_decay * layer
-        )
-        if problem.spherical:
-            W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
-        overlaps = W @ W.T / d, W @ W_star.T / d
-        state = *overlaps, W_star @ W_star.T / d, layer, np.ones(problem.k)
-        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
-    return (*overlaps, layer), np.array(risks)
 
 
 KINDS = {

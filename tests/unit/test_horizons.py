@@ -23,7 +23,7 @@ from sweeplib.upkeep.prune import stale
 from sweeplib.upkeep.verify import verify
 from tests.in_process import computed
 from tests.tiers import slow_but
-from tests.unit.test_other_stores import GAMMAS, alone, planned, ran, sweep_of, version
+from tests.unit.test_other_stores import GAMMAS, alone, cut_after, planned, ran, sweep_of, version
 
 pytestmark = pytest.mark.usefixtures("forked")
 
@@ -106,16 +106,7 @@ def test_a_run_that_goes_on_is_cut_short(tmp_path: Path, monkeypatch: pytest.Mon
     longer = replace(sweep, recording=replace(LONG, stop="end"))
     ran(sweep, tmp_path)
     for last in (0, 3, 11, 30):
-        calls = 0
-
-        def cut(self: Layout, *args: Any, last: int = last, **options: Any) -> None:
-            nonlocal calls
-            calls += 1
-            if calls > last:
-                raise OSError("killed")
-            put(self, *args, **options)
-
-        monkeypatch.setattr(Layout, "_put", cut)
+        cut_after(last, monkeypatch, put)
         with pytest.raises(OSError, match="killed"):
             ran(longer, tmp_path)
     monkeypatch.setattr(Layout, "_put", put)

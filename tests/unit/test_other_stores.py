@@ -1,5 +1,6 @@
 """Cases of a sweep that other sweeps of the same results folder have: taken to the bit, or computed, never mixed up."""
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -252,22 +253,25 @@ def test_a_damaged_folder_is_left_alone_and_named(tmp_path: Path) -> None:
     assert ran(second, tmp_path) == {"sgd_chain": 30}
 
 
+def cut_after(last: int, monkeypatch: pytest.MonkeyPatch, put: Callable[..., None]) -> None:
+    """Let the writes of a store fail after a number of them."""
+    calls = itertools.count(1)
+
+    def cut(self: Layout, *args: Any, **options: Any) -> None:
+        if next(calls) > last:
+            raise OSError("killed")
+        put(self, *args, **options)
+
+    monkeypatch.setattr(Layout, "_put", cut)
+
+
 def test_a_copy_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever write is the last; one thread copies, so that the same one is."""
     ran(sweep_of("a"), tmp_path)
     second, put = sweep_of("b", size=8), Layout._put
     monkeypatch.setattr(taken, "THREADS", 1)
     for last in (0, 3, 8, 20):
-        calls = 0
-
-        def cut(self: Layout, *args: Any, last: int = last, **options: Any) -> None:
-            nonlocal calls
-            calls += 1
-            if calls > last:
-                raise OSError("killed")
-            put(self, *args, **options)
-
-        monkeypatch.setattr(Layout, "_put", cut)
+        cut_after(last, monkeypatch, put)
         with pytest.raises(OSError, match="killed"):
             ran(second, tmp_path)
     monkeypatch.setattr(Layout, "_put", put)

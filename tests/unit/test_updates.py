@@ -7,15 +7,14 @@ import numpy as np
 import plain
 import pytest
 from scipy.integrate import solve_ivp
-from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.maths.mean_gradients import mean_slopes
-from sweeplib.numerics.random import normals
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of, samples_key
-from tests.losses import force, with_loss
+from sweeplib.simulation.driver import replicas_of
+from tests.losses import with_loss
+from tests.numpy_sgd import steps_by_numpy
 
 COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=4000, Delta=0.1, activation="erf", a=(1.0, -0.7))
 START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
@@ -127,44 +126,6 @@ def test_the_map_of_tangent_steps_differs_from_the_projected_one_as_that_of_an_i
         for step in ("tangent", "plain")
     )
     np.testing.assert_allclose((tangent - projected)[[1, 3]], [-0.0026353, 0.0012485], atol=1e-6)
-
-
-def steps_by_numpy(case, count):
-    """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
-    problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
-    W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    layer, T, risks, v, B = np.broadcast_to(problem.a, p).astype(float), problem.step_time(), [], 0.0 * W, None
-    for step in range(count):
-        numbers = np.arange(n_b) if problem.samples else step * n_b + np.arange(n_b)
-        draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in numbers])
-        x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
-        lam = x @ W.T
-        value = erf(lam / np.sqrt(2))
-        y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(problem.Delta) * z
-        E = force(problem, value @ layer / p, y)
-        c = layer * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
-        descent = c.T @ x / n_b
-        size = np.linalg.norm(descent)
-        if problem.update == "normalised":
-            descent /= size
-        elif problem.update == "clipped":
-            descent *= min(1.0, problem.clip_norm / size)
-        elif problem.update == "adagrad_norm":
-            B = (problem.adagrad_start if B is None else B) + T * size**2
-            descent /= np.sqrt(B)
-        elif problem.update == "tangent":
-            descent -= np.mean(c * lam, axis=0)[:, None] * W / d
-        v = problem.gamma / p * descent + (problem.momentum * v if problem.update == "heavy_ball" else 0.0)
-        W = (1 - problem.weight_decay * T) * W + v
-        if problem.spherical:
-            W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)
-        layer = layer + problem.second_layer_rate * T * (
-            (value * E[:, None]).mean(axis=0) - problem.second_layer_decay * layer
-        )
-        overlaps = W @ W.T / d, W @ W_star.T / d
-        state = *overlaps, W_star @ W_star.T / d, layer, np.ones(problem.k)
-        risks.append(problem_expectations(problem).risks(*(part[None] for part in state)).item())
-    return (*overlaps, layer), np.array(risks)
 
 
 KINDS = {
