@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 
 from sweeplib.dynamics.ode import Ode, OdeOptions
 from sweeplib.dynamics.replicas import Replicas
@@ -99,6 +98,8 @@ def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
 
 def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
     """The minimum below a schedule (K,)."""
+    from scipy.optimize import minimize
+
     unit, least = start.max() or 1.0, LEAST * risk.largest
     blown_up = np.log(risk.gradient(start)[0] + least) + BLOWN_UP
 

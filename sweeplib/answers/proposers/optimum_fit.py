@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import chdtrc, stdtrit
 
 from sweeplib.answers.proposers.scan import Scan, allocation, mixed, optima, powers, slopes, solution
 
@@ -61,6 +60,8 @@ class Fit:
     @cached_property
     def of_seeds(self) -> float:
         """The half width that is due to seeds: by slopes, or larger by draws of the means, where few seeds bend it."""
+        from scipy.special import stdtrit
+
         scan = self.scan
         freedom = float(scan.points.freedom(self.directions[None])[0])
         values, vectors = np.linalg.eigh(scan.points.covariance)
@@ -73,6 +74,8 @@ class Fit:
 
     def _scatter(self) -> float:
         """Return √(χ²/n) of the residuals where chance alone seldom makes it as large, else 1."""
+        from scipy.special import chdtrc
+
         left = len(self.scan.gamma) - FEWEST + 1
         unit, matrix = solution(FORMS[0], self.scan, self.scan.seeds)
         residuals = self.scan.logs - FORMS[0](self.scan.gamma / unit) @ (matrix @ self.scan.logs)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, stdtrit
 
 from sweeplib.execution.live.case_map import in_words
 from sweeplib.execution.live.graph import Curve, Curves
@@ -122,6 +121,8 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
     The interval from the (l+1)th smallest to the (l+1)th largest of n values misses the median with the probability
     2 P(B <= l), B binomial of n trials of probability 1/2.
     """
+    from scipy.special import bdtr, bdtrik
+
     ordered, n = np.sort(values), len(values)
     rank = math.floor(bdtrik(OUTSIDE, n, 0.5)) if n > 5 else -1
     rank -= rank >= 0 and bdtr(rank, n, 0.5) > OUTSIDE
@@ -132,6 +133,8 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
 
 def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
     """Return the mean, its interval by Student's t if there are three values, and their number."""
+    from scipy.special import stdtrit
+
     mean, n = float(values.mean()), len(values)
     if n < 3 or not math.isfinite(mean):
         return mean, math.nan, math.nan, n
