@@ -17,7 +17,7 @@ from sweeplib.code.plugins import reason_in_user_code
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.run import Summary, run_sweep
-from sweeplib.process.terminal import duration
+from sweeplib.process.terminal import clock_time
 from sweeplib.storage.dataset.finalise import dataset_in_memory
 from sweeplib.storage.records.jobs import next_part, tell
 from sweeplib.storage.records.rounds import Rounds, rounds_of
@@ -71,7 +71,7 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
         chosen = by_cases.affordable(chosen)
         if math.isfinite(question.seconds):
             price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
-            limit = f"its budget of {duration(question.seconds)} of a processor"
+            limit = f"its budget of {clock_time(question.seconds)} of a processor"
             by_time = Budget(question.seconds - seconds.get(name, 0.0), limit, price, before)
             chosen = by_time.affordable(chosen)
             seconds[name] = seconds.get(name, 0.0) + sum(map(by_time.cost, chosen))

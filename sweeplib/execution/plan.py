@@ -15,7 +15,8 @@ from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
 from sweeplib.execution.memory import refuse_large_cases
-from sweeplib.execution.progress import Steps, bytes_text, duration, short_duration
+from sweeplib.execution.progress import Steps
+from sweeplib.process.terminal import bytes_text, duration
 from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
@@ -217,7 +218,7 @@ class Plan:
             notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
             notes += [f"{name}: {count:,} cases go on from {where}" for where, count in part.begun.items()]
             if part.memory:
-                step = f", a step {short_duration(part.seconds_a_step)}" if part.seconds_a_step else ""
+                step = f", a step {duration(part.seconds_a_step)}" if part.seconds_a_step else ""
                 notes.append(f"{name}: a case takes up to {bytes_text(part.memory)} of memory{step}")
         shapes = sum(len(part.layouts) for part in self.dynamics.values())
         if shapes >= MANY_SHAPES:

@@ -200,26 +200,3 @@ class _Bar(Progress):
 
     def say(self, news: str) -> None:
         self.rich.console.print(news)
-
-
-def duration(seconds: float) -> str:
-    """Return a number of seconds in words."""
-    if seconds < 100:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.1f} h"
-
-
-def short_duration(seconds: float) -> str:
-    """Return a number of seconds, possibly much less than one, in words."""
-    if seconds < 1e-3:
-        return f"{1e6 * seconds:.2g} µs" if seconds < 99.5e-6 else f"{1e6 * seconds:.0f} µs"
-    return f"{1e3 * seconds:.2g} ms" if seconds < 0.1 else duration(seconds)
-
-
-def bytes_text(nbytes: float) -> str:
-    """Return a number of bytes in words."""
-    for unit in ("B", "kB", "MB"):
-        if nbytes < 1000:
-            return f"{nbytes:.0f} {unit}"
-        nbytes /= 1000
-    return f"{nbytes:.1f} GB"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sweeplib.front.state import Stage, State
-from sweeplib.process.terminal import console, duration, show
+from sweeplib.process.terminal import clock_time, console, show
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -88,7 +88,7 @@ class Lines:
 
 def _line(state: State, stage: Stage) -> str:
     """Return a stage, its progress and its time in one line."""
-    taken, running = duration(state.seconds(stage)), state.running(stage)
+    taken, running = clock_time(state.seconds(stage)), state.running(stage)
     parts = filter(None, [state.counts(stage), state.pace(stage), *state.problems(stage)])
     done = "running for" if running else "failed after" if state.problems(stage) else "done in"
     return f"{stage.title}: " + ", ".join([f"{done} {taken}", *parts])
@@ -130,7 +130,7 @@ class Screen:
             return state.doing()
         between = "Snakemake looks for what is left to do" if state.jobs else "Snakemake starts"
         since = max([self.started, *(job.ended or 0.0 for job in state.jobs.values())])
-        return f"{_frame(state.now)} {between} ({duration(state.now - since)})"
+        return f"{_frame(state.now)} {between} ({clock_time(state.now - since)})"
 
     def _stages(self, state: State) -> "Table":
         """Return a line for each stage: its state, title, time and progress."""
@@ -143,7 +143,7 @@ class Screen:
         for stage in state.stages:
             mark, style = _mark(state, stage)
             started = bool(state.of(stage))
-            taken = duration(state.seconds(stage)) if started else ""
+            taken = clock_time(state.seconds(stage)) if started else ""
             progress = [state.counts(stage), state.pace(stage), *state.problems(stage)]
             words = "up to date" if state.up_to_date(stage) else "; ".join(filter(None, progress))
             table.add_row(mark, stage.title, taken, words, style=style)

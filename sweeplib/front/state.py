@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.process.terminal import duration
+from sweeplib.process.terminal import clock_time
 from sweeplib.simulation import outcomes
 from sweeplib.storage.records.jobs import DIED, Job
 
@@ -85,7 +85,7 @@ class State:
         parts = [
             f"{job.share:.0%} of the work" if 0.0 < job.share < 1.0 else "",
             f"{job.rate:,.1f} cases/s" if job.done else "",
-            "" if left is None or late else f"{duration(left)} left",
+            "" if left is None or late else f"{clock_time(left)} left",
         ]
         return ", ".join(filter(None, parts))
 
@@ -96,7 +96,7 @@ class State:
     def doing(self) -> str:
         """Return the step that takes longest at present, such as a compilation, with its time; empty if none does."""
         step, since = self.step()
-        return f"{step} ({duration(self.now - since)})" if step else ""
+        return f"{step} ({clock_time(self.now - since)})" if step else ""
 
     def step(self) -> tuple[str, float]:
         """Return the step that takes longest at present and when it began; empty if none does."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.process.terminal import duration
+from sweeplib.process.terminal import clock_time
 from sweeplib.storage.records.files import read_json
 from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
 
@@ -65,7 +65,7 @@ class SweepStatus:
 
     def lines(self) -> list[str]:
         """Return what is known besides the numbers of cases, for a reader."""
-        left = f", {duration(self.seconds_left)} left" if self.seconds_left is not None else ""
+        left = f", {clock_time(self.seconds_left)} left" if self.seconds_left is not None else ""
         counts = f"; {self.done:,} of {self.total:,} cases, {self.outcomes}" if self.total else ""
         which = f" ({', '.join(self.running)})" if self.running else ""
         found = [f"{self.sweep}: {self.state}{which}{counts}{left}", self.doing]

@@ -96,7 +96,24 @@ def _fit(made: "Table", target: "Console") -> None:
         made.box, made.pad_edge = None, False
 
 
-def duration(seconds: float) -> str:
+def clock_time(seconds: float) -> str:
     """Return a time such as 12 s or 1:02:03, rounded to seconds."""
     whole = max(0, round(seconds))
     return f"{whole} s" if whole < 60 else str(timedelta(seconds=whole))
+
+
+def duration(seconds: float) -> str:
+    """Return about how long something takes: '30 µs', '2.5 ms', '26 s', '4.5 min', '3.2 h'."""
+    least = {"h": 5400.0, "min": 90.0, "s": 0.1, "ms": 1e-3, "µs": 1e-9}
+    unit = next((unit for unit, bound in least.items() if seconds >= bound), "s")
+    value = seconds / {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 1e-3, "µs": 1e-6}[unit]
+    return f"{value:.2g} {unit}" if value < 99.5 else f"{value:,.0f} {unit}"
+
+
+def bytes_text(nbytes: float) -> str:
+    """Return a number of bytes in words."""
+    for unit in ("B", "kB", "MB"):
+        if nbytes < 1000:
+            return f"{nbytes:.0f} {unit}"
+        nbytes /= 1000
+    return f"{nbytes:.1f} GB"

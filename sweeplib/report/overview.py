@@ -14,8 +14,9 @@ import xarray as xr
 from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.figures.kit.labels import NAMED, axis_label
 from sweeplib.problem import PARAMETERS
+from sweeplib.process.terminal import duration
 from sweeplib.report.mathematics import value_text
-from sweeplib.report.runs import Journal, duration
+from sweeplib.report.runs import Journal
 
 MOST_VALUES = 12
 

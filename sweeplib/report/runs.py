@@ -70,11 +70,3 @@ def _journal(directory: Path, dynamics: str) -> Journal:
             taken[str(line["from"]).split("/")[0]] += sum(line["computed"].values())
     seconds = sum(float(line.get("seconds", 0.0)) for line in lines)
     return Journal(seconds, frozenset(str(line["worker"]) for line in lines if "worker" in line), taken)
-
-
-def duration(seconds: float) -> str:
-    """Return a time as text: '26 s', '4.5 min', '3.2 h'."""
-    for unit, size in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= 1.5 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.2g} s"

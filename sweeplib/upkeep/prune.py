@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.execution.progress import bytes_text
+from sweeplib.process.terminal import bytes_text
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import files_below, read_json, remove_files

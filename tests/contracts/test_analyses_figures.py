@@ -44,6 +44,7 @@ ROWS = {
         for part in ("exponent", "d")
     },
     "sample_complexity": {"exponent": "exponent of the exit steps in d"},
+    "time_exponent": dict.fromkeys(("time_exponent", "exponent_change"), "exponent in time"),
 }
 """The row of the table of coverage (docs/theory.md) of each interval that an analysis returns."""
 

@@ -13,7 +13,7 @@ from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.front.screen import Lines, Screen, view
 from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
 from sweeplib.front.state import Stage, State
-from sweeplib.process.terminal import console, counts_table, duration, show
+from sweeplib.process.terminal import clock_time, console, counts_table, duration, show
 from sweeplib.storage.records.jobs import DIED, Job
 
 BOX = re.compile("[\u2500-\u257f]")
@@ -204,6 +204,23 @@ def test_without_a_terminal_there_are_lines(capsys: pytest.CaptureFixture[str]) 
 
 @pytest.mark.parametrize(
     ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (61, "0:01:01"), (90061, "1 day, 1:01:01")]
+)
+def test_clock_times(seconds: float, text: str) -> None:
+    assert clock_time(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.0, "0 s"),
+        (4.2e-7, "0.42 µs"),
+        (3e-5, "30 µs"),
+        (0.0025, "2.5 ms"),
+        (26.2, "26 s"),
+        (270.0, "4.5 min"),
+        (11520.0, "3.2 h"),
+        (7.2e6, "2,000 h"),
+    ],
 )
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text

@@ -17,7 +17,7 @@ from sweeplib.report import choices, plots, tables
 from sweeplib.report.contents import different
 from sweeplib.report.looks import dynamics_looks, sequence
 from sweeplib.report.plots import interactive_plot
-from sweeplib.report.runs import duration, run_counts
+from sweeplib.report.runs import run_counts
 from sweeplib.report.scales import is_logarithmic
 from sweeplib.report.tables import analysis_tables
 from sweeplib.storage.dataset.outline import outline_of
@@ -347,11 +347,6 @@ def test_a_sequence_of_colours_gets_lighter():
     ]
     assert len(shades) == 9
     assert min(np.diff(shades)) > 5
-
-
-@pytest.mark.parametrize(("seconds", "said"), [(26.2, "26 s"), (270.0, "4.5 min"), (11520.0, "3.2 h")])
-def test_durations_as_one_says_them(seconds, said):
-    assert duration(seconds) == said
 
 
 def test_axes_and_colours_are_choices_among_what_the_data_have(ds, analyses):

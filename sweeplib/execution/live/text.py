@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.execution.live.picture import COLOURS, kinds
-from sweeplib.process.terminal import duration
+from sweeplib.process.terminal import clock_time
 from sweeplib.simulation import FAILURES, OUTCOMES, Status, outcomes
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def _lines(run: "Run") -> list[str]:
     totals = run.news.totals
     silent = time.time() - run.heard
     left = max(0.0, totals["seconds_left"] - silent)
-    pace = f"{totals['rate']:,.1f} cases a second, {duration(left)} left"
-    late = [f"No block was done in the last {duration(silent)}."] if silent > SILENT_SECONDS else []
+    pace = f"{totals['rate']:,.1f} cases a second, {clock_time(left)} left"
+    late = [f"No block was done in the last {clock_time(silent)}."] if silent > SILENT_SECONDS else []
     return [now, pace, *late]
 
 
@@ -73,7 +73,7 @@ def paces(run: "Run") -> str:
     whole = sum(pace.left for pace in paces.values())
     for name, pace in paces.items():
         part = run.news.totals["seconds_left"] * pace.left / whole if whole else 0.0
-        left = "" if math.isnan(part) or not (part and run.news.totals["rate"]) else duration(part)
+        left = "" if math.isnan(part) or not (part and run.news.totals["rate"]) else clock_time(part)
         counts = _named(run.maps[name])
         rate = f"{pace.rate:,.1f}" if pace.done else ""
         rows.append([name, f"{pace.done:,} of {pace.total:,}", rate, left, f"{counts['ok']:,} ok, {outcomes(counts)}"])

@@ -1,0 +1,143 @@
+"""The power of time by which a mean over the seeds grows or falls, as in scaling laws of the risk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.averages import INNER, averaged_observables, numbered
+from sweeplib.analysis.kit.exponents import means
+from sweeplib.analysis.kit.fits import FEWEST_POINTS
+from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.analysis.kit.options import Confidence, LostPart
+from sweeplib.errors import InputError
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+Array = NDArray[np.float64]
+Observable = Annotated[
+    str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")
+]
+First = Annotated[
+    float | None,
+    Field(gt=0, description="the recorded time from which the exponent is measured; by default the first above zero."),
+]
+Last = Annotated[
+    float | None, Field(gt=0, description="the recorded time to which the exponent is measured; by default the last.")
+]
+KINDS = {
+    "time_exponent": ("exponent in time", r"\mathrm{d}\ln\langle X\rangle/\mathrm{d}\ln t"),
+    "exponent_change": ("exponent in the later half of the times minus that in the earlier half", ""),
+}
+
+
+def time_exponent(
+    ds: xr.Dataset,
+    *,
+    of: Observable = "risk",
+    first: First = None,
+    last: Last = None,
+    confidence: Confidence = 0.95,
+    max_lost: LostPart = MOST_LOST,
+) -> xr.Dataset:
+    """Return the exponent x of ⟨X⟩ ∝ t^x for the mean over `seed` of an observable X, per dynamics and point.
+
+    time_exponent (_low, _high): the slope of ln ⟨X⟩ over ln t by least squares, all recorded times from `first` to
+    `last` alike. It is a property of the mean curve at these times whether that is a power of t or not; the interval,
+    of Student's t, is due to the seeds, which all times share. exponent_change (_low, _high): the slope of the later
+    half of the times minus that of the earlier half, which has the middle one too; 0 for a power of t.
+    seeds_used: the least number of runs with a value. NaN if ⟨X⟩ is not above zero by two standard errors at all of the
+    times, with three runs or more, and where more than the fraction `max_lost` of the runs has no value.
+    """
+    import xarray as xr
+
+    times = _times(ds["time"].values, first, last)
+    values = numbered(values_of(ds, of).sel(time=times))
+    kept = unless_lost(values, without_value(values, has_run(ds)), has_run(ds), max_lost, has_diverged(ds))
+    parts = xr.apply_ufunc(
+        lambda sample: _exponents(sample, times, confidence), kept, input_core_dims=[["seed", "time"]],
+        output_core_dims=[["kind", "bound"]], vectorize=True, output_dtypes=[float],
+        dask_gufunc_kwargs={"output_sizes": {"kind": 2, "bound": 3}},
+    )  # fmt: skip
+    result = {"seeds_used": labelled(kept.count("seed").min("time"), "runs used")}
+    for i, (name, (long_name, symbol)) in enumerate(KINDS.items()):
+        for j, (end, words) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
+            long = f"{long_name} of the {ds[of].attrs['long_name']}{words}"
+            result[name + end] = labelled(parts.isel(kind=i, bound=j, drop=True), long, symbol)
+        result[name].attrs["needs"] = "a mean above zero by two standard errors at all times, from three runs or more"
+    return xr.Dataset(result).assign_attrs(
+        of=of, first=float(times[0]), last=float(times[-1]), confidence=confidence, max_lost=max_lost
+    )
+
+
+def _times(recorded: Array, first: float | None, last: float | None) -> Array:
+    """Return the recorded times of the window; InputError for fewer than three."""
+    low, high = first or 0.0, np.inf if last is None else last
+    times = recorded[(recorded > 0.0) & (recorded >= low) & (recorded <= high)]
+    if len(times) < FEWEST_POINTS:
+        key = "last" if last is not None else "first" if first is not None else "times"
+        expected = f"{FEWEST_POINTS} recorded times or more, above zero"
+        raise InputError("too few times for an exponent", key=key, value=f"{len(times)} times", expected=expected)
+    return times
+
+
+def _exponents(sample: Array, times: Array, confidence: float) -> Array:
+    """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time)."""
+    from scipy.special import stdtrit
+
+    points, directions = means(sample), _directions(np.log(times))
+    if not np.isfinite(points.logs).all():
+        return np.full((2, 3), np.nan)
+    error = np.linalg.norm(points.parts @ directions.T, axis=0)
+    half = error * stdtrit(points.freedom(directions), (1.0 + confidence) / 2.0)
+    slopes = directions @ points.values
+    return np.stack([slopes, slopes - half, slopes + half], axis=1)
+
+
+def _directions(x: Array) -> Array:
+    """Return the combinations (2, n) of values at x that give their slope, and its later minus its earlier half."""
+    middle = (len(x) + 1) // 2
+    halves = [_slope(x, slice(0, middle)), _slope(x, slice(middle - 1, None))]
+    return np.stack([_slope(x, slice(None)), halves[1] - halves[0]])
+
+
+def _slope(x: Array, kept: slice) -> Array:
+    """Return the combination (n,) of values at x that is the slope of a straight line through some of them."""
+    combination = np.zeros_like(x)
+    centred = x[kept] - x[kept].mean()
+    combination[kept] = centred / np.sum(centred**2)
+    return combination
+
+
+def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, **_: Any) -> Outline:
+    names = averaged_observables(ds)
+    if of not in names:
+        raise InputError("not recorded as numbers over time", key="of", value=of, choices=names)
+    _times(np.array(ds.axes["time"], float), first, last)
+    outline = ds.only(of).without("seed", "time")
+    for dim in INNER.keys() & ds.axes.keys():
+        outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
+    return outline.with_variables(dict.fromkeys(KINDS, outline.dims_of(of)))
+
+
+ANALYSES.register(
+    "time_exponent",
+    Analysis(
+        "time_exponent",
+        time_exponent,
+        "The power of time by which the mean of an observable grows or falls",
+        overlaps=True,
+        outline=_outline,
+        ends={"exit": Treated.refused},
+        headline="time_exponent",
+        quantities={"time_exponent": "time_exponent"},
+    ),
+)
