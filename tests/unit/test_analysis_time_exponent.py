@@ -47,7 +47,7 @@ def test_it_is_the_slope_of_the_mean():
 
 
 def test_a_power_has_no_change_and_a_bend_has_its_own():
-    bent = np.where(TIMES < TIMES[5], TIMES**-0.5, TIMES**-1.0 * TIMES[5] ** 0.5)
+    bent = np.minimum(TIMES**-0.5, TIMES**-1.0 * TIMES[5] ** 0.5)
     risks = np.stack([np.broadcast_to(curve, (4, len(TIMES))) for curve in (TIMES**-0.5, bent)])
     found = time_exponent(sweep(risks), last=TIMES[10]).squeeze()
     np.testing.assert_allclose(found.exponent_change, [0.0, -0.5], atol=1e-12)
