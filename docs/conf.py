@@ -17,8 +17,13 @@ REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository
 
 project, author, copyright = "sweeplib", "the sweeplib developers", "the sweeplib developers"  # noqa: A001
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "source_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "source_pages"]
 myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"  # what is compiled and how far a run is differs from build to build
+nb_merge_streams = True
 suppress_warnings = ["myst.strikethrough"]
 lexers["snakemake"] = PythonLexer()
 default_role = "code"
