@@ -191,4 +191,4 @@ def test_links_lead_to_files_and_headings(page: str) -> None:
 def headings(page: Path) -> set[str]:
     """Return the anchors of the headings of a page, as GitHub and MyST make them."""
     titles = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+    return {re.sub(r"[^\w -]", "", title.strip().lower()).replace(" ", "-") for title in titles}
