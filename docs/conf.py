@@ -17,8 +17,13 @@ REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository
 
 project, author, copyright = "sweeplib", "the sweeplib developers", "the sweeplib developers"  # noqa: A001
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "docstrings", "source_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "source_pages"]
 myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_timeout = 900
+nb_execution_raise_on_error = True
+nb_output_stderr = "remove"  # what is compiled and how far a run is differs from build to build
+nb_merge_streams = True
 suppress_warnings = ["myst.strikethrough"]
 lexers["snakemake"] = PythonLexer()
 default_role = "code"
@@ -41,7 +46,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
 html_context = {"default_mode": "auto"}
-WITHOUT_SECTIONS = ("tutorial", "theory", "gallery", "performance", "faq", "changes", "source/**")
+WITHOUT_SECTIONS = ("tutorial", "theory", "gallery", "performance", "comparison", "faq", "changes", "source/**")
 html_sidebars: dict[str, list[str]] = {page: [] for page in WITHOUT_SECTIONS}
 html_show_sphinx = False
 html_theme_options = {

@@ -37,6 +37,8 @@ IN_ORDER = [
 """Pages whose examples go on from those of the pages before, in one folder."""
 ALONE = ["README.md", "docs/how-to/python.md"]
 """Pages whose Python runs in an empty folder."""
+NOTEBOOKS = [page for page in PAGES if "{code-cell}" in (ROOT / page).read_text()]
+"""Pages whose cells `make docs` runs."""
 NOT_RUN = {
     "make sweep ": "installs packages from the network; without that, test_working_directory.py runs it",
     "make test ": "would run these tests in themselves",
@@ -117,6 +119,18 @@ def test_python_of_a_page_runs_in_an_empty_folder(page: str, tmp_path: Path) -> 
     run_python([text for where, text in of("python") if where == page], tmp_path)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_the_cells_of_a_notebook_run(page: str, tmp_path: Path) -> None:
+    """As `make docs` runs them, from the folder of the page."""
+    text, folder = (ROOT / page).read_text(), tmp_path / "docs" / "notebooks"
+    cells = re.findall(r"^```\{code-cell\} python\n(?:---\n.*?^---\n)?(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(cells) == text.count("{code-cell}")
+    folder.mkdir(parents=True)
+    (tmp_path / "config").symlink_to(ROOT / "config")
+    run_python(cells, folder)
+
+
 def follow(page: str, folder: Path) -> None:
     """Write the files of a page, run its commands, compare what they print with what it shows, run its Python."""
     printed = ""
@@ -191,4 +205,4 @@ def test_links_lead_to_files_and_headings(page: str) -> None:
 def headings(page: Path) -> set[str]:
     """Return the anchors of the headings of a page, as GitHub and MyST make them."""
     titles = re.findall(r"^#+ (.*)", page.read_text(), re.MULTILINE)
-    return {re.sub(r"[^\w -]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+    return {re.sub(r"[^\w -]", "", title.strip().lower()).replace(" ", "-") for title in titles}
