@@ -98,8 +98,13 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
 @without_references
 def interpolation(tables: Tables, row: int, mean: float, share: Array) -> int:
     """Fill the weights of the points from the returned one on in the value of a row at a mean."""
-    place = (mean - tables.first[row]) / tables.step[row]
-    first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), tables.sizes[row] - INTERPOLATED)
+    return weights_at((mean - tables.first[row]) / tables.step[row], tables.sizes[row], share)
+
+
+@without_references
+def weights_at(place: float, size: int, share: Array) -> int:
+    """Fill the weights of the points from the returned one on, of so many points 0, 1, ..., in the value at a place."""
+    first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), size - INTERPOLATED)
     t, left, right = place - first, 1.0, 1.0
     for j in range(INTERPOLATED):
         share[j] = left * LAGRANGE[j]
