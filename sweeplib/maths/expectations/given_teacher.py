@@ -27,7 +27,7 @@ from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
 from sweeplib.maths.expectations.expectations import Expectations, refined
 from sweeplib.maths.expectations.grids import filled_up, hinges_row, reach, rest_step, target_steps
-from sweeplib.maths.expectations.hinge_pairs import fill_hinge_variance
+from sweeplib.maths.expectations.hinge_pairs import add_hinge_variance
 from sweeplib.maths.expectations.hinges import hinge_mean
 from sweeplib.maths.expectations.lines import (
     along_line,
@@ -42,8 +42,8 @@ from sweeplib.maths.expectations.lines import (
 )
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
 from sweeplib.maths.expectations.products import MOST_NODES, ROWS, mean_product, rest_sums, take_lane
-from sweeplib.maths.expectations.smooth_pairs import fill_smooth_variance
-from sweeplib.maths.expectations.student_pairs import fill_variance
+from sweeplib.maths.expectations.smooth_pairs import add_smooth_variance
+from sweeplib.maths.expectations.student_pairs import add_kinked_variance
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
@@ -143,11 +143,11 @@ def add_first_moments(
 def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Array, i: int, out: Any) -> None:
     """Add the terms of the hinges of student i in panels around its bends."""
     (p, k), pair, scale = A.shape, system.pair, math.sqrt(C[i, i])
-    turned, rows, student = L.copy(), A.copy(), A[i].copy()
-    if can_turn(pair, k):
-        fill_turned(A, A[i], rows, student)
-        fill_turned(L, A[i], turned, student)
-    lines = lines_of(pair, rules, turned, pair.most, student.reshape((1, k)), np.full(1, scale))
+    turned, rows, turns, scales = np.empty((k, k)), np.empty((p, k)), can_turn(pair, k), np.empty(1)
+    fill_turned(A, A[i], turns, rows)
+    fill_turned(L, A[i], turns, turned)
+    scales[0] = scale
+    lines = lines_of(pair, rules, turned, pair.most, rows[i : i + 1], scales)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     centre, means = np.empty(p), np.empty(3)
     while next_line(pair, rules, turned, lines):
@@ -167,7 +167,7 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
 
 @inlined
 def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Array, out: Drifts) -> bool:
-    """Fill all but the terms of Ψ^Var with f*, whose L, A and C are at Ω times `stretch`; false if these are no numbers.
+    """Fill all but the terms of Ψ^Var with f*, and L, A and C at Ω times `stretch`; false if these are no numbers.
 
     The terms without f* are those of `quadrature`.
     """
@@ -204,19 +204,18 @@ def add_variance(a: Array, sums: Array, out: Array) -> None:
 @inlined
 def narrow_product(pair: Pair, rules: Rules, L: Array, row: Array, scale: float) -> float:
     """Σ w f* E'[σ_i] of the hinges of a student with A_i = row and √C_ii = scale, in panels around its bends."""
-    k, turned, student = len(L), L.copy(), row.copy()
-    if can_turn(pair, k):
-        fill_turned(L, row, turned, student)
-    lines = lines_of(pair, rules, turned, pair.most, student.reshape((1, k)), np.full(1, scale))
+    k, turned, student, scales = len(L), np.empty((len(L), len(L))), np.empty((1, len(L))), np.empty(1)
+    fill_turned(L, row, can_turn(pair, k), turned)
+    fill_turned(row.reshape((1, k)), row, can_turn(pair, k), student)
+    scales[0] = scale
+    lines = lines_of(pair, rules, turned, pair.most, student, scales)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     total = 0.0
     while next_line(pair, rules, turned, lines):
-        count, centre = fill_line(turned, lines, weight, fields), 0.0
+        count, centre = fill_line(turned, lines, weight, fields), along_line(student, 0, lines)
         pair.ridge_value(k, fields[: k * count], target[:count])
-        for q in range(k - 1):
-            centre += student[q] * lines.x[q, lines.place[q]]
         for n in range(count):
-            mean = centre + student[k - 1] * lines.x[k - 1, n]
+            mean = centre + student[0, k - 1] * lines.x[k - 1, n]
             total += weight[n] * target[n] * hinge_mean(pair.series[0], mean, scale)
     return total
 
@@ -281,7 +280,7 @@ def drifts(system: System, out: Drifts) -> None:
     p, k = system.M.shape
     L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     if begin_drifts(system, None, L, A, C, out):
-        fill_smooth_variance(system, rules_of(system.pair.nodes), L, A, C, sums)
+        add_smooth_variance(system, rules_of(system.pair.nodes), L, A, C, sums)
         add_variance(system.a, sums, out.Var)
 
 
@@ -290,7 +289,7 @@ def hinge_drifts(system: System, out: Drifts) -> None:
     p, k = system.M.shape
     L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     if begin_drifts(system, system.pair.series[0], L, A, C, out):
-        fill_hinge_variance(system, rules_of(system.pair.nodes), L, A, C, sums)
+        add_hinge_variance(system, rules_of(system.pair.nodes), L, A, C, sums)
         add_variance(system.a, sums, out.Var)
 
 
@@ -299,7 +298,7 @@ def kinked_drifts(system: System, out: Drifts) -> None:
     p, k = system.M.shape
     L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     if begin_drifts(system, system.pair.series[0], L, A, C, out):
-        fill_variance(system, system.pair.series[0], rules_of(system.pair.nodes), L, A, C, sums)
+        add_kinked_variance(system, system.pair.series[0], rules_of(system.pair.nodes), L, A, C, sums)
         add_variance(system.a, sums, out.Var)
 
 

@@ -1,17 +1,18 @@
 """Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]) of students that are sums of hinges, in closed form given λ*.
 
-With S the slope of σ, σ'² = Σ_a r_a θ(λ − c_a) and σ'σ = Σ_a (κ_a σ(c_a) θ(λ − c_a) + r_a (λ − c_a)⁺), r the jumps of S²,
-and the like for σ'²σ. Given λ*, with h_i = (μ_i − c)/s_i, ρ the correlation of two fields and ρ̄² = 1 − ρ²,
+With S the slope of σ, θ the step and r the jumps of S², σ'² = Σ_a r_a θ(λ − c_a) and
+σ'σ = Σ_a (κ_a σ(c_a) θ(λ − c_a) + r_a (λ − c_a)⁺), and the like for σ'²σ. Given λ*, with h_i = (μ_i − c)/s_i,
+ρ the correlation of two fields and ρ̄² = 1 − ρ²,
 
 E'[θ_i θ_j] = Φ_2(h_i, h_j; ρ),
 E'[(λ_i − c)⁺ θ_j] = (μ_i − c) Φ_2 + s_i (φ(h_i) Φ((h_j − ρ h_i)/ρ̄) + ρ φ(h_j) Φ((h_i − ρ h_j)/ρ̄)),
 
-and with the orthant probability Φ_3 of three fields and D_m = φ(h_m) Φ_2(the others | λ_m = c_m), by parts,
-E'[(λ_i − c)⁺ θ_j θ_l] = (μ_i − c) Φ_3 + s_i (D_i + ρ_ij D_j + ρ_il D_l).
+and with the probability Φ_3 that three fields are above their knots and D_m = φ(h_m) Φ_2(the others | λ_m = c_m), by
+parts, E'[(λ_i − c)⁺ θ_j θ_l] = (μ_i − c) Φ_3 + s_i (D_i + ρ_ij D_j + ρ_il D_l).
 
 Φ_2 is the integral of its density over the angle of ρ, in the panels of `hinges`; Φ_3 that of its derivative along the
-correlations t ρ_xy, t ρ_xz (Plackett 1954; Genz, Stat. Comput. 14, 251 (2004)), in panels towards t = 1. Errors are below
-10⁻¹¹. Terms of one student, of two and of three have nodes of their own where bends are narrow.
+correlations t ρ_xy, t ρ_xz (Plackett, Biometrika 41, 351 (1954)), in panels towards t = 1. Errors are below 10⁻¹¹.
+Terms of one student, of two and of three whose bends are narrow have nodes of their own.
 """
 
 import math
@@ -21,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations import gauss
-from sweeplib.maths.expectations.hinges import NARROWEST, PANELS, RATIO, WEAK, WIDEST, has_part
+from sweeplib.maths.expectations.hinges import NARROWEST, PANELS, RATIO, WEAK, WIDEST
 from sweeplib.maths.expectations.lines import (
     along_line,
     can_turn,
@@ -33,93 +34,91 @@ from sweeplib.maths.expectations.lines import (
 )
 from sweeplib.maths.expectations.nodes import Rules
 from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import inlined, without_references
+from sweeplib.numerics.compiled import inlined, once, without_references
 from sweeplib.numerics.elementary import error_function, exponential
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Group = tuple[int, int, int]
 
 ARC, ARC_WEIGHTS = gauss.legendre(12)
 CHORD, CHORD_WEIGHTS = gauss.legendre(7)
-FARTHEST = 50.0
-"""Larger h count as this one."""
-LEAST_RHO_BAR = 1e-9
-"""Fields of a smaller ρ̄ are one."""
-NODES_PANELS = 20
-"""The most panels of Φ_3."""
+FARTHEST, LEAST_RHO_BAR = 50.0, 1e-9
+"""Larger h count as this one, and so do smaller ρ̄."""
 ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
-ROWS = 8
-
-
-class Bends(NamedTuple):
-    """The knots c (J,) of a sum of hinges, and the jumps and values there that the products of σ and σ' need.
-
-    jump, at : κ and κ σ(c), of σ' and the steps of σ'σ.
-    square, square_at, cube : the jumps of S², those times σ(c), and the jumps of S³.
-    """
-
-    knot: Array
-    jump: Array
-    at: Array
-    square: Array
-    square_at: Array
-    cube: Array
+KNOT, JUMP, AT, SQUARE, SQUARE_AT, CUBE = range(6)
+"""Rows of the bends of σ: c, κ, κ σ(c), the jumps of S², these times σ(c), and the jumps of S³."""
+NOT_NARROW = -1, -1, -1
+"""In place of a group, for all terms of students whose bends are not narrow."""
 
 
 class Units(NamedTuple):
-    """Students at the nodes of a line.
+    """Students at the nodes of a line, and the sums.
 
-    scale (p,), rho (p, p) : √C_ii and the correlations given λ*.
-    above, h, cdf, density (p, J, nodes) : μ − c, that over s, and Φ and φ of h.
+    a, scale (p,), rho (p, p) : a_i/p, √C_ii, and the correlations given λ*.
+    above, h, cdf, density (p, J, nodes) : μ − c, that over s, and Φ and φ of it.
+    weight, target, factor (nodes,) : w, f* and their product.
+    room (8, nodes) : work arrays.
+    total (p, p) : the sums, j ≤ i.
     """
 
+    bends: Array
+    a: Array
     scale: Array
     rho: Array
     above: Array
     h: Array
     cdf: Array
     density: Array
-
-
-@inlined
-def bends_of(hinges: Array) -> Bends:
-    """The bends of hinges that have a jump."""
-    out, count, slope = np.zeros((6, len(hinges) // 2)), 0, 0.0
-    for j in range(1, len(hinges), 2):
-        knot, jump, value = hinges[j], hinges[j + 1], hinges[0]
-        if jump != 0.0:
-            for k in range(1, j, 2):
-                value += hinges[k + 1] * (knot - hinges[k])
-            after = slope + jump
-            square = after * after - slope * slope
-            out[0, count], out[1, count], out[2, count] = knot, jump, jump * value
-            out[3, count], out[4, count] = square, square * value
-            out[5, count] = after * after * after - slope * slope * slope
-            slope, count = after, count + 1
-    return Bends(out[0, :count], out[1, :count], out[2, :count], out[3, :count], out[4, :count], out[5, :count])
-
-
-@inlined
-def units_of(C: Array, knots: int, nodes: int) -> Units:
-    """Room for the students, with their scales and correlations."""
-    p = len(C)
-    scale, rho, room = np.empty(p), np.zeros((p, p)), np.empty((4, p, knots, nodes))
-    for i in range(p):
-        scale[i] = math.sqrt(C[i, i])
-        for j in range(i):
-            if scale[i] > 0.0 and scale[j] > 0.0:
-                rho[i, j] = rho[j, i] = max(min(C[i, j] / scale[i] / scale[j], 1.0), -1.0)
-    return Units(scale, rho, room[0], room[1], room[2], room[3])
+    weight: Array
+    target: Array
+    factor: Array
+    room: Array
+    total: Array
 
 
 @without_references
-def fill_units(bends: Bends, units: Units, i: int, centre: float, slope: float, x: Array, count: int) -> None:
+def fill_bends(hinges: Array, bends: Array) -> None:
+    """Fill the bends (6, J) of J hinges."""
+    slope = 0.0
+    for b in range(bends.shape[1]):
+        knot, jump, value = hinges[1 + 2 * b], hinges[2 + 2 * b], hinges[0]
+        for k in range(1, 1 + 2 * b, 2):
+            value += hinges[k + 1] * (knot - hinges[k])
+        after = slope + jump
+        square = after * after - slope * slope
+        bends[KNOT, b], bends[JUMP, b], bends[AT, b] = knot, jump, jump * value
+        bends[SQUARE, b], bends[SQUARE_AT, b] = square, square * value
+        bends[CUBE, b] = after * after * after - slope * slope * slope
+        slope = after
+
+
+@inlined
+def units_of(system: System, C: Array, nodes: int, total: Array) -> Units:
+    """Room for the students, with their bends, scales and correlations; hinges without a jump only fill up a row."""
+    hinges, p, count = system.pair.series[0], len(C), 0
+    for j in range(1, len(hinges), 2):
+        if hinges[j + 1] != 0.0:
+            count = j // 2 + 1
+    bends, students, rho, room = np.empty((6, count)), np.empty((2, p)), np.zeros((p, p)), np.empty((11, nodes))
+    fill_bends(hinges, bends)
+    many = np.empty((4, p, count, nodes))
+    a, scale = students[0], students[1]
+    for i in range(p):
+        a[i], scale[i] = system.a[i] / p, math.sqrt(C[i, i])
+        for j in range(i):
+            if scale[i] > 0.0 and scale[j] > 0.0:
+                rho[i, j] = rho[j, i] = max(min(C[i, j] / scale[i] / scale[j], 1.0), -1.0)
+    return Units(bends, a, scale, rho, many[0], many[1], many[2], many[3], room[8], room[9], room[10], room[:8], total)
+
+
+@without_references
+def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, count: int) -> None:
     """Fill those of student i, of the mean centre + slope x at the nodes."""
     scale = units.scale[i]
-    for a in range(len(bends.knot)):
+    for a in range(units.bends.shape[1]):
         above, h = units.above[i, a], units.h[i, a]
         for n in range(count):
-            above[n] = centre + slope * x[n] - bends.knot[a]
-        for n in range(count):
+            above[n] = centre + slope * x[n] - units.bends[KNOT, a]
             ratio = above[n] / scale if scale > 0.0 else (FARTHEST if above[n] > 0.0 else -FARTHEST)
             h[n] = max(min(ratio, FARTHEST), -FARTHEST)
         fill_normal(h, count, units.cdf[i, a])
@@ -127,7 +126,7 @@ def fill_units(bends: Bends, units: Units, i: int, centre: float, slope: float, 
             units.density[i, a, n] = DENSITY * exponential(-0.5 * h[n] * h[n])
 
 
-@without_references
+@once
 def fill_normal(h: Array, count: int, out: Array) -> None:
     """Fill Φ(h)."""
     for n in range(count):
@@ -140,26 +139,27 @@ def rho_bar(rho: float) -> float:
     return max(math.sqrt((1.0 - rho) * (1.0 + rho)), LEAST_RHO_BAR)
 
 
-@without_references
-def fill_given(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
-    """Fill (h − ρ g)/ρ̄, what h is given the field of g at its knot."""
+@once
+def fill_given(h: Array, g: Array, rho: float, count: int, field: Array, out: Array) -> None:
+    """Fill the field (h − ρ g)/ρ̄, what h is where the field of g is at its knot, and Φ of it."""
     bar = rho_bar(rho)
     for n in range(count):
-        out[n] = max(min((h[n] - rho * g[n]) / bar, FARTHEST), -FARTHEST)
+        field[n] = max(min((h[n] - rho * g[n]) / bar, FARTHEST), -FARTHEST)
+    fill_normal(field, count, out)
 
 
-@without_references
+@once
 def add_densities(
-    share: float, h: Array, g: Array, sign: float, square: float, plus: float, count: int, out: Array
+    share: float, h: Array, g: Array, sign: float, by: float, plus: float, count: int, out: Array
 ) -> None:
-    """Add share exp(−(h ∓ g)²/square ∓ h g/plus)."""
-    by_square, by_plus = 1.0 / square, sign / plus
+    """Add share exp(−by (h ∓ g)² ∓ h g/plus)."""
+    plus = sign / plus
     for n in range(count):
         gap = h[n] - sign * g[n]
-        out[n] += share * exponential(-gap * gap * by_square - h[n] * g[n] * by_plus)
+        out[n] += share * exponential(-gap * gap * by - h[n] * g[n] * plus)
 
 
-@without_references
+@once
 def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
     """Add Φ_2(h, g; ρ) − Φ(h) Φ(g)."""
     if abs(rho) <= WEAK:
@@ -167,246 +167,206 @@ def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
             sine = rho * CHORD[q]
             rest = (1.0 - sine) * (1.0 + sine)
             share = rho * CHORD_WEIGHTS[q] / (2.0 * math.pi * math.sqrt(rest))
-            add_densities(share, h, g, 1.0, 2.0 * rest, 1.0 + sine, count, out)
+            add_densities(share, h, g, 1.0, 0.5 / rest, 1.0 + sine, count, out)
         return
-    sign = math.copysign(1.0, rho)
-    least, end, low = math.acos(abs(rho)), 0.5 * math.pi, WIDEST
+    least, end, low, sign = math.acos(abs(rho)), 0.5 * math.pi, WIDEST, math.copysign(1.0, rho)
     for _ in range(PANELS):
         begin = max(low, least)
         for q in range(len(ARC)):
             psi = begin + (end - begin) * ARC[q]
             share = sign * (end - begin) * ARC_WEIGHTS[q] / (2.0 * math.pi)
-            add_densities(share, h, g, sign, 2.0 * math.sin(psi) ** 2, 1.0 + math.cos(psi), count, out)
+            add_densities(share, h, g, sign, 0.5 / math.sin(psi) ** 2, 1.0 + math.cos(psi), count, out)
         if begin <= least:
             break
         end, low = begin, low / RATIO if low > NARROWEST else 0.0
 
 
 @without_references
-def add_single(bends: Bends, units: Units, own: float, others: float, i: int, line: Any, total: Array) -> None:
-    """Add the terms of student i alone to Var_ii; own, others : a_i/p, and the offset times Σ a_l/p of the others."""
-    weight, target, count = line
-    scale = units.scale[i]
-    for a in range(len(bends.knot)):
-        above, cdf, density = units.above[i, a], units.cdf[i, a], units.density[i, a]
-        first, second = bends.square[a], 2.0 * (bends.square_at[a] * own + bends.square[a] * others)
-        third = 2.0 * bends.cube[a] * own
+def add_single(units: Units, others: float, i: int, count: int) -> None:
+    """Add the terms of student i alone to Var_ii; others : the offset times Σ a_l/p of the others."""
+    bends, own, scale = units.bends, units.a[i], units.scale[i]
+    for b in range(bends.shape[1]):
+        first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * own
+        second = 2.0 * (bends[SQUARE_AT, b] * own + first * others)
         for n in range(count):
-            lifted = above[n] * cdf[n] + scale * density[n]
-            total[i, i] += weight[n] * target[n] * ((first * target[n] - second) * cdf[n] - third * lifted)
+            lifted = units.above[i, b, n] * units.cdf[i, b, n] + scale * units.density[i, b, n]
+            inner = (first * units.target[n] - second) * units.cdf[i, b, n] - third * lifted
+            units.total[i, i] += units.factor[n] * inner
 
 
 @without_references
-def add_pair(
-    bends: Bends, units: Units, a: Array, others: float, i: int, j: int, line: Any, room: Array, total: Array
-) -> None:
-    """Add the terms of students i and j alone, to Var_ij, Var_ii and Var_jj; a, others : a/p, as for `add_single`."""
-    weight, target, count = line
-    rho, s, t, both = units.rho[i, j], units.scale[i], units.scale[j], room[0]
-    for b in range(len(bends.knot)):
-        for c in range(len(bends.knot)):
+def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
+    """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj; others : as for `add_single`."""
+    bends, a, rho, s, t = units.bends, units.a, units.rho[i, j], units.scale[i], units.scale[j]
+    both, one, other, total = units.room[0], units.room[1], units.room[2], units.total
+    for b in range(bends.shape[1]):
+        for c in range(bends.shape[1]):
             h, g = units.h[i, b], units.h[j, c]
             for n in range(count):
                 both[n] = units.cdf[i, b, n] * units.cdf[j, c, n]
             add_arc(h, g, rho, count, both)
-            fill_given(g, h, rho, count, room[3])
-            fill_normal(room[3], count, room[1])
-            fill_given(h, g, rho, count, room[3])
-            fill_normal(room[3], count, room[2])
+            fill_given(g, h, rho, count, units.room[3], one)
+            fill_given(h, g, rho, count, units.room[3], other)
+            jumps, first, second = bends[JUMP, b] * bends[JUMP, c], a[i] * bends[SQUARE, b], a[j] * bends[SQUARE, c]
+            steps = a[i] * bends[JUMP, c] * bends[AT, b] + a[j] * bends[JUMP, b] * bends[AT, c] + others * jumps
             for n in range(count):
-                room[1, n] *= units.density[i, b, n]
-                room[2, n] *= units.density[j, c, n]
-            jumps = bends.jump[b] * bends.jump[c]
-            steps = 2.0 * (a[i] * bends.jump[c] * bends.at[b] + a[j] * bends.jump[b] * bends.at[c] + others * jumps)
-            first, second = bends.jump[c] * bends.square[b], bends.jump[b] * bends.square[c]
-            for n in range(count):
-                mine = units.above[i, b, n] * both[n] + s * (room[1, n] + rho * room[2, n])
-                theirs = units.above[j, c, n] * both[n] + t * (room[2, n] + rho * room[1, n])
-                factor = weight[n] * target[n]
-                lifted = a[i] * first * mine + a[j] * second * theirs
-                total[i, j] += factor * ((jumps * target[n] - steps) * both[n] - 2.0 * lifted)
-                total[i, i] -= 2.0 * factor * a[j] * first * theirs
-                total[j, j] -= 2.0 * factor * a[i] * second * mine
+                at_one, at_other = units.density[i, b, n] * one[n], units.density[j, c, n] * other[n]
+                mine = units.above[i, b, n] * both[n] + s * (at_one + rho * at_other)
+                theirs = units.above[j, c, n] * both[n] + t * (at_other + rho * at_one)
+                lifted = first * bends[JUMP, c] * mine + second * bends[JUMP, b] * theirs
+                inner = (jumps * units.target[n] - 2.0 * steps) * both[n] - 2.0 * lifted
+                total[i, j] += units.factor[n] * inner
+                total[i, i] -= 2.0 * units.factor[n] * a[j] * bends[SQUARE, b] * bends[JUMP, c] * theirs
+                total[j, j] -= 2.0 * units.factor[n] * a[i] * bends[SQUARE, c] * bends[JUMP, b] * mine
 
 
 @without_references
-def add_octants(units: Units, order: Any, knots: Any, count: int, room: Array, out: Array) -> None:
+def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Array) -> None:
     """Fill Φ_3 of the students x, y, z in this order: best with the strongest correlation between y and z."""
-    (x, y, z), (a, b, c) = order, knots
-    h, g, f = units.h[x, a], units.h[y, b], units.h[z, c]
+    (x, y, z), (b, c, e) = order, knots
+    h, g, f = units.h[x, b], units.h[y, c], units.h[z, e]
     xy, xz, yz = units.rho[x, y], units.rho[x, z], units.rho[y, z]
     for n in range(count):
-        out[n] = units.cdf[y, b, n] * units.cdf[z, c, n]
+        out[n] = units.cdf[y, c, n] * units.cdf[z, e, n]
     add_arc(g, f, yz, count, out)
     for n in range(count):
-        out[n] *= units.cdf[x, a, n]
-    rest = max(1.0 - xy * xy - xz * xz - yz * yz + 2.0 * xy * xz * yz, 0.0) / max((1.0 - yz) * (1.0 + yz), 1e-14)
+        out[n] *= units.cdf[x, b, n]
+    rest = max(1.0 - xy * xy - xz * xz - yz * yz + 2.0 * xy * xz * yz, 0.0) / rho_bar(yz) ** 2
     begin, left = 0.0, 1.0
-    for panel in range(NODES_PANELS):
-        left = left / RATIO if left > 0.5 * rest and panel < NODES_PANELS - 1 else 0.0
-        end = 1.0 - left
+    for panel in range(PANELS):
+        left = left / RATIO if left > 0.5 * rest and panel < PANELS - 1 else 0.0
         for q in range(len(ARC)):
-            t = begin + (end - begin) * ARC[q]
-            share = (end - begin) * ARC_WEIGHTS[q] / (2.0 * math.pi)
-            add_plackett(share, h, g, f, (xy, t), (xz, t), yz, count, room, out)
-            add_plackett(share, h, f, g, (xz, t), (xy, t), yz, count, room, out)
+            t = begin + (1.0 - left - begin) * ARC[q]
+            share = (1.0 - left - begin) * ARC_WEIGHTS[q] / (2.0 * math.pi)
+            add_plackett(share * xy, (h, g, f), (t * xy, t * xz, yz), count, units.room, out)
+            add_plackett(share * xz, (h, f, g), (t * xz, t * xy, yz), count, units.room, out)
+        begin = 1.0 - left
         if left == 0.0:
             break
-        begin = end
 
 
-@without_references
+@once
 def add_plackett(
-    share: float, h: Array, g: Array, f: Array, near: Any, far: Any, yz: float, count: int, room: Array, out: Array
+    share: float, fields: Any, rho: tuple[float, float, float], count: int, room: Array, out: Array
 ) -> None:
-    """Add share ρ_xy ∂Φ_3/∂ρ_xy at the correlations t ρ_xy, t ρ_xz of the pairs (ρ, t), and ρ_yz."""
-    xy, xz = near[0] * near[1], far[0] * far[1]
-    rest = max((1.0 - xy) * (1.0 + xy), LEAST_RHO_BAR**2)
-    det = max(1.0 - xy * xy - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
+    """Add share 2π ∂Φ_3/∂ρ_xy at the fields h, g, f and the correlations ρ_xy, ρ_xz, ρ_yz."""
+    (h, g, f), (xy, xz, yz) = fields, rho
+    rest = rho_bar(xy) ** 2
+    det = max(rest - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
     by, first, second = 1.0 / math.sqrt(rest * det), xz - yz * xy, yz - xz * xy
     for n in range(count):
-        room[0, n] = (f[n] * rest - h[n] * first - g[n] * second) * by
-    fill_normal(room[0], count, room[1])
-    share, half = share * near[0] / math.sqrt(rest), 0.5 / rest
+        room[6, n] = (f[n] * rest - h[n] * first - g[n] * second) * by
+    fill_normal(room[6], count, room[7])
+    share = share / math.sqrt(rest)
     for n in range(count):
         square = h[n] * h[n] + g[n] * g[n] - 2.0 * xy * h[n] * g[n]
-        out[n] += share * room[1, n] * exponential(-half * square)
+        out[n] += share * room[7, n] * exponential(-0.5 * square / rest)
 
 
 @without_references
-def fill_edge(units: Units, order: Any, knots: Any, count: int, room: Array, out: Array) -> None:
+def fill_edge(units: Units, order: Group, knots: Group, count: int, out: Array) -> None:
     """Fill φ(h_x) Φ_2(y, z | x at its knot)."""
-    (x, y, z), (a, b, c) = order, knots
+    (x, y, z), (b, c, e), room = order, knots, units.room
     xy, xz, yz = units.rho[x, y], units.rho[x, z], units.rho[y, z]
-    partial = (yz - xy * xz) / (rho_bar(xy) * rho_bar(xz))
-    fill_given(units.h[y, b], units.h[x, a], xy, count, room[0])
-    fill_given(units.h[z, c], units.h[x, a], xz, count, room[1])
-    fill_normal(room[0], count, out)
-    fill_normal(room[1], count, room[2])
+    partial = max(min((yz - xy * xz) / (rho_bar(xy) * rho_bar(xz)), 1.0), -1.0)
+    fill_given(units.h[y, c], units.h[x, b], xy, count, room[4], out)
+    fill_given(units.h[z, e], units.h[x, b], xz, count, room[5], room[6])
     for n in range(count):
-        out[n] *= room[2, n]
-    add_arc(room[0], room[1], max(min(partial, 1.0), -1.0), count, out)
+        out[n] *= room[6, n]
+    add_arc(room[4], room[5], partial, count, out)
     for n in range(count):
-        out[n] *= units.density[x, a, n]
+        out[n] *= units.density[x, b, n]
 
 
 @without_references
-def add_triple(
-    bends: Bends,
-    units: Units,
-    a: Array,
-    i: int,
-    j: int,
-    l: int,
-    line: Any,
-    room: Array,
-    total: Array,
-) -> None:
-    """Add the terms with one of three students in f to the variances of the two others."""
-    weight, target, count = line
-    rho, octant, edges, work = units.rho, room[0], room[1:4], room[4:]
-    lead = 2
+def add_triple(units: Units, order: Group, count: int) -> None:
+    """Add the terms with one of the students i > j > l in f to the variances of the two others."""
+    (i, j, l), rho, octant, edges = order, units.rho, units.room[0], units.room[1:4]  # noqa: E741
+    lead, jumps = 2, units.bends[JUMP]
     if abs(rho[j, l]) >= max(abs(rho[i, j]), abs(rho[i, l])):
         lead = 0
     elif abs(rho[i, l]) >= abs(rho[i, j]):
         lead = 1
-    for b in range(len(bends.knot)):
-        for c in range(len(bends.knot)):
-            for e in range(len(bends.knot)):
+    for b in range(len(jumps)):
+        for c in range(len(jumps)):
+            for e in range(len(jumps)):
                 orders = ((i, j, l), (b, c, e)), ((j, i, l), (c, b, e)), ((l, i, j), (e, b, c))
                 for m in range(3):
-                    fill_edge(units, orders[m][0], orders[m][1], count, work, edges[m])
-                add_octants(units, orders[lead][0], orders[lead][1], count, work, octant)
-                share = -2.0 * bends.jump[b] * bends.jump[c] * bends.jump[e]
+                    fill_edge(units, orders[m][0], orders[m][1], count, edges[m])
+                fill_octants(units, orders[lead][0], orders[lead][1], count, octant)
                 for m in range(3):
                     (x, y, z), (own, _, _) = orders[m]
-                    xy, xz = rho[x, y], rho[x, z]
-                    first, second = (1 if m == 0 else 0), (1 if m == 2 else 2)
-                    factor = share * a[x]
+                    first, second = edges[1 if m == 0 else 0], edges[1 if m == 2 else 2]
+                    share = -2.0 * jumps[b] * jumps[c] * jumps[e] * units.a[x]
                     for n in range(count):
-                        parts = edges[m, n] + xy * edges[first, n] + xz * edges[second, n]
+                        parts = edges[m, n] + rho[x, y] * first[n] + rho[x, z] * second[n]
                         lifted = units.above[x, own, n] * octant[n] + units.scale[x] * parts
-                        total[max(y, z), min(y, z)] += factor * weight[n] * target[n] * lifted
+                        units.total[y, z] += share * units.factor[n] * lifted
 
 
 @without_references
-def is_chosen(narrow: NDArray[np.bool_], group: Any, i: int, j: int, l: int) -> bool:  # noqa: E741
-    """Whether terms of these students are summed: of that group or, for a negative one, of any that is not narrow."""
+def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -> bool:  # noqa: E741
+    """Whether the group is these students or, for `NOT_NARROW`, none of them is narrow."""
     if group[0] < 0:
         return not (narrow[i] or narrow[j] or narrow[l])
     return bool(group[0] == i and group[1] == j and group[2] == l)
 
 
 @inlined
-def add_groups(system: System, rules: Rules, factors: Any, narrow: Any, group: Any, ends: Any, total: Array) -> None:
-    """Add the terms of a group, or of all that are not narrow, at the nodes of lines with these ends of panels."""
-    (L, A, C), pair, offset = factors, system.pair, system.pair.series[0, 0]
-    (p, k), bends = A.shape, bends_of(pair.series[0])
-    lines = lines_of(pair, rules, L, pair.most, ends[0], ends[1])
-    size, a, all_a = lines.x.shape[1], system.a / len(A), 0.0
-    units, room = units_of(C, len(bends.knot), size), np.empty((ROWS, size))
-    weight, fields, target = np.empty(size), np.empty(lines.x.size), np.empty(size)
+def add_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Group, ends: Any, total: Array) -> None:
+    """Add the terms of a group at the nodes of lines whose panels end around the bends of the students `ends`."""
+    (L, A, C), pair, (p, k) = factors, system.pair, factors[1].shape
+    lines, offset = lines_of(pair, rules, L, pair.most, ends[0], ends[1]), pair.series[0, 0]
+    units, fields, all_a = units_of(system, C, lines.x.shape[1], total), np.empty(lines.x.size), 0.0
     for i in range(p):
-        all_a += a[i]
+        all_a += units.a[i]
     while next_line(pair, rules, L, lines):
-        count = fill_line(L, lines, weight, fields)
-        pair.ridge_value(k, fields[: k * count], target[:count])
-        line = weight, target, count
+        count = fill_line(L, lines, units.weight, fields)
+        pair.ridge_value(k, fields[: k * count], units.target[:count])
+        for n in range(count):
+            units.factor[n] = units.weight[n] * units.target[n]
         for i in range(p):
-            if group[0] < 0 or group[0] == i or group[1] == i or group[2] == i:
-                fill_units(bends, units, i, along_line(A, i, lines), A[i, k - 1], lines.x[k - 1], count)
+            if group[0] < 0 or i == group[0] or i == group[1] or i == group[2]:
+                fill_units(units, i, along_line(A, i, lines), A[i, k - 1], lines.x[k - 1], count)
         for i in range(p):
             if is_chosen(narrow, group, i, i, i):
-                add_single(bends, units, a[i], offset * (all_a - a[i]), i, line, total)
+                add_single(units, offset * (all_a - units.a[i]), i, count)
             for j in range(i):
                 if is_chosen(narrow, group, i, j, j):
-                    add_pair(bends, units, a, offset * (all_a - a[i] - a[j]), i, j, line, room, total)
+                    add_pair(units, offset * (all_a - units.a[i] - units.a[j]), i, j, count)
                 for l in range(j):  # noqa: E741
                     if is_chosen(narrow, group, i, j, l):
-                        add_triple(bends, units, a, i, j, l, line, room, total)
+                        add_triple(units, (i, j, l), count)
 
 
 @inlined
-def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Any, total: Array) -> None:
-    """Add the terms of a group in panels around the bends of its narrow students, z turned to the narrowest."""
-    (L, A, C), k, count = factors, len(factors[0]), 0
-    students, scales, first, least = np.empty((3, k)), np.empty(3), 0, math.inf
+def add_narrow_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Group, total: Array) -> None:
+    """Add the terms of a group in panels around the bends of its narrow students, z turned to the first of these."""
+    (L, A, C), (p, k), count, first = factors, factors[1].shape, 0, group[0]
+    for at in range(2, -1, -1):
+        first = group[at] if narrow[group[at]] else first
+    turned, rows, students, scales = np.empty((k, k)), np.empty((p, k)), np.empty((3, k)), np.empty(3)
+    turns = can_turn(system.pair, k)
+    fill_turned(L, A[first], turns, turned)
+    fill_turned(A, A[first], turns, rows)
     for at in range(3):
-        m, seen = group[at], at > 0 and group[at] == group[at - 1]
-        if narrow[m] and not seen:
-            norm = 0.0
+        m = group[at]
+        if narrow[m] and (at == 0 or m != group[at - 1]):
             for s in range(k):
-                norm = math.hypot(norm, A[m, s])
-            if math.sqrt(C[m, m]) < least * norm:
-                first, least = m, math.sqrt(C[m, m]) / norm
-            count += 1
-    turned, rows, spare = L.copy(), A.copy(), np.empty(k)
-    if can_turn(system.pair, k):
-        fill_turned(L, A[first], turned, spare)
-        fill_turned(A, A[first], rows, spare)
-        rows[first] = spare
-    found = 1
-    for at in range(3):
-        m, seen = group[at], at > 0 and group[at] == group[at - 1]
-        if narrow[m] and not seen:
-            place = 0
-            if m != first:
-                place, found = found, found + 1
-            students[place], scales[place] = rows[m], math.sqrt(C[m, m])
-    ends = students[:count], scales[:count]
-    add_groups(system, rules, (turned, rows, C), narrow, group, ends, total)
+                students[count, s] = rows[m, s]
+            scales[count], count = math.sqrt(C[m, m]), count + 1
+    add_group(system, rules, (turned, rows, C), narrow, group, (students[:count], scales[:count]), total)
 
 
 @inlined
-def fill_hinge_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Fill the sums of all pairs, j ≤ i."""
+def add_hinge_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
+    """Add the sums of all pairs, j ≤ i."""
     (p, k), pair = A.shape, system.pair
-    narrow, nothing = np.empty(p, np.bool_), (np.empty((0, k)), np.empty(0))
-    lines = lines_of(pair, rules, L, pair.most, nothing[0], nothing[1])
-    total[:] = 0.0
+    narrow, ends = np.empty(p, np.bool_), (np.empty((0, k)), np.empty(0))
+    step = lines_of(pair, rules, L, pair.most, ends[0], ends[1]).step
     for i in range(p):
-        narrow[i] = has_part(pair.series[0]) and is_narrow(pair, A[i], math.sqrt(C[i, i]), lines.step)
-    add_groups(system, rules, (L, A, C), narrow, (-1, -1, -1), nothing, total)
+        narrow[i] = is_narrow(pair, A[i], math.sqrt(C[i, i]), step)
+    add_group(system, rules, (L, A, C), narrow, NOT_NARROW, ends, total)
     for i in range(p):
         for j in range(i + 1):
             for l in range(j + 1):  # noqa: E741

@@ -131,7 +131,7 @@ def acts(L: Array, s: int) -> bool:
 def lines_of(pair: Pair, rules: Rules, L: Array, most: float, students: Array, scales: Array) -> Lines:
     """The lines of at most about so many nodes for a teacher, before the first one.
 
-    students, scales : those of `Lines`. Rows have zeros but for the last number unless L is lower triangular.
+    students, scales : those of `Lines`, z turned with the first along the last axis if L is not lower triangular.
     """
     k, step, knots = len(L), np.empty(len(L)), len(pair.series[0]) // 2
     pieces = int(pair.reach / fill_steps(pair.steps, most, L, step))
@@ -268,22 +268,20 @@ def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
 
 
 @without_references
-def fill_turned(L: Array, row: Array, turned: Array, student: Array) -> None:
-    """Fill L, or A, and A_i = row after the reflection of z that moves A_i to the last axis."""
+def fill_turned(rows: Array, row: Array, turns: bool, out: Array) -> None:
+    """Fill rows of L or A after the reflection of z that moves A_i = row to the last axis, or copies if not `turns`."""
     k, norm, square = len(row), 0.0, 0.0
     for s in range(k):
         norm = math.hypot(norm, row[s])
     for s in range(k):
-        student[s] = row[s] / norm - (1.0 if s == k - 1 else 0.0)
-        square += student[s] * student[s]
-    for r in range(len(L)):
-        along = 0.0
+        square += (row[s] - (norm if s == k - 1 else 0.0)) ** 2
+    for r in range(len(rows)):
+        along = -norm * rows[r, k - 1]
         for s in range(k):
-            along += L[r, s] * student[s]
+            along += rows[r, s] * row[s]
         for s in range(k):
-            turned[r, s] = L[r, s] - (2.0 * along * student[s] / square if square > 0.0 else 0.0)
-    student[:] = 0.0
-    student[k - 1] = norm
+            reflected = row[s] - (norm if s == k - 1 else 0.0)
+            out[r, s] = rows[r, s] - (2.0 * along * reflected / square if turns and square > 0.0 else 0.0)
 
 
 @without_references

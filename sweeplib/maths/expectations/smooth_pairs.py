@@ -20,7 +20,7 @@ from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
 from sweeplib.maths.expectations.products import MOST_NODES, resolved_by
 from sweeplib.maths.expectations.system import Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, POINTS_A_STEP, weights_at
-from sweeplib.numerics.compiled import inlined, without_references
+from sweeplib.numerics.compiled import inlined, once, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -165,7 +165,7 @@ def factors_of(pair: Pair, one: Means, other: Means, own: float, cross: float, o
     return Factors(first, second)
 
 
-@without_references
+@once
 def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) -> float:
     """Σ D E'[f(λ_i) g(λ_j)] of two of the functions, D (means, means)."""
     total = 0.0
@@ -186,7 +186,7 @@ def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) ->
     return total
 
 
-@without_references
+@once
 def add_deposit(number: float, ours: Array, theirs: Array, r: int, n: int, deposit: Array) -> None:
     """Add a number times the weights of two interpolations."""
     for a in range(INTERPOLATED):
@@ -269,11 +269,12 @@ def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: An
 
 
 @inlined
-def fill_smooth_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Fill the sums of all pairs, j ≤ i."""
-    pair, a = system.pair, system.a / len(A)
+def add_smooth_variance(system: System, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
+    """Add the sums of all pairs, j ≤ i."""
+    pair, a = system.pair, np.empty(len(A))
     nodes = all_nodes(pair, rules, L, A)
-    total[:] = 0.0
+    for i in range(len(A)):
+        a[i] = system.a[i] / len(A)
     for i in range(len(A)):
         add_single(pair, nodes, A, C, a, i, total)
         for j in range(i):

@@ -136,13 +136,14 @@ def variance_term(
 
 
 @inlined
-def fill_variance(system: System, hinges: Array, rules: Rules, L: Array, A: Array, C: Array, total: Array) -> None:
-    """Fill the sums of all pairs, j ≤ i, at fewer nodes than the first moments."""
+def add_kinked_variance(
+    system: System, hinges: Array, rules: Rules, L: Array, A: Array, C: Array, total: Array
+) -> None:
+    """Add the sums of all pairs, j ≤ i, at fewer nodes than the first moments."""
     pair, (p, k), pairs = system.pair, A.shape, pairs_of(len(A), rules, hinges)
     lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty((0, k)), np.empty(0))
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     centre = np.empty(p)
-    total[:] = 0.0
     while next_line(pair, rules, L, lines):
         count = fill_line(L, lines, weight, fields)
         pair.ridge_value(k, fields[: k * count], target[:count])
