@@ -198,7 +198,7 @@ def without_references(function: Callable[..., Any]) -> Any:
     return inlined(function, _nrt=False)
 
 
-def once(function: Callable[..., Any]) -> Any:
+def loops(function: Callable[..., Any]) -> Any:
     """`without_references` for a function with loops that a kernel calls in several places, and has once."""
     return compiled(function, _nrt=False, **WITHOUT_WRAPPERS)
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.hinges import NARROWEST, PANELS, RATIO, WEAK, WIDEST
 from sweeplib.maths.expectations.lines import (
+    Lines,
     along_line,
     can_turn,
     fill_line,
@@ -34,7 +35,7 @@ from sweeplib.maths.expectations.lines import (
 )
 from sweeplib.maths.expectations.nodes import Rules
 from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import inlined, once, without_references
+from sweeplib.numerics.compiled import inlined, loops, without_references
 from sweeplib.numerics.elementary import error_function, exponential
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -42,6 +43,8 @@ Group = tuple[int, int, int]
 
 ARC, ARC_WEIGHTS = gauss.legendre(12)
 CHORD, CHORD_WEIGHTS = gauss.legendre(7)
+FAR = 8.5
+"""Below −h of this, Φ is zero."""
 FARTHEST, LEAST_RHO_BAR = 50.0, 1e-9
 """Larger h count as this one, and so do smaller ρ̄."""
 ROOT_HALF, DENSITY = math.sqrt(0.5), 1.0 / math.sqrt(2.0 * math.pi)
@@ -126,7 +129,7 @@ def fill_units(units: Units, i: int, centre: float, slope: float, x: Array, coun
             units.density[i, a, n] = DENSITY * exponential(-0.5 * h[n] * h[n])
 
 
-@once
+@loops
 def fill_normal(h: Array, count: int, out: Array) -> None:
     """Fill Φ(h)."""
     for n in range(count):
@@ -139,7 +142,7 @@ def rho_bar(rho: float) -> float:
     return max(math.sqrt((1.0 - rho) * (1.0 + rho)), LEAST_RHO_BAR)
 
 
-@once
+@loops
 def fill_given(h: Array, g: Array, rho: float, count: int, field: Array, out: Array) -> None:
     """Fill the field (h − ρ g)/ρ̄, what h is where the field of g is at its knot, and Φ of it."""
     bar = rho_bar(rho)
@@ -148,7 +151,7 @@ def fill_given(h: Array, g: Array, rho: float, count: int, field: Array, out: Ar
     fill_normal(field, count, out)
 
 
-@once
+@loops
 def add_densities(
     share: float, h: Array, g: Array, sign: float, by: float, plus: float, count: int, out: Array
 ) -> None:
@@ -159,7 +162,7 @@ def add_densities(
         out[n] += share * exponential(-gap * gap * by - h[n] * g[n] * plus)
 
 
-@once
+@loops
 def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
     """Add Φ_2(h, g; ρ) − Φ(h) Φ(g)."""
     if abs(rho) <= WEAK:
@@ -245,7 +248,7 @@ def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Arra
             break
 
 
-@once
+@loops
 def add_plackett(
     share: float, fields: Any, rho: tuple[float, float, float], count: int, room: Array, out: Array
 ) -> None:
@@ -312,6 +315,21 @@ def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -
     return bool(group[0] == i and group[1] == j and group[2] == l)
 
 
+@without_references
+def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
+    """Leave out the nodes of the line at which the slope of one of the group is zero."""
+    last, kept = A.shape[1] - 1, 0
+    for n in range(lines.sizes[last]):
+        active = True
+        for m in group:
+            mean = along_line(A, m, lines) + A[m, last] * lines.x[last, n]
+            active = active and mean - units.bends[KNOT, 0] > -FAR * units.scale[m]
+        if active:
+            lines.x[last, kept], lines.weight[last, kept] = lines.x[last, n], lines.weight[last, n]
+            kept += 1
+    lines.sizes[last] = kept
+
+
 @inlined
 def add_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Group, ends: Any, total: Array) -> None:
     """Add the terms of a group at the nodes of lines whose panels end around the bends of the students `ends`."""
@@ -321,6 +339,8 @@ def add_group(system: System, rules: Rules, factors: Any, narrow: Any, group: Gr
     for i in range(p):
         all_a += units.a[i]
     while next_line(pair, rules, L, lines):
+        if group[0] >= 0:
+            drop_nodes(units, group, A, lines)
         count = fill_line(L, lines, units.weight, fields)
         pair.ridge_value(k, fields[: k * count], units.target[:count])
         for n in range(count):

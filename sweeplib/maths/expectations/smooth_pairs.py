@@ -20,7 +20,7 @@ from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
 from sweeplib.maths.expectations.products import MOST_NODES, resolved_by
 from sweeplib.maths.expectations.system import Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, POINTS_A_STEP, weights_at
-from sweeplib.numerics.compiled import inlined, once, without_references
+from sweeplib.numerics.compiled import inlined, loops, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -165,7 +165,7 @@ def factors_of(pair: Pair, one: Means, other: Means, own: float, cross: float, o
     return Factors(first, second)
 
 
-@once
+@loops
 def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) -> float:
     """Σ D E'[f(λ_i) g(λ_j)] of two of the functions, D (means, means)."""
     total = 0.0
@@ -186,7 +186,7 @@ def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) ->
     return total
 
 
-@once
+@loops
 def add_deposit(number: float, ours: Array, theirs: Array, r: int, n: int, deposit: Array) -> None:
     """Add a number times the weights of two interpolations."""
     for a in range(INTERPOLATED):
