@@ -4,14 +4,14 @@ Given λ* = L z, z ~ N(0, I_k), P = L Lᵀ, the students' fields are N(A z, C), 
 f* are sums over nodes z with weights w: with E' the mean given λ*,
 Ψ^a_i ∋ Σ w f* E'[σ_i],  Ψ^M_ir ∋ a_i Σ w f* λ*_r E'[σ'_i],  E[σ'_i λ_j f*] = Σ w f* E'[σ'_i λ_j],
 Ψ^Var_ij ∋ a_i a_j Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]).
-The terms without f* are those of `quadrature`. Nodes z are those of `lines`, fewer for Ψ^Var, whose sums are long.
+The terms without f* are those of `quadrature`. Nodes z are those of `lines`; Ψ^Var is that of `hinge_pairs` and
+`smooth_pairs`, or of `student_pairs` for a kink with a smooth rest.
 E'[σ_i] and E'[σ'_i] are functions of one number, the mean A_i z: they are tabulated at equal distances and interpolated
 by polynomials of degree seven.
 
 Of an activation with kinks, E'[σ_i] is that of a smooth rest and of hinges, in closed form, with bends of the width
 w = √C_ii/|A_i| along A_i. Where nodes do not resolve them, z is turned so that A_i is along the last axis, whose panels
-end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1. For Ψ^Var the nodes
-of a pair given λ* are in panels that end at the kinks; z is not turned, so that the error is of order h² where w < h.
+end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1.
 """
 
 import math
