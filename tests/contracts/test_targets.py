@@ -18,6 +18,7 @@ from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts.problems import TARGET_CHECKS
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import ACTIVATIONS
+from sweeplib.maths.expectations import FAMILIES
 from sweeplib.maths.expectations.given_teacher import of_labels
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import call_by_address, over_arrays
@@ -330,6 +331,29 @@ def test_drifts_of_nearly_sharp_bends_are_exact(width, expected):
     error = rules.drift_errors(*(part[None] for part in (Q, M, np.eye(2), ones, ones)), np.zeros(1))[0]
     assert abs(found - expected) < 6e-9
     assert error < 1e-9
+
+
+@pytest.mark.slow  # the rule by quadrature, and that of a kink with a smooth rest, are kernels of their own
+def test_drifts_of_a_kink_with_a_smooth_rest_given_the_teacher_are_those_of_quadrature():
+    bent, teacher = (
+        replace(ACTIVATIONS["relu"], name="bent", value=bent_value, derivative=bent_slope, hinges=None),
+        "erf",
+    )
+    given = of_labels("bent|erf", bent, target("erf(lam1)").labels(teacher), [()])
+    other = FAMILIES["quadrature"].pair_expectations(bent, ACTIVATIONS[teacher])
+    factor = np.random.default_rng(2).normal(size=(3, 5)) / math.sqrt(5)
+    omega = factor @ factor.T
+    system = System(*map(np.ascontiguousarray, (omega[:2, :2], omega[:2, 2:], omega[2:, 2:])), A, np.ones(1), 0.1, 1.0)
+    drifts = zip(given.drifts_of(system), other.drifts_of(system), strict=True)
+    assert max(np.abs(one - other).max() for one, other in drifts) < 1e-6
+
+
+def bent_value(x):
+    return (0.0 if x < 0.0 else x) + 0.3 * math.tanh(x)
+
+
+def bent_slope(x):
+    return (1.0 if x > 0.0 else 0.0) + 0.3 * (1.0 - math.tanh(x) ** 2)
 
 
 @pytest.mark.slow  # two kernels a student
