@@ -31,7 +31,7 @@ from sweeplib.numerics import inner_functions
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.cache import cached
 from sweeplib.numerics.elementary import vectorised
-from sweeplib.numerics.inner_functions import FOR_KERNELS
+from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
 
 _MODULES_DEEP = 3
 TOLD_AFTER = 1.0
@@ -196,6 +196,11 @@ def inlined(thing: Any, **options: Any) -> Any:
 def without_references(function: Callable[..., Any]) -> Any:
     """`inlined` for a function that neither allocates nor returns arrays; references are not counted."""
     return inlined(function, _nrt=False)
+
+
+def loops(function: Callable[..., Any]) -> Any:
+    """`without_references` for a function with loops that a kernel calls in several places, and has once."""
+    return compiled(function, _nrt=False, **WITHOUT_WRAPPERS)
 
 
 @functools.cache

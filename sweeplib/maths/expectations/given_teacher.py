@@ -4,14 +4,14 @@ Given λ* = L z, z ~ N(0, I_k), P = L Lᵀ, the students' fields are N(A z, C), 
 f* are sums over nodes z with weights w: with E' the mean given λ*,
 Ψ^a_i ∋ Σ w f* E'[σ_i],  Ψ^M_ir ∋ a_i Σ w f* λ*_r E'[σ'_i],  E[σ'_i λ_j f*] = Σ w f* E'[σ'_i λ_j],
 Ψ^Var_ij ∋ a_i a_j Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]).
-The terms without f* are those of `quadrature`. Nodes z are those of `lines`, fewer for Ψ^Var, whose sums are long.
+The terms without f* are those of `quadrature`. Nodes z are those of `lines`; Ψ^Var is that of `hinge_pairs` and
+`smooth_pairs`, or of `student_pairs` for a kink with a smooth rest.
 E'[σ_i] and E'[σ'_i] are functions of one number, the mean A_i z: they are tabulated at equal distances and interpolated
 by polynomials of degree seven.
 
 Of an activation with kinks, E'[σ_i] is that of a smooth rest and of hinges, in closed form, with bends of the width
 w = √C_ii/|A_i| along A_i. Where nodes do not resolve them, z is turned so that A_i is along the last axis, whose panels
-end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1. For Ψ^Var the nodes
-of a pair given λ* are in panels that end at the kinks; z is not turned, so that the error is of order h² where w < h.
+end around the bends: the error does not depend on w. Kinks of f* keep z from being turned if k > 1.
 """
 
 import math
@@ -26,19 +26,24 @@ from sweeplib.maths.activations.activation import bends_off_zero, kinks
 from sweeplib.maths.expectations import quadrature
 from sweeplib.maths.expectations.addresses import fields_address
 from sweeplib.maths.expectations.expectations import Expectations, refined
-from sweeplib.maths.expectations.grids import WIDEST, filled_up, hinges_row, reach, rest_step, target_steps
-from sweeplib.maths.expectations.hinges import has_part, hinge_mean
+from sweeplib.maths.expectations.grids import filled_up, hinges_row, reach, rest_step, target_steps
+from sweeplib.maths.expectations.hinge_pairs import add_hinge_variance
+from sweeplib.maths.expectations.hinges import hinge_mean
 from sweeplib.maths.expectations.lines import (
     along_line,
     are_finite,
+    can_turn,
     factorise,
     fill_line,
+    fill_turned,
+    is_narrow,
     lines_of,
     next_line,
 )
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules, nodes_of, rules_of
-from sweeplib.maths.expectations.products import MOST_NODES, PANEL_STEPS, ROWS, mean_product, rest_sums, take_lane
-from sweeplib.maths.expectations.student_pairs import pairs_of, variance_with_target
+from sweeplib.maths.expectations.products import MOST_NODES, ROWS, mean_product, rest_sums, take_lane
+from sweeplib.maths.expectations.smooth_pairs import add_smooth_variance
+from sweeplib.maths.expectations.student_pairs import add_kinked_variance
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
@@ -65,44 +70,6 @@ def student_tables(pair: Pair, A: Array, C: Array, kinds: int) -> Tables:
             square += A[i, r] * A[i, r]
         spreads[i], scales[i] = math.sqrt(square * (1.0 if k <= MOST_AXES else k)), math.sqrt(C[i, i])
     return tables_of(pair, np.full(p, number), spreads, scales, np.zeros(p), kinds)
-
-
-@without_references
-def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
-    """Whether steps do not resolve the bends of a student's mean given λ*, at row·z of the deviation `scale` beyond."""
-    narrow = False
-    for s in range(len(row)):
-        own = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
-        narrow = narrow or abs(row[s]) * own > WIDEST * scale
-    return narrow and len(row) <= MOST_AXES
-
-
-@without_references
-def fill_turned(L: Array, row: Array, turned: Array, student: Array) -> None:
-    """Fill L, or A, and A_i = row after the reflection of z that moves A_i to the last axis."""
-    k, norm, square = len(row), 0.0, 0.0
-    for s in range(k):
-        norm = math.hypot(norm, row[s])
-    for s in range(k):
-        student[s] = row[s] / norm - (1.0 if s == k - 1 else 0.0)
-        square += student[s] * student[s]
-    for r in range(len(L)):
-        along = 0.0
-        for s in range(k):
-            along += L[r, s] * student[s]
-        for s in range(k):
-            turned[r, s] = L[r, s] - (2.0 * along * student[s] / square if square > 0.0 else 0.0)
-    student[:] = 0.0
-    student[k - 1] = norm
-
-
-@without_references
-def can_turn(pair: Pair, k: int) -> bool:
-    """Whether no kinks of f* keep z from being turned."""
-    knots = False
-    for r in range(k):
-        knots = knots or has_part(pair.series[1 + r])
-    return k == 1 or not knots
 
 
 @without_references
@@ -141,7 +108,7 @@ def add_first_moments(
 ) -> None:
     """Add the terms of Ψ^a, Ψ^M and E[σ'_i λ_j f*] to out."""
     (p, k), pair = A.shape, system.pair
-    lines, tables = lines_of(pair, rules, L, pair.most, np.empty(0), 0.0), student_tables(pair, A, C, 3)
+    lines, tables = lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)), student_tables(pair, A, C, 3)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     share, centre, means, rests = np.empty(INTERPOLATED), np.empty(p), np.empty(3), pair.steps[0, 0] < math.inf
     while next_line(pair, rules, L, lines):
@@ -176,11 +143,11 @@ def add_first_moments(
 def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Array, i: int, out: Any) -> None:
     """Add the terms of the hinges of student i in panels around its bends."""
     (p, k), pair, scale = A.shape, system.pair, math.sqrt(C[i, i])
-    turned, rows, student = L.copy(), A.copy(), A[i].copy()
-    if can_turn(pair, k):
-        fill_turned(A, A[i], rows, student)
-        fill_turned(L, A[i], turned, student)
-    lines = lines_of(pair, rules, turned, pair.most, student, scale)
+    turned, rows, turns, scales = np.empty((k, k)), np.empty((p, k)), can_turn(pair, k), np.empty(1)
+    fill_turned(A, A[i], turns, rows)
+    fill_turned(L, A[i], turns, turned)
+    scales[0] = scale
+    lines = lines_of(pair, rules, turned, pair.most, rows[i : i + 1], scales)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     centre, means = np.empty(p), np.empty(3)
     while next_line(pair, rules, turned, lines):
@@ -199,19 +166,19 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
 
 
 @inlined
-def fill_drifts(system: System, hinges: Array | None, out: Drifts) -> None:
-    """The drifts without f* by `quadrature`, and the terms with f*; Ψ^Var at Ω times `stretch`."""
+def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Array, out: Drifts) -> bool:
+    """Fill all but the terms of Ψ^Var with f*, and L, A and C at Ω times `stretch`; false if these are no numbers.
+
+    The terms without f* are those of `quadrature`.
+    """
     without_target(system, out)
-    a, pair = system.a, system.pair
-    p, k = system.M.shape
-    rules = rules_of(pair.nodes)
-    L, A, C, flow = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
+    p, k = A.shape
+    flow = np.zeros((p, p))
     factorise(system.Q, system.M, system.P, L, A, C)
     if not are_finite(A, C):
         out.a[0] = out.M[0, 0] = out.GF[0, 0] = out.Var[0, 0] = math.nan
-        return
-    add_first_moments(system, hinges, rules, L, A, C, (out.a, out.M, flow))
-
+        return False
+    add_first_moments(system, hinges, rules_of(system.pair.nodes), L, A, C, (out.a, out.M, flow))
     root = math.sqrt(system.stretch)
     for r in range(k):
         for s in range(k):
@@ -221,31 +188,34 @@ def fill_drifts(system: System, hinges: Array | None, out: Drifts) -> None:
             A[i, s] *= root
         for j in range(p):
             C[i, j] *= system.stretch
-    pairs = pairs_of(p, rules, pair.series[0])
-    for i in range(p):
-        for j in range(i + 1):
-            out.Var[i, j] += a[i] * a[j] * variance_with_target(system, hinges, rules, (L, A, C), i, j, pairs)
             out.GF[i, j] += flow[i, j] + flow[j, i]
-            if i != j:
-                out.Var[j, i], out.GF[j, i] = out.Var[i, j], out.GF[i, j]
+    return True
+
+
+@without_references
+def add_variance(a: Array, sums: Array, out: Array) -> None:
+    """Add a_i a_j times the sums (p, p), j ≤ i, to Ψ^Var."""
+    for i in range(len(a)):
+        for j in range(i + 1):
+            out[i, j] += a[i] * a[j] * sums[i, j]
+            out[j, i] = out[i, j]
 
 
 @inlined
 def narrow_product(pair: Pair, rules: Rules, L: Array, row: Array, scale: float) -> float:
     """Σ w f* E'[σ_i] of the hinges of a student with A_i = row and √C_ii = scale, in panels around its bends."""
-    k, turned, student = len(L), L.copy(), row.copy()
-    if can_turn(pair, k):
-        fill_turned(L, row, turned, student)
-    lines = lines_of(pair, rules, turned, pair.most, student, scale)
+    k, turned, student, scales = len(L), np.empty((len(L), len(L))), np.empty((1, len(L))), np.empty(1)
+    fill_turned(L, row, can_turn(pair, k), turned)
+    fill_turned(row.reshape((1, k)), row, can_turn(pair, k), student)
+    scales[0] = scale
+    lines = lines_of(pair, rules, turned, pair.most, student, scales)
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
     total = 0.0
     while next_line(pair, rules, turned, lines):
-        count, centre = fill_line(turned, lines, weight, fields), 0.0
+        count, centre = fill_line(turned, lines, weight, fields), along_line(student, 0, lines)
         pair.ridge_value(k, fields[: k * count], target[:count])
-        for q in range(k - 1):
-            centre += student[q] * lines.x[q, lines.place[q]]
         for n in range(count):
-            mean = centre + student[k - 1] * lines.x[k - 1, n]
+            mean = centre + student[0, k - 1] * lines.x[k - 1, n]
             total += weight[n] * target[n] * hinge_mean(pair.series[0], mean, scale)
     return total
 
@@ -278,7 +248,10 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
                     out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, own[i, j], room)
                 else:
                     out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, own[i, j], False, room)[0]
-        lines, tables = lines_of(pair, rules, L, pair.most, np.empty(0), 0.0), student_tables(pair, A, C, 1)
+        lines, tables = (
+            lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)),
+            student_tables(pair, A, C, 1),
+        )
         weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
         while next_line(pair, rules, L, lines):
             count = fill_line(L, lines, weight, fields)
@@ -304,12 +277,29 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
 
 def drifts(system: System, out: Drifts) -> None:
     """Those of a smooth student."""
-    fill_drifts(system, None, out)
+    p, k = system.M.shape
+    L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
+    if begin_drifts(system, None, L, A, C, out):
+        add_smooth_variance(system, rules_of(system.pair.nodes), L, A, C, sums)
+        add_variance(system.a, sums, out.Var)
+
+
+def hinge_drifts(system: System, out: Drifts) -> None:
+    """Those of a student that is a sum of hinges."""
+    p, k = system.M.shape
+    L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
+    if begin_drifts(system, system.pair.series[0], L, A, C, out):
+        add_hinge_variance(system, rules_of(system.pair.nodes), L, A, C, sums)
+        add_variance(system.a, sums, out.Var)
 
 
 def kinked_drifts(system: System, out: Drifts) -> None:
-    """Those of a student with kinks."""
-    fill_drifts(system, system.pair.series[0], out)
+    """Those of a student with kinks that is smooth beside them."""
+    p, k = system.M.shape
+    L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
+    if begin_drifts(system, system.pair.series[0], L, A, C, out):
+        add_kinked_variance(system, system.pair.series[0], rules_of(system.pair.nodes), L, A, C, sums)
+        add_variance(system.a, sums, out.Var)
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
@@ -360,5 +350,7 @@ def of_labels(
             most=MOST_NODES_OF_TEACHER * finer**k / NODES_OF_A_PANEL ** sum(map(bool, knots)),
         )
 
-    rules = (kinked_risk, kinked_drifts) if kinks(student) else (risk, drifts)
+    rules = (risk, drifts)
+    if kinks(student):
+        rules = (kinked_risk, hinge_drifts if student.hinges is not None else kinked_drifts)
     return refined(Expectations(name, *rules, resolved=not bends_off_zero(student)), pair)

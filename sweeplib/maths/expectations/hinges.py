@@ -63,30 +63,6 @@ def hinge_mean(hinges: Array, mean: float, scale: float) -> float:
 
 
 @without_references
-def hinge_slope(hinges: Array, mean: float, scale: float, weighed: bool) -> float:
-    """E[σ'(x)], or E[σ'(x) σ(x)] if `weighed`, of hinges at x = mean + scale u."""
-    total = 0.0
-    for j in range(1, len(hinges), 2):
-        above = mean - hinges[j]
-        if scale > 0.0:
-            h = above / scale
-            over, density = 0.5 * math.erfc(-h * math.sqrt(0.5)), math.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi)
-        else:
-            over, density = 1.0 if above > 0.0 else 0.0, 0.0
-        inner = over
-        if weighed:
-            inner *= hinges[0]
-            for k in range(1, len(hinges), 2):
-                if hinges[k] >= hinges[j]:  # the later hinge is zero before its own knot
-                    later = mean - hinges[k]
-                    inner += hinges[k + 1] * lifted(later, scale)
-                else:
-                    inner += hinges[k + 1] * ((mean - hinges[k]) * over + scale * density)
-        total += hinges[j + 1] * inner
-    return total
-
-
-@without_references
 def mean_slope(scale: float, hinges: Array) -> float:
     """E[σ'(s u)]; without a knot at zero where s is."""
     total = 0.0

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.maths.expectations.grids import LONGEST, REACH, usable_step
+from sweeplib.maths.expectations.grids import LONGEST, REACH, WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
-from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, Axis, add_bend, fill_between, fill_equal
+from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, NARROWEST, Axis, add_bend, fill_between, fill_equal
 from sweeplib.maths.expectations.products import PANEL_STEPS
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
@@ -31,7 +31,7 @@ class Lines(NamedTuple):
     step (k,) : the step of each axis; the length of its panels where there are knots.
     sizes, place (k,) : the number of nodes of each axis, and which is the present one.
     begun (1,) : whether there was a line.
-    student (k,), scale : A_i and √C_ii of the student around whose bends panels end; no numbers for none.
+    students (n, k), scales (n,) : A_i and √C_ii of the students around whose bends panels end.
     """
 
     x: Array
@@ -41,8 +41,8 @@ class Lines(NamedTuple):
     sizes: NDArray[np.int64]
     place: NDArray[np.int64]
     begun: NDArray[np.int64]
-    student: Array
-    scale: float
+    students: Array
+    scales: Array
 
 
 @without_references
@@ -128,35 +128,53 @@ def acts(L: Array, s: int) -> bool:
 
 
 @inlined
-def lines_of(pair: Pair, rules: Rules, L: Array, most: float, student: Array, scale: float) -> Lines:
+def lines_of(pair: Pair, rules: Rules, L: Array, most: float, students: Array, scales: Array) -> Lines:
     """The lines of at most about so many nodes for a teacher, before the first one.
 
-    student : A_i, with zeros but for its last number unless L is lower triangular; no numbers for none.
+    students, scales : those of `Lines`, z turned with the first along the last axis if L is not lower triangular.
     """
     k, step, knots = len(L), np.empty(len(L)), len(pair.series[0]) // 2
     pieces = int(pair.reach / fill_steps(pair.steps, most, L, step))
     panels = max(rules.panel.shape[1] * knots, 1)
     size = (2 * pieces + 2) * panels + rules.teacher.shape[1]
     ends = knots + 1
-    if len(student) > 0:
-        ends += (ENDS_OF_A_BEND + 1) * knots
+    if len(students) > 0:
+        ends += (ENDS_OF_A_BEND + 1) * knots * (len(students) + knots * (len(students) - 1))
         size += ends * rules.panel.shape[1]
     nodes = np.empty((2, k, size)), np.zeros((3, k), np.int64)
     counts = nodes[1]
-    return Lines(nodes[0][0], nodes[0][1], np.empty(ends), step, counts[0], counts[1], counts[2], student, scale)
+    return Lines(nodes[0][0], nodes[0][1], np.empty(ends), step, counts[0], counts[1], counts[2], students, scales)
 
 
 @without_references
 def add_bends(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
-    """Add the ends of panels around the bends of the student's mean on the line; return the number of ends."""
-    last = len(lines.student) - 1
-    slope, centre = lines.student[last], 0.0
-    for q in range(last):
-        centre += lines.student[q] * lines.x[q, lines.place[q]]
-    for knot in range(1, len(hinges), 2):
-        if hinges[knot + 1] != 0.0 and slope != 0.0:
-            place, width = (hinges[knot] - centre) / slope, lines.scale / abs(slope)
-            count = add_bend(axis, count, place, width, longest, limit)
+    """Add the ends of panels around the bends of the students' means on the line; return the number of ends."""
+    students, last = lines.students, lines.students.shape[1] - 1
+    for m in range(len(students)):
+        slope, centre = students[m, last], along_line(students, m, lines)
+        for knot in range(1, len(hinges), 2):
+            if hinges[knot + 1] != 0.0 and slope != 0.0:
+                place, width = (hinges[knot] - centre) / slope, lines.scales[m] / abs(slope)
+                count = add_bend(axis, count, place, width, longest, limit)
+    return count
+
+
+@without_references
+def add_crossings(hinges: Array, lines: Lines, axis: Axis, count: int, longest: float, limit: float) -> int:
+    """Add the ends of panels where bends cross those of the first student, on the last axis but one."""
+    students, before = lines.students, lines.students.shape[1] - 2
+    for m in range(1, len(students)):
+        tilt = students[m, before + 1] / students[0, before + 1] if students[0, before + 1] != 0.0 else 0.0
+        slope, centre = students[m, before] - tilt * students[0, before], 0.0
+        for q in range(before):
+            centre += (students[m, q] - tilt * students[0, q]) * lines.x[q, lines.place[q]]
+        width = math.hypot(lines.scales[m], tilt * lines.scales[0]) / abs(slope) if slope != 0.0 else math.inf
+        width = max(width, 2.0 * NARROWEST)
+        for knot in range(1, len(hinges), 2):
+            for other in range(1, len(hinges), 2):
+                if hinges[knot + 1] * hinges[other + 1] != 0.0 and width < longest:
+                    place = (hinges[knot] - tilt * hinges[other] - centre) / slope
+                    count = add_bend(axis, count, place, width, longest, limit)
     return count
 
 
@@ -171,7 +189,7 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
         offset += L[s, q] * z
         left -= z * z
     limit, lines.place[s] = math.sqrt(max(left, 0.0)), 0
-    around = s == len(L) - 1 and len(lines.student) > 0
+    around = len(lines.students) > len(L) - 1 - s and s >= len(L) - 2
     if not acts(L, s):
         lines.sizes[s], x[0], weight[0] = 1, 0.0, 1.0
     elif len(L) > MOST_AXES:
@@ -184,8 +202,10 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
         for knot in range(1, len(hinges), 2):
             if hinges[knot + 1] != 0.0:
                 axis.ends[count], count = (hinges[knot] - offset) / L[s, s], count + 1
-        if around:
+        if around and s == len(L) - 1:
             count = add_bends(pair.series[0], lines, axis, count, longest, limit)
+        elif around:
+            count = add_crossings(pair.series[0], lines, axis, count, longest, limit)
         lines.sizes[s] = fill_between(axis, count, rules.panel, longest, limit)
     else:
         lines.sizes[s] = fill_equal(axis, step, limit)
@@ -235,3 +255,39 @@ def along_line(rows: Array, row: int, lines: Lines) -> float:
     for q in range(rows.shape[1] - 1):
         total += rows[row, q] * lines.x[q, lines.place[q]]
     return total
+
+
+@without_references
+def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
+    """Whether steps do not resolve the bends of a student's mean given λ*, at row·z of the deviation `scale` beyond."""
+    narrow = False
+    for s in range(len(row)):
+        own = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
+        narrow = narrow or abs(row[s]) * own > WIDEST * scale
+    return narrow and len(row) <= MOST_AXES
+
+
+@without_references
+def fill_turned(rows: Array, row: Array, turns: bool, out: Array) -> None:
+    """Fill rows of L or A after the reflection of z that moves A_i = row to the last axis, or copies if not `turns`."""
+    k, norm, square = len(row), 0.0, 0.0
+    for s in range(k):
+        norm = math.hypot(norm, row[s])
+    for s in range(k):
+        square += (row[s] - (norm if s == k - 1 else 0.0)) ** 2
+    for r in range(len(rows)):
+        along = -norm * rows[r, k - 1]
+        for s in range(k):
+            along += rows[r, s] * row[s]
+        for s in range(k):
+            reflected = row[s] - (norm if s == k - 1 else 0.0)
+            out[r, s] = rows[r, s] - (2.0 * along * reflected / square if turns and square > 0.0 else 0.0)
+
+
+@without_references
+def can_turn(pair: Pair, k: int) -> bool:
+    """Whether no kinks of f* keep z from being turned."""
+    knots = False
+    for r in range(k):
+        knots = knots or has_part(pair.series[1 + r])
+    return k == 1 or not knots

@@ -1,8 +1,6 @@
-"""Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]) of a pair of students given the teacher's fields, for `given_teacher`.
+"""Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]) of students with kinks that are no sums of hinges.
 
-Given λ*, λ_i = μ_i + s u_1 and λ_j = μ_j + c u_1 + t u_2. Nodes (u_1, u_2) are those of a product of
-rules of Gauss and Hermite; for students with kinks they are in panels that end there; for hinges alone they are nodes
-of u_1, beside which the terms of the pair itself are closed forms.
+Given λ*, λ_i = μ_i + s u_1 and λ_j = μ_j + c u_1 + t u_2. Nodes (u_1, u_2) are in panels that end at the kinks.
 """
 
 import math
@@ -10,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.maths.expectations.hinges import hinge_mean, hinge_slope
+from sweeplib.maths.expectations.hinges import hinge_mean
 from sweeplib.maths.expectations.lines import along_line, fill_line, lines_of, next_line
 from sweeplib.maths.expectations.nodes import Rules
-from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, Axis, add_bend, components, fill_between
+from sweeplib.maths.expectations.plane import Axis, components, fill_between
 from sweeplib.maths.expectations.products import fill_rest
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import inlined, without_references
@@ -27,14 +25,13 @@ FEWER_FOR_VARIANCE, LEAST_WEIGHT = 8.0, 1e-13
 
 
 class Pairs(NamedTuple):
-    """Work arrays of a pair of students at the nodes (u_1, u_2) of a product of rules.
+    """Work arrays of a pair of students at the nodes (u_1, u_2).
 
-    u, v, weight (nodes²,) : the nodes and their weights; for students with kinks, in panels that end there.
+    u, v, weight (nodes²,) : the nodes and their weights.
     slopes (2, nodes²) : σ'_i and σ'_j.
     network (nodes²,) : E'[f | λ_i, λ_j].
     first, second (p,) : covariances of the students with u_1 and u_2.
     field, value (nodes³,) : fields of a student and the values of σ.
-    ends : room for the ends of panels.
     """
 
     u: Array
@@ -46,32 +43,15 @@ class Pairs(NamedTuple):
     second: Array
     field: Array
     value: Array
-    ends: Array
 
 
 @inlined
 def pairs_of(p: int, rules: Rules, hinges: Array) -> Pairs:
     """Work arrays for p students."""
-    nodes = max(rules.student.shape[1], (len(hinges) // 2 + PIECES) * rules.plane.shape[1])
-    ends = (ENDS_OF_A_BEND + 2) * (len(hinges) // 2)
-    square = max(nodes * nodes, (ends + PIECES) * rules.panel.shape[1])
-    grid, students = np.empty((4, square)), np.empty((2, p))
-    work = np.empty((2, square * rules.student.shape[1]))
-    network, slopes = grid[3], np.empty((2, square))
-    return Pairs(grid[0], grid[1], grid[2], slopes, network, students[0], students[1], work[0], work[1], np.empty(ends))
-
-
-@without_references
-def fill_grid(rule: Array, in_plane: bool, pairs: Pairs) -> int:
-    """Fill the nodes in the plane or on a line, and return their number."""
-    nodes = rule.shape[1]
-    others = nodes if in_plane else 1
-    for q in range(nodes):
-        for w in range(others):
-            at = q * others + w
-            pairs.u[at], pairs.v[at] = rule[0, q], rule[0, w] if in_plane else 0.0
-            pairs.weight[at] = rule[1, q] * (rule[1, w] if in_plane else 1.0)
-    return nodes * others
+    nodes = (len(hinges) // 2 + PIECES) * rules.plane.shape[1]
+    grid, students = np.empty((4, nodes * nodes)), np.empty((2, p))
+    work, slopes = np.empty((2, nodes * nodes * rules.student.shape[1])), np.empty((2, nodes * nodes))
+    return Pairs(grid[0], grid[1], grid[2], slopes, grid[3], students[0], students[1], work[0], work[1])
 
 
 @inlined
@@ -115,34 +95,23 @@ def fill_slopes(system: System, count: int, side: int, m: int, mean: Array, pair
 
 
 @inlined
-def fill_network(
-    system: System, hinges: Array | None, rule: Array, C: Array, i: int, j: int, count: int, mean: Array, pairs: Pairs
-) -> None:
-    """Fill E'[f | λ_i, λ_j]: the students beyond the pair are averaged over what they have beyond u_1 and u_2.
-
-    Without the pair itself for students that are hinges alone, of which `hinge_pair` takes care.
-    """
+def fill_network(system: System, hinges: Array, rule: Array, C: Array, count: int, mean: Array, pairs: Pairs) -> None:
+    """Fill E'[f | λ_i, λ_j]: the students beyond the pair are averaged over what they have beyond u_1 and u_2."""
     for at in range(count):
         pairs.network[at] = 0.0
-    rests = system.pair.steps[0, 0] < math.inf
     for m in range(len(mean)):
-        if hinges is not None and not rests and m in (i, j):
-            continue
         variance = C[m, m] - pairs.first[m] * pairs.first[m] - pairs.second[m] * pairs.second[m]
         scale = math.sqrt(variance) if variance > 1e-12 * C[m, m] else 0.0
-        if hinges is not None:
-            for at in range(count if scale > 0.0 else 0):
-                centre = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
-                pairs.network[at] += system.a[m] / len(mean) * hinge_mean(hinges, centre, scale)
-            if scale > 0.0 and not rests:
-                continue
+        for at in range(count if scale > 0.0 else 0):
+            centre = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
+            pairs.network[at] += system.a[m] / len(mean) * hinge_mean(hinges, centre, scale)
         inner = rule.shape[1] if scale > 0.0 else 1
         for at in range(count):
             centre = mean[m] + pairs.first[m] * pairs.u[at] + pairs.second[m] * pairs.v[at]
             for q in range(inner):
                 pairs.field[at * inner + q] = centre + scale * rule[0, q] if scale > 0.0 else centre
         system.pair.student_value(pairs.field[: count * inner], pairs.value[: count * inner])
-        if hinges is not None and scale > 0.0:
+        if scale > 0.0:
             fill_rest(system.pair, 0, pairs.field[: count * inner], pairs.value[: count * inner])
         for at in range(count):
             for q in range(inner):
@@ -151,95 +120,37 @@ def fill_network(
 
 
 @inlined
-def hinge_pair(
-    system: System, hinges: Array, rules: Rules, i: int, j: int, mean: Array, target: float, pairs: Pairs
-) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f], f of the pair alone: nodes of λ_i, and closed forms given λ_i."""
-    axis, count, total = Axis(pairs.u, pairs.weight, pairs.ends), 0, 0.0
-    scale, along, across = pairs.first[i], pairs.first[j], pairs.second[j] if i != j else 0.0
-    for knot in range(1, len(hinges), 2):
-        if hinges[knot + 1] != 0.0:
-            if abs(hinges[knot] - mean[i]) < END * scale:
-                axis.ends[count], count = (hinges[knot] - mean[i]) / scale, count + 1
-            if i != j and along != 0.0:
-                place, width = (hinges[knot] - mean[j]) / along, across / abs(along)
-                count = add_bend(axis, count, place, width, END, END)
-    nodes = fill_between(axis, count, rules.panel, END, END) if scale > 0.0 else 1
-    if scale <= 0.0:
-        axis.x[0], axis.weight[0] = 0.0, 1.0
-    mine, other = system.a[i] / len(mean), system.a[j] / len(mean)
-    for n in range(nodes):
-        x, there = mean[i] + scale * axis.x[n], mean[j] + along * axis.x[n]
-        slope = axis.weight[n] * hinge_slope(hinges, x, 0.0, False)
-        if slope != 0.0:
-            left = target * (target - 2.0 * mine * hinge_mean(hinges, x, 0.0))
-            total += slope * left * hinge_slope(hinges, there, across, False)
-            if i != j:
-                total -= slope * 2.0 * target * other * hinge_slope(hinges, there, across, True)
-    return total
-
-
-@inlined
 def variance_term(
-    system: System,
-    hinges: Array | None,
-    rule: Array,
-    C: Array,
-    i: int,
-    j: int,
-    mean: Array,
-    target: float,
-    count: int,
-    pairs: Pairs,
+    system: System, hinges: Array, rules: Rules, C: Array, i: int, j: int, mean: Array, target: float, pairs: Pairs
 ) -> float:
-    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*, by the `count` nodes of the pair.
-
-    Of hinges alone, the terms of the students beyond the pair.
-    """
-    alone = 1.0
-    if hinges is not None and system.pair.steps[0, 0] == math.inf:
-        alone = 0.0
+    """f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f] at one node of λ*."""
+    count = fill_bent_grid(hinges, rules, i, j, mean, i != j and pairs.second[j] != 0.0, pairs)
     fill_slopes(system, count, 0, i, mean, pairs)
     fill_slopes(system, count, 1, j, mean, pairs)
-    fill_network(system, hinges, rule, C, i, j, count, mean, pairs)
+    fill_network(system, hinges, rules.student, C, count, mean, pairs)
     total = 0.0
     for at in range(count):
         share = pairs.weight[at] * pairs.slopes[0, at] * pairs.slopes[1, at]
-        total += share * target * (target * alone - 2.0 * pairs.network[at])
+        total += share * target * (target - 2.0 * pairs.network[at])
     return total
 
 
 @inlined
-def variance_with_target(
-    system: System, hinges: Array | None, rules: Rules, factors: Any, i: int, j: int, pairs: Pairs
-) -> float:
-    """Σ w (f*² E'[σ'_i σ'_j] − 2 f* E'[σ'_i σ'_j f]), at fewer nodes than the first moments."""
-    pair, (L, A, C), k = system.pair, factors, len(factors[0])
-    components(C, i, j, pairs.first, pairs.second)
-    in_plane = i != j and pairs.second[j] != 0.0
-    nodes = 0
-    if hinges is None:
-        nodes = fill_grid(rules.student, in_plane, pairs)
-    lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty(0), 0.0)
+def add_kinked_variance(
+    system: System, hinges: Array, rules: Rules, L: Array, A: Array, C: Array, total: Array
+) -> None:
+    """Add the sums of all pairs, j ≤ i, at fewer nodes than the first moments."""
+    pair, (p, k), pairs = system.pair, A.shape, pairs_of(len(A), rules, hinges)
+    lines = lines_of(pair, rules, L, pair.most / FEWER_FOR_VARIANCE, np.empty((0, k)), np.empty(0))
     weight, fields, target = np.empty(lines.x.shape[1]), np.empty(lines.x.size), np.empty(lines.x.shape[1])
-    along, centre, total = np.empty(len(A)), np.empty(len(A)), 0.0
+    centre = np.empty(p)
     while next_line(pair, rules, L, lines):
         count = fill_line(L, lines, weight, fields)
         pair.ridge_value(k, fields[: k * count], target[:count])
-        for m in range(len(A)):
-            along[m] = along_line(A, m, lines)
         for n in range(count):
-            if weight[n] > LEAST_WEIGHT:
-                for m in range(len(A)):
-                    centre[m] = along[m] + A[m, k - 1] * lines.x[k - 1, n]
-                if hinges is not None:
-                    alone = pair.steps[0, 0] == math.inf
-                    if alone:
-                        total += weight[n] * hinge_pair(system, hinges, rules, i, j, centre, target[n], pairs)
-                    nodes = 0
-                    if not alone or len(A) > (1 if i == j else 2):
-                        nodes = fill_bent_grid(hinges, rules, i, j, centre, in_plane, pairs)
-                total += weight[n] * variance_term(
-                    system, hinges, rules.student, C, i, j, centre, target[n], nodes, pairs
-                )
-    return total
+            for m in range(p):
+                centre[m] = along_line(A, m, lines) + A[m, k - 1] * lines.x[k - 1, n]
+            for i in range(p if weight[n] > LEAST_WEIGHT else 0):
+                for j in range(i + 1):
+                    components(C, i, j, pairs.first, pairs.second)
+                    total[i, j] += weight[n] * variance_term(system, hinges, rules, C, i, j, centre, target[n], pairs)

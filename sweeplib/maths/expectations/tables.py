@@ -7,7 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.maths.expectations.grids import WIDEST, usable_step
-from sweeplib.maths.expectations.products import fill_rest, resolved_by
+from sweeplib.maths.expectations.hinges import has_part
+from sweeplib.maths.expectations.products import fill_rest, fill_rest_slope, resolved_by
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
 
@@ -83,6 +84,8 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
     if len(values) == 2:
         for n in range(room.shape[1]):
             room[2, n] = room[1, n] * room[1, n]
+    elif len(values) == 3 and has_part(pair.series[0]):
+        fill_rest_slope(pair, room[0], room[2])
     elif len(values) == 3:
         pair.student_slope(room[0], room[2])
     values[:] = 0.0
@@ -98,8 +101,13 @@ def fill_table(pair: Pair, number: int, scale: float, step: float, values: Array
 @without_references
 def interpolation(tables: Tables, row: int, mean: float, share: Array) -> int:
     """Fill the weights of the points from the returned one on in the value of a row at a mean."""
-    place = (mean - tables.first[row]) / tables.step[row]
-    first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), tables.sizes[row] - INTERPOLATED)
+    return weights_at((mean - tables.first[row]) / tables.step[row], tables.sizes[row], share)
+
+
+@without_references
+def weights_at(place: float, size: int, share: Array) -> int:
+    """Fill the weights of the points from the returned one on, of so many points 0, 1, ..., in the value at a place."""
+    first = min(max(int(place) - INTERPOLATED // 2 + 1, 0), size - INTERPOLATED)
     t, left, right = place - first, 1.0, 1.0
     for j in range(INTERPOLATED):
         share[j] = left * LAGRANGE[j]

@@ -16,8 +16,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.numerics.compiled import compiled, inlined, pointer, without_references
-from sweeplib.numerics.inner_functions import WITHOUT_WRAPPERS
+from sweeplib.numerics.compiled import inlined, loops, pointer, without_references
 from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
 
 Array = NDArray[np.float64]
@@ -30,11 +29,6 @@ _FEWEST_IMPLICIT, _JACOBIANS = 500, 30
 _ROUNDING = 1e-14
 
 kernel = without_references
-
-
-def loops(function: Callable[..., Any]) -> Any:
-    """A function with loops that a kernel calls in several places, and has once."""
-    return compiled(function, _nrt=False, **WITHOUT_WRAPPERS)
 
 
 class Calls(NamedTuple):

@@ -7,6 +7,7 @@ on the interpolant of order 7, which only has to tell in which part of the step 
 
 import numpy as np
 
+from sweeplib.numerics.compiled import loops
 from sweeplib.numerics.integrators.dop853 import (
     Workspace,
     begin,
@@ -16,7 +17,6 @@ from sweeplib.numerics.integrators.dop853 import (
     fill_slope,
     kernel,
     level,
-    loops,
     stepped,
 )
 
