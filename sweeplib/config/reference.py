@@ -74,7 +74,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a config file."""
     schema = SweepConfig.model_json_schema()
     schema["properties"]["problem"]["properties"] = {
-        name: {"description": one.meaning} | one.adapter.json_schema() for name, one in _parameters().items()
+        name: {"description": one.meaning} | one.schema for name, one in _parameters().items()
     }
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
@@ -163,7 +163,7 @@ def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
 def _problem_rows(prefix: str = "") -> Iterator[KeyRow]:
     for name, parameter in _parameters().items():
         default = "needed" if parameter.is_needed else _code(_plain(parameter.default))
-        kind, content = _type_text(parameter.adapter.json_schema()), {"problem": {name: parameter.example}}
+        kind, content = _type_text(parameter.schema), {"problem": {name: parameter.example}}
         yield KeyRow(prefix + name, kind, default, _code(parameter.example), parameter.meaning, content)
 
 

@@ -18,6 +18,11 @@ from sweeplib.simulation.labelled_runs import simulate
 from sweeplib.views import Estimate, TrainingView, View
 
 
+def quick(names: tuple[str, ...], *problems: Problem) -> tuple[str, ...]:
+    """Return those of some observables that are no estimates, which take long, of any of the problems."""
+    return tuple(each for each in names if not any(map(OBSERVABLES[each].estimated, problems)))
+
+
 def _known(observable: Observable) -> Iterator[type[View]]:
     """Yield the views of sweeplib that an observable supports."""
     yield from (view for view in VIEWS if observable.is_of(view))

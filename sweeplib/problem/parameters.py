@@ -74,6 +74,11 @@ class Parameter:
         """Pydantic's adapter of its values."""
         return pydantic.TypeAdapter(self.type)
 
+    @cached_property
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its values."""
+        return dict(self.adapter.json_schema())
+
 
 PARAMETERS: dict[str, Parameter] = {}
 """All parameters of a problem by name: its own, and those of all registered parts."""

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sweeplib.contracts.dynamics import recordable, suited
+from sweeplib.contracts.observables import quick
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.problem import Problem
 from sweeplib.simulation import Begun, Case, Recording, Status, run_cases, stored_variables
@@ -42,7 +43,8 @@ def goes_on(name: str, problem: Problem, options: dict[str, Any]) -> Iterator[tu
     """Yield how many runs had not stopped, and how many had, of those that are compared with whole runs."""
     pairs = tuple(sorted(options.items()))
     for pair in HORIZONS:
-        known, wanted = (replace(recording, observables=recordable(name)[:2]) for recording in pair)
+        observed = quick(recordable(name), problem)[:2]
+        known, wanted = (replace(recording, observables=observed) for recording in pair)
         cases = [Case(problem, name, seed, known, options=pairs) for seed in range(8)]
         longer = [replace(case, recording=wanted) for case in cases]
         short, whole, dims = run_cases(cases), run_cases(longer), stored_variables(cases[0])

@@ -321,15 +321,16 @@ thresholds: [0.1]
 figures: []
 """
 """A sweep in which the examples of options make sense."""
+KEYS = [*key_rows()]
 NAMES = [f"{kind}.{name}" for kind in REGISTRIES for name in registry_of(kind)]
 
 
-@pytest.mark.parametrize("address", [*key_rows(), *NAMES])
+@pytest.mark.parametrize("address", [*KEYS, *NAMES])
 def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
     """As a part of a sweep; a figure or an analysis that fits the sweep with its defaults fits with the example."""
     text = invoked("explain", address)
     meaning, _, example = text.partition("\n\n")
-    assert meaning.startswith(f"{address if address in key_rows() else address.partition('.')[2]}: ")
+    assert meaning.startswith(f"{address if address in KEYS else address.partition('.')[2]}: ")
     part = document(example).data
     SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})
     for section in ("figures", "analyses") if "." in address else ():

@@ -84,7 +84,8 @@ import sweeplib.code.module_content
 root, edits = pathlib.Path(sys.argv[1]), json.load(sys.stdin)
 # Each text is parsed once for all children.
 sweeplib.code.module_content.numerical_code = functools.cache(sweeplib.code.module_content.numerical_code)
-for file in root.rglob("*.py"):
+rooms = "maths", "numerics", "problem", "kernels", "dynamics", "observables", "simulation", "language"
+for file in (file for room in rooms for file in (root / "sweeplib" / room).rglob("*.py")):
     sweeplib.code.module_content.numerical_code(file.read_text())
 
 def identities():

@@ -89,8 +89,16 @@ def test_a_linear_unit_follows_its_equations_in_closed_form(loss):
     np.testing.assert_allclose([ds[name].item() for name in SHOWN], expected, atol=3e-8)
 
 
-@pytest.mark.parametrize("spherical", [False, True])
-@pytest.mark.parametrize(("loss", "labels"), [("correlation", "real"), ("logistic", "sign"), ("huber", "real")])
+BY_SAMPLES = [
+    (loss, labels, spherical)
+    for loss, labels in (("correlation", "real"), ("logistic", "sign"), ("huber", "real"))
+    for spherical in (False, True)
+]
+
+
+@pytest.mark.parametrize(
+    ("loss", "labels", "spherical"), slow_but(BY_SAMPLES, ("logistic", "sign", False), ("huber", "real", True))
+)
 def test_the_ode_is_that_of_samples_and_scipy(loss, labels, spherical):
     """Of one unit with both layers, with its fields and the noise of the label on nodes of another kind."""
     fields = {"a": 0.8, "gamma": 0.6, "second_layer_rate": 0.5, "spherical": spherical, "Delta": 0.4}
@@ -157,7 +165,7 @@ def test_the_chain_in_many_dimensions_follows_the_ode(criterion):
 SIZES = [(1, 2, 0.2), (2, 1, 0.1), (4, 2, 0.25), (3, 2, 0.0)]
 
 
-@pytest.mark.parametrize(("p", "k", "Delta"), SIZES)
+@pytest.mark.parametrize(("p", "k", "Delta"), slow_but(SIZES, (1, 2, 0.2), (3, 2, 0.0)))
 def test_means_over_labels_are_those_of_samples(p, k, Delta):
     """Of overlaps that are neither orthogonal nor normalised: 4·10⁵ samples, five standard errors."""
     rng = np.random.default_rng(7)
@@ -212,15 +220,7 @@ def points_of_sobol(omega, a, Delta, k):
 
 @pytest.mark.parametrize(
     ("p", "k", "Delta"),
-    [
-        *((1, 1, Delta) for Delta in (0.1, 0.0)),
-        *((2, 1, Delta) for Delta in (0.1, 0.0)),
-        (3, 2, 0.1),
-        *(
-            pytest.param(*size, marks=pytest.mark.slow)
-            for size in ((1, 2, 0.0), (3, 2, 0.0), (4, 2, 0.25), (8, 4, 0.1))
-        ),
-    ],
+    slow_but([(1, 1, 0.0), (3, 2, 0.1), *LARGER], (1, 1, 0.1), (2, 1, 0.0), (3, 2, 0.1)),
 )
 def test_means_over_labels_are_as_good_as_they_say(p, k, Delta):
     """Of three drawn Ω: the difference to randomised points of all fields is within the errors of both."""

@@ -15,6 +15,7 @@ from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 from tests.losses import with_loss
 from tests.numpy_sgd import steps_by_numpy
+from tests.tiers import slow_among, slow_but
 
 COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=4000, Delta=0.1, activation="erf", a=(1.0, -0.7))
 START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
@@ -72,7 +73,7 @@ def test_the_ode_of_a_linear_unit_has_the_numbers_of_an_independent_code(rule, m
 LIKE = {"normalised": {"loss": "absolute"}, "clipped": {"loss": "huber", "huber_delta": 0.4}}
 
 
-@pytest.mark.parametrize("rule", LIKE)
+@pytest.mark.parametrize("rule", slow_but(LIKE, "clipped"))
 def test_the_ode_of_a_linear_unit_is_that_of_a_loss(rule):
     """c = E: a normalised step is one of the absolute loss, a clipped one that of Huber's; without noise too."""
     for Delta, tolerance in ((0.1, 1e-8), (0.0, 2e-2)):
@@ -258,7 +259,7 @@ def test_momentum_that_lasts_has_the_numbers_of_its_equations_and_of_an_independ
     assert simulate(problem, "ode", **given).limit_error.item() == pytest.approx(1 / kappa)
 
 
-@pytest.mark.parametrize("rule", ["normalised", "clipped", "adagrad_norm", "tangent"])
+@pytest.mark.parametrize("rule", slow_among(["normalised", "clipped", "adagrad_norm", "tangent"], "normalised"))
 def test_the_chain_in_many_dimensions_follows_the_ode(rule):
     """At d = 4000, of two units that learn one: |z| < 4 for each of Q_12, M_11, M_21."""
     problem = dataclasses.replace(COMMITTEE, k=1, gamma=0.7, **RULES[rule])
