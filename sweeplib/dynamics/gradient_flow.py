@@ -23,7 +23,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
-    reads = Ode.reads - {"Delta", "batch_size"} - LOSS - UPDATE
+    reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, UPDATE, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -39,7 +39,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | DECAYS | LOSS | UPDATE
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True

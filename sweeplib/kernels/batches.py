@@ -6,14 +6,13 @@ import numpy as np
 
 from sweeplib.kernels.lanes import OVERFLOW, kernel, loops
 from sweeplib.kernels.row_products import inner_product
-from sweeplib.kernels.schedules import step_time
+from sweeplib.kernels.sample_blocks import BLOCK, draw_block
+from sweeplib.kernels.schedules import label_deviation, step_time
 from sweeplib.kernels.weights import (
-    BLOCK,
     DIVERGED,
     GOING,
     STOPPED,
     displacement,
-    draw_block,
     factor_of,
     fill_moves,
     fill_overlaps,
@@ -36,6 +35,8 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     clock = np.empty((2, 1))
     for taken in range(count):
         T, first = step_time(step + taken, replica.numbers.T, rates, clock), (step + taken) * batch_size
+        if rates.anneals:
+            room.deviation[:] = label_deviation(step + taken, replica.numbers, rates, clock)
         for _ in range(repeats):
             if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
                 return taken, DIVERGED

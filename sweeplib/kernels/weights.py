@@ -8,19 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.kernels.lanes import OVERFLOW, Array
-from sweeplib.kernels.row_products import add_gram, inner_product, loop, moved_products, products
-from sweeplib.kernels.schedules import step_time
+from sweeplib.kernels.row_products import inner_product
+from sweeplib.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
+from sweeplib.kernels.schedules import label_deviation, step_time
 from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
-from sweeplib.numerics.random import fill_normals
-
-BLOCK = 4
-"""Number of steps whose samples are drawn and multiplied with the weights at once."""
-
-COLUMNS = 384
-"""With this number of columns, the samples of two blocks stay in the first cache during a pass over the weights."""
-
-MULTIPLE = 32
-"""Samples are padded to a multiple of this: pairs of draws of four numbers each, in vectors of four."""
 
 SMALL = 1e-30
 """The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
@@ -29,8 +20,6 @@ GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
-called_once = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, forceinline=True, **FOR_KERNELS)
-"""For what a step calls in one place: a call with all fields of its arguments takes a tenth of a microsecond."""
 _allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
 
 
@@ -81,6 +70,7 @@ class Room(NamedTuple):
     Of the block and the one before: normals (2, BLOCK, padded).
     Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
     the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
+    √Δ of the samples (BLOCK,).
     Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
     rows, in this step and in total.
     """
@@ -93,6 +83,7 @@ class Room(NamedTuple):
     label: Array
     shift: Array
     gram: Array
+    deviation: Array
     sample: Array
     lam: Array
     field: Array
@@ -102,31 +93,6 @@ class Room(NamedTuple):
     norm: Array
     squared_norm: Array
     risk: Array
-
-
-@loop
-def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-def]
-    """Update some columns of W by the previous samples times their factors; add the products with the samples x.
-
-    Products are those of W, of W*, and of the samples with each other.
-    """
-    W, W_star, factors, along, along_star = replica.W, replica.W_star, room.factors, room.along, room.along_star
-    b0, b1, b2, b3 = before[0][first:last], before[1][first:last], before[2][first:last], before[3][first:last]
-    x0, x1, x2, x3 = x[0][first:last], x[1][first:last], x[2][first:last], x[3][first:last]
-    for i in range(W.shape[0]):
-        moves = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
-        t0, t1, t2, t3 = moved_products(W[i][first:last], moves, (b0, b1, b2, b3), (x0, x1, x2, x3))
-        along[0, i] += t0
-        along[1, i] += t1
-        along[2, i] += t2
-        along[3, i] += t3
-    for r in range(W_star.shape[0]):
-        t0, t1, t2, t3 = products(W_star[r][first:last], x0, x1, x2, x3)
-        along_star[r, 0] += t0
-        along_star[r, 1] += t1
-        along_star[r, 2] += t2
-        along_star[r, 3] += t3
-    add_gram(x0, x1, x2, x3, room.gram)
 
 
 @_allocating
@@ -146,6 +112,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         np.empty(BLOCK),
         np.empty(BLOCK),
         np.empty((BLOCK, BLOCK)),
+        np.full(BLOCK, replica.numbers.deviation),
         np.empty((2, 1)),
         rows[0],
         rows[1],
@@ -156,38 +123,6 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         rows[6],
         np.empty(1),
     )
-
-
-@called_once
-def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
-    """Draw the samples from step number `step` on, and fill their products with the weights and their labels."""
-    d = replica.W.shape[1]
-    k, size = room.along_star.shape
-    before = room.normals[0] if samples == 1 else room.normals[1]
-    x = room.normals[samples]
-    for s in range(count):
-        fill_normals(replica.key, replica.seed, np.uint64(step + s), x[s])
-        room.shift[s] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(step + s), x[s][:d])
-    for s in range(BLOCK):
-        for i in range(room.along.shape[1]):
-            room.along[s, i] = 0.0
-        for t in range(BLOCK):
-            room.gram[s, t] = 0.0
-        for r in range(k):
-            room.along_star[r, s] = 0.0
-    for first in range(0, d, COLUMNS):
-        pass_by(replica, room, before, x, first, min(first + COLUMNS, d))
-    root = 1.0 / math.sqrt(d)
-    for r in range(k):
-        for s in range(size):
-            room.along_star[r, s] *= root
-    functions.labels(room.along_star, room.a_star, room.label)
-    for s in range(count):
-        room.label[s] += room.shift[s]
-        room.label[s] += math.sqrt(replica.numbers.Delta) * x[s, d]
-    for s in range(BLOCK):
-        for i in range(room.factors.shape[1]):
-            room.factors[s, i] = 0.0
 
 
 @_kernel
@@ -385,6 +320,9 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     taken, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
     while taken < count and fate == GOING:
         fresh = min(BLOCK, count - taken)
+        if rates.anneals:
+            for s in range(fresh):
+                room.deviation[s] = label_deviation(step + taken + s, replica.numbers, rates, clock)
         draw_block(fresh, step + taken, replica, functions, samples, room)
         for s in range(fresh):
             T = step_time(step + taken, replica.numbers.T, rates, clock)

@@ -106,6 +106,10 @@ class Core:
     time. By default the rate is constant. `optimal(6)` is the schedule, linear between 6 equally spaced knots, that
     minimises the risk of `ode` at the last time, averaged over the starts of the seeds 0 to 3, or of as many as a
     second number says; `optimal(1)` is the best constant rate."""
+    noise_schedule: str | None = parameter(None, "schedule of the label noise", r"\chi(t)", "exp(-2*t)")
+    """the factor χ(t) ≥ 0 of the variance of the label noise, Δ(t) = Δ χ(t), an expression of t as in `schedule`.
+    Steps take χ at the middle of their time. By default the noise is constant. Observables with noisy labels, such as
+    `test_error`, have the variance Δ itself."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from sweeplib.errors import InputError
-from sweeplib.language import OptimalSchedule, canonical_schedule
+from sweeplib.language import OptimalSchedule, canonical_schedule, schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA, Blocks
@@ -99,7 +99,11 @@ class Problem(Core):
             if self.sampling != DEFAULTS["sampling"]:
                 expected = "`samples` beside it, the size of the training set"
                 raise InputError("no training set to sample", key="sampling", value=self.sampling, expected=expected)
-        elif self.batch_size > self.samples:
+            return
+        if self.noise_factor is not None:
+            value, expected = self.noise_schedule, "null with `samples`, whose labels are drawn once"
+            raise InputError("labels that never change", key="noise_schedule", value=value, expected=expected)
+        if self.batch_size > self.samples:
             size, expected = self.batch_size, f"at most {self.samples}, its `samples`"
             raise InputError("a batch larger than the training set", key="batch_size", value=size, expected=expected)
 
@@ -112,6 +116,11 @@ class Problem(Core):
     def rates(self) -> str | None:
         """The schedule, None for a constant rate."""
         return None if self.schedule == CONSTANT_RATE else self.schedule
+
+    @property
+    def noise_factor(self) -> str | None:
+        """The schedule of the label noise, None for constant noise."""
+        return None if self.noise_schedule == CONSTANT_RATE else self.noise_schedule
 
     @property
     def optimal(self) -> OptimalSchedule | None:
@@ -247,9 +256,10 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "start": _registered_name(STARTS),
     "update": _registered_name(UPDATES),
     "schedule": canonical_schedule,
+    "noise_schedule": lambda text: schedule(text).text,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
-FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule")
+FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule", "noise_schedule")
 """The named fields whose values may have numbers in them."""
 
 CHECKS = (
@@ -265,6 +275,7 @@ EQUIVALENT: dict[str, Callable[[Problem, Any], bool]] = {
     "start": lambda problem, law: law == problem._default_start,
     "sampling": lambda problem, _: problem.samples == problem.batch_size,
     "schedule": lambda _, rates: rates == CONSTANT_RATE,
+    "noise_schedule": lambda _, factor: factor == CONSTANT_RATE,
 }
 """Fields, and functions (problem, value) that return whether a value means the same as the default."""
 RESOLVED = ("a", "a_star", *EQUIVALENT)

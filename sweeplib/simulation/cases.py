@@ -77,7 +77,9 @@ class Case:
         if self.problem.optimal is not None:
             self._check_ode()
         elif self.problem.rates is not None:
-            self._check_schedule(self.problem.rates, length)
+            self._check_schedule("schedule", self.problem.rates, length)
+        if self.problem.noise_factor is not None:
+            self._check_schedule("noise_schedule", self.problem.noise_factor, length)
 
     def _check_observables(self) -> None:
         for name in self.recording.observables:
@@ -195,8 +197,8 @@ class Case:
             )
             raise InputError("too many steps", key="times", value=round(steps), expected=expected)
 
-    def _check_schedule(self, text: str, length: float) -> None:
-        """Raise InputError if the schedule is negative or not finite at a time of the run.
+    def _check_schedule(self, key: str, text: str, length: float) -> None:
+        """Raise InputError if a schedule is negative or not finite at a time of the run.
 
         Dynamics that take steps, of `length` SGD steps each, do not need it at time zero.
         """
@@ -208,8 +210,10 @@ class Case:
             return
         expected = "zero or more, and finite, at all times of the run"
         if refused == 0.0 and _refused_time(later := schedule(text).at_later_times, first, last) is None:
-            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain or sde"
-        raise InputError(f"no learning rate at t = {refused:.6g}", key="schedule", value=text, expected=expected)
+            or_sde = " or sde" if key == "schedule" else ""
+            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain{or_sde}"
+        what = "learning rate" if key == "schedule" else "label noise"
+        raise InputError(f"no {what} at t = {refused:.6g}", key=key, value=text, expected=expected)
 
     def of_ode(self) -> "Case":
         """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
@@ -223,6 +227,9 @@ class Case:
         case = self.of_ode()
         try:
             case.check()
+            if case.problem.noise_factor is not None:
+                value, expected = case.problem.noise_schedule, "null, or a schedule that is given"
+                raise InputError("no derivatives by the rate", key="noise_schedule", value=value, expected=expected)
             if case.problem.has_spectrum:
                 expected = f"{DEFAULTS['data']}, or a schedule that is given"
                 raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
@@ -241,7 +248,7 @@ class Case:
         """Equal for cases that can be run in one batch."""
         problem, spectrum = self.problem, self.problem.has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
-        sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule)
+        sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         # of a block, beyond p + k coordinates, the number does not matter

@@ -311,6 +311,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         batch_size=problem.batch_size,
         repeats=problem.repeats,
         schedule=problem.rates,
+        noise_schedule=problem.noise_factor,
         samples=cases.field("samples", np.int64),
         epochs=cases.field("sampling", object) == "epochs",
         data=problem.data,
