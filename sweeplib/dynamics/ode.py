@@ -37,10 +37,11 @@ from sweeplib.dynamics.diagnostics import (
 from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
-from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_steps, refuse_widths
+from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.kernels.disturbed_drifts import disturbed_address
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
 from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.kernels.schedules import rates
@@ -227,10 +228,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         _, xi, _, anneals, chi = rates(replicas.schedule, noise=replicas.noise_schedule)
         end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
         kinds, numbers = (replicas.spherical, self._trained), self._numbers()
-        schedules: tuple[Any, ...] = replicas.scheduled, xi, anneals, chi, end
-        return Systems(
-            *kinds, numbers, *layers, *rules, L_star, inside_address(), *schedules, self._factor, self._adapts
-        )
+        schedules: Any = replicas.scheduled, xi, anneals, chi, end
+        others: Any = self._factor, self._adapts, replicas.is_disturbed, disturbed_address(replicas.is_disturbed)
+        return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), *schedules, *others)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -384,14 +384,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """
         refuse_steps(problem)
         refuse_widths(problem)
+        refuse_noisy_inputs(problem)
         if isinstance(options, OdeOptions) and options.finite_d:
             refuse_at_finite_d(problem)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
-        width = problem.p + problem.k
-        return (60.0 * time + 120.0) * (2000.0 + 10.0 * problem.p**2 * width**2)
+        p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
+        calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
+        return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k) ** 2)
 
 
 DYNAMICS.register("ode", Ode)

@@ -36,6 +36,13 @@ def refuse_at_finite_d(problem: Problem) -> None:
         raise InputError("no equations at finite d", key="k", value=problem.k, expected=expected)
 
 
+def refuse_noisy_inputs(problem: Problem) -> None:
+    """Raise InputError for noise of inputs with a target that is no committee, of which there are no drifts."""
+    if problem.input_noise > 0.0 and problem.target != DEFAULTS["target"]:
+        expected = f"{DEFAULTS['target']} with an input_noise; or sgd, sgd_chain"
+        raise InputError("no drifts with noise of inputs", key="target", value=problem.target, expected=expected)
+
+
 def refuse_steps(problem: Problem) -> None:
     """Raise InputError for a step other than the plain one without drifts."""
     step = UPDATES[problem.update]

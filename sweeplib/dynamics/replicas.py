@@ -155,6 +155,21 @@ class Replicas:
         return self.schedule is not None or self.noise_schedule is not None
 
     @property
+    def drops(self) -> bool:
+        """Whether steps leave out units."""
+        return bool((self.numbers.keep_probability < 1.0).any())
+
+    @property
+    def has_input_noise(self) -> bool:
+        """Whether the student's inputs have noise of their own."""
+        return bool((self.numbers.input_noise > 0.0).any())
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether steps leave out units, or inputs have noise."""
+        return self.drops or self.has_input_noise
+
+    @property
     def gamma(self) -> Array:
         """The learning rates (n,)."""
         return self.parameters["gamma"]

@@ -13,6 +13,7 @@ from sweeplib.kernels.weights import (
     GOING,
     STOPPED,
     displacement,
+    drop_units,
     factor_of,
     fill_moves,
     fill_overlaps,
@@ -62,12 +63,16 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
         for s in range(filled):
             for i in range(p):
                 room.lam[i] = root * room.along[s, i]
-            E = displacement(replica, room.label[s], functions, room)
+            layer = replica.a
+            if numbers.keep_probability < 1.0:
+                drop_units(replica, first + drawn + s, room)
+                layer = room.layer
+            E = displacement(replica, layer, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
                 return False
             if not functions.is_plain:
                 E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
-            fill_moves(replica, share * E, T, functions, room)
+            fill_moves(replica, layer, share * E, T, functions, room)
             for i in range(p):
                 layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
                 layer_moves[1, i] += numbers.offset_rate * room.c[i]

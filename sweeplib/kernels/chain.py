@@ -6,11 +6,12 @@ lower triangular.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
+from sweeplib.kernels.disturbances import disturb_coordinates, drop_units
 from sweeplib.kernels.lanes import (
     OVERFLOW,
     Array,
@@ -24,7 +25,7 @@ from sweeplib.kernels.lanes import (
     kernel,
     loops,
 )
-from sweeplib.kernels.local_fields import fields
+from sweeplib.kernels.local_fields import fields, student_fields, teacher_fields
 from sweeplib.kernels.rotations import Rotations, refactor
 from sweeplib.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
@@ -32,7 +33,8 @@ from sweeplib.numerics.random import attempt_words, chi_square, chi_square_propo
 class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
-    Also the number of rows of A and B, p or 2p, and whether the rule of the steps has a memory.
+    Also the number of rows of A and B, p or 2p, whether the rule of the steps has a memory, whether steps leave out
+    units, and whether inputs have noise.
     """
 
     p: int
@@ -44,6 +46,8 @@ class Settings(NamedTuple):
     decays: bool
     rows: int
     remembers: bool
+    drops: bool
+    has_input_noise: bool
 
 
 class Length(NamedTuple):
@@ -72,6 +76,18 @@ class Fields(NamedTuple):
     label: Array
 
 
+class Disturbed(NamedTuple):
+    """Work arrays of dropout and noise of inputs, without rows if there is none.
+
+    b_i/π and b_i a_i/π (p, lanes), ξ* (k or more, lanes) and the names of its streams (lanes,).
+    """
+
+    masks: Array
+    layer: Array
+    xi: Array
+    key: Any
+
+
 class Chain(NamedTuple):
     """The data of a group: the state A, B, a, the constants, and work arrays of a step.
 
@@ -91,6 +107,7 @@ class Chain(NamedTuple):
     fields: Fields
     rotations: Rotations
     network: Network
+    disturbed: Disturbed
 
 
 @allocating
@@ -125,7 +142,16 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         Fields(wide[0], teacher, wide[1], push[:p], rows[4], given.numbers.deviation, rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
+        disturbed_work(settings, lanes),
     )
+
+
+@allocating
+def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
+    """Work arrays of dropout and noise of inputs."""
+    masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    xi = np.empty((4 * ((settings.k + 3) // 4) if settings.has_input_noise else 0, lanes))
+    return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
 
 
 @kernel
@@ -293,7 +319,8 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
 
-    Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first.
+    Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first. With dropout a_i and σ(λ_i) have the
+    factors b_i/π; with noise of inputs all but the label is by those with noise.
     """
     p, k, rows, rule = settings.p, settings.k, settings.rows, functions.rule
     A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
@@ -301,15 +328,24 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_length(stream, work.length, z[k + rows + 1])
-    fields(A, work.B, constants.L_star, z, lam, lam_star)
+    if settings.has_input_noise:
+        teacher_fields(constants.L_star, z, lam_star)
+        disturb_coordinates(stream, k, work)
+        student_fields(A, work.B, z, lam)
+    else:
+        fields(A, work.B, constants.L_star, z, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
         E[lane] += deviation[lane] * z[k + rows, lane]
-    displace(functions, a, work.fields, broken)
+    layer = a
+    if settings.drops:
+        drop_units(stream, work)
+        layer = work.disturbed.layer
+    displace(functions, layer, work.fields, broken)
     decay(settings, functions.lipschitz, work)
     for i in range(p):
         for lane in range(lanes):
-            c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
+            c[i, lane] *= numbers.T[lane] * layer[i, lane] * E[lane]
     if rule.rescales:
         rescale(settings, rule, work)
     if rule.has_velocities:
@@ -320,6 +356,10 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         for s in range(k):
             for lane in range(lanes):
                 A[i, s, lane] += push[i, lane] * z[s, lane]
+    if settings.trained and settings.drops:
+        for i in range(p):
+            for lane in range(lanes):
+                value[i, lane] *= work.disturbed.masks[i, lane]
     if settings.trained:
         for i in range(p):
             for lane in range(lanes):

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.disturbed_drifts import disturbed_address
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import expectations
@@ -37,7 +38,8 @@ class Systems(NamedTuple):
     layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
     rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k), and the address of `take_inside`;
     whether anything depends on the time, the address of ξ, whether the label noise has a schedule, the address of χ,
-    and the last times (n,) at which these are needed; the factor of c in steps of the weights, and whether it is 1/√B.
+    and the last times (n,) at which these are needed; the factor of c in steps of the weights, and whether it is 1/√B;
+    whether there is dropout or noise of inputs, and the address of `disturbed`.
     """
 
     spherical: bool
@@ -58,6 +60,8 @@ class Systems(NamedTuple):
     end: Array
     factor: float
     adapts: bool
+    is_disturbed: bool
+    disturbed: Any
 
 
 class Work(NamedTuple):
@@ -97,8 +101,9 @@ def example() -> Systems:
     addresses = drifts_address(square.drifts), risk_address(square.risk)
     numbers = Numbers(*[one] * COUNT)
     inside, (scheduled, xi, _, anneals, chi) = inside_address(), rates(None)
-    schedules: tuple[Any, ...] = scheduled, xi, anneals, chi, one
-    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *schedules, 1.0, False)
+    others: Any = 1.0, False, False, disturbed_address(False)
+    schedules: Any = scheduled, xi, anneals, chi, one
+    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *schedules, *others)
 
 
 @cache
@@ -208,7 +213,11 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, 1.0, systems.pair, None)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], spherical)
-    systems.drifts(system, drifts)
+    if systems.is_disturbed:
+        keep, input_noise, with_variance = numbers.keep_probability[i], numbers.input_noise[i], numbers.noise[i] > 0.0
+        systems.disturbed(systems.drifts, keep, input_noise, with_variance, system, drifts)
+    else:
+        systems.drifts(system, drifts)
     flow, factor = drifts.GF, systems.factor
     if systems.adapts:
         factor = 1.0 / math.sqrt(state[state.shape[0] - 1])

@@ -5,7 +5,8 @@ import math
 import numba
 import numpy as np
 
-from sweeplib.kernels.row_products import add_gram, loop, moved_products, products
+from sweeplib.kernels.disturbances import disturb_input
+from sweeplib.kernels.row_products import add_gram, inner_product, loop, moved_products, products
 from sweeplib.numerics.inner_functions import FOR_KERNELS
 from sweeplib.numerics.random import fill_normals
 
@@ -49,7 +50,10 @@ def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-d
 
 @called_once
 def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
-    """Draw the samples from step number `step` on, and fill their products with the weights and their labels."""
+    """Draw the samples from step number `step` on, and fill their products with the weights and their labels.
+
+    With noise of inputs all but the labels is of those with noise.
+    """
     d = replica.W.shape[1]
     k, size = room.along_star.shape
     before = room.normals[0] if samples == 1 else room.normals[1]
@@ -57,6 +61,12 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     for s in range(count):
         fill_normals(replica.key, replica.seed, np.uint64(step + s), x[s])
         room.shift[s] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(step + s), x[s][:d])
+    noise = replica.numbers.input_noise
+    if noise > 0.0:
+        for s in range(count):
+            for r in range(k):
+                room.clean_star[r, s] = inner_product(replica.W_star[r], x[s][:d]) / math.sqrt(d)
+            disturb_input(noise, np.uint64(step + s), replica.seed, replica.key, room.xi, x[s][:d])
     for s in range(BLOCK):
         for i in range(room.along.shape[1]):
             room.along[s, i] = 0.0
@@ -70,7 +80,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
     for r in range(k):
         for s in range(size):
             room.along_star[r, s] *= root
-    functions.labels(room.along_star, room.a_star, room.label)
+    functions.labels(room.clean_star if noise > 0.0 else room.along_star, room.a_star, room.label)
     for s in range(count):
         room.label[s] += room.shift[s]
         room.label[s] += room.deviation[s] * x[s, d]

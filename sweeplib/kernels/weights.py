@@ -7,6 +7,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.disturbances import fill_masks
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.row_products import inner_product
 from sweeplib.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
@@ -70,9 +71,9 @@ class Room(NamedTuple):
     Of the block and the one before: normals (2, BLOCK, padded).
     Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
     the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
-    √Δ of the samples (BLOCK,).
+    √Δ of the samples (BLOCK,), and with noise of inputs ξ (padded,) and products of W* without it (k, BLOCK).
     Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
-    rows, in this step and in total.
+    rows, in this step and in total; with dropout b_i/π and b_i a_i/π (p,).
     """
 
     normals: Array
@@ -84,11 +85,15 @@ class Room(NamedTuple):
     shift: Array
     gram: Array
     deviation: Array
+    xi: Array
+    clean_star: Array
     sample: Array
     lam: Array
     field: Array
     value: Array
     c: Array
+    masks: Array
+    layer: Array
     shrink: Array
     norm: Array
     squared_norm: Array
@@ -100,11 +105,11 @@ def room_of(replica):  # type: ignore[no-untyped-def]
     """Work arrays for the steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
-    a_star, rows = np.empty((k, BLOCK)), np.ones((7, p))
+    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((9, p)), MULTIPLE * (d // MULTIPLE + 1)
     for r in range(k):
         a_star[r, :] = replica.a_star[r]
     return Room(
-        np.zeros((2, BLOCK, MULTIPLE * (d // MULTIPLE + 1))),
+        np.zeros((2, BLOCK, padded)),
         np.zeros((BLOCK, p)),
         np.empty((BLOCK, p)),
         np.empty((k, BLOCK)),
@@ -113,6 +118,8 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         np.empty(BLOCK),
         np.empty((BLOCK, BLOCK)),
         np.full(BLOCK, replica.numbers.deviation),
+        np.empty(padded if replica.numbers.input_noise > 0.0 else 0),
+        np.zeros((k, BLOCK)),
         np.empty((2, 1)),
         rows[0],
         rows[1],
@@ -121,17 +128,27 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         rows[4],
         rows[5],
         rows[6],
+        rows[7],
+        rows[8],
         np.empty(1),
     )
 
 
 @_kernel
-def displacement(replica, label, functions, room):  # type: ignore[no-untyped-def]
-    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i)."""
+def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
+    """Fill b_i/π and the second layer b_i a_i/π of sample `number`."""
+    fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, replica.key, room.masks)
+    for i in range(len(replica.a)):
+        room.layer[i] = room.masks[i] * replica.a[i]
+
+
+@_kernel
+def displacement(replica, layer, label, functions, room):  # type: ignore[no-untyped-def]
+    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i) for this second layer a."""
     for i in range(len(replica.b)):
         room.field[i] = room.lam[i] + replica.b[i]
     functions.value(room.field, room.value)
-    return label - inner_product(replica.a, room.value) / len(replica.a)
+    return label - inner_product(layer, room.value) / len(layer)
 
 
 @numba.njit(_nrt=False, error_model="numpy", **WITHOUT_WRAPPERS)
@@ -143,11 +160,14 @@ def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyped-def]
-    """Fill c_i = T a_i σ'(λ_i + b_i) E."""
+def fill_moves(replica, layer, E, step_time, functions, room):  # type: ignore[no-untyped-def]
+    """Fill c_i = T a_i σ'(λ_i + b_i) E for this second layer a; with dropout σ has the factors b_i/π."""
     functions.slope(room.field, room.c)
     for i in range(len(room.c)):
-        room.c[i] *= step_time * E * replica.a[i]
+        room.c[i] *= step_time * E * layer[i]
+    if replica.numbers.keep_probability < 1.0:
+        for i in range(len(room.c)):
+            room.value[i] *= room.masks[i]
 
 
 @_kernel
@@ -264,14 +284,18 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
             room.along[s, i] += factors[t, i] * room.gram[t, s]
     for i in range(p):
         lam[i] = norm[i] * root * room.along[s, i]
-    E = displacement(replica, room.label[s], functions, room)
+    layer = replica.a
+    if replica.numbers.keep_probability < 1.0:
+        drop_units(replica, step, room)
+        layer = room.layer
+    E = displacement(replica, layer, room.label[s], functions, room)
     if not abs(E) < OVERFLOW:
         return DIVERGED
     if not functions.is_plain:
         E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
     waiting = is_waiting(exits)
     square = inner_product(x[:d], x[:d]) if replica.spherical or waiting or functions.rule.rescales else 0.0
-    fill_moves(replica, E, T, functions, room)
+    fill_moves(replica, layer, E, T, functions, room)
     if functions.rule.rescales:
         rescale(replica, functions.rule, square, T, room)
     for i in range(p):

@@ -107,6 +107,13 @@ class Problem(Core):
             size, expected = self.batch_size, f"at most {self.samples}, its `samples`"
             raise InputError("a batch larger than the training set", key="batch_size", value=size, expected=expected)
 
+    def _check_disturbances(self) -> None:
+        for name in ("keep_probability", "input_noise"):
+            for key in _UNDISTURBED if name in self.given else ():
+                if (value := getattr(self, key)) != DEFAULTS[key]:
+                    expected = f"{json.dumps(DEFAULTS[key])}, its default, with a {name}"
+                    raise InputError(f"not known with a {name}", key=key, value=value, expected=expected)
+
     @property
     def teacher(self) -> str:
         """The teacher's activation."""
@@ -126,6 +133,11 @@ class Problem(Core):
     def optimal(self) -> OptimalSchedule | None:
         """What the schedule is to be, where it is not given as a formula."""
         return None if self.rates is None else OptimalSchedule.of(self.rates)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether steps leave out units, or inputs have noise."""
+        return self.keep_probability < 1.0 or self.input_noise > 0.0
 
     @property
     def student_start(self) -> str:
@@ -267,9 +279,12 @@ CHECKS = (
     Problem._check_layers,
     Problem._check_parts,
     Problem._check_samples,
+    Problem._check_disturbances,
     Problem._check_teacher,
 )
 """What is checked of a problem; each reads few fields."""
+_UNDISTURBED = ("loss", "labels", "update", "tasks", "data", "samples", "repeats", "offset_scale", "offset_rate")
+"""The fields that have their defaults with dropout and noise of inputs."""
 EQUIVALENT: dict[str, Callable[[Problem, Any], bool]] = {
     "teacher_activation": lambda problem, name: name == problem.activation,
     "start": lambda problem, law: law == problem._default_start,

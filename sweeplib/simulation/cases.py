@@ -12,7 +12,7 @@ import pydantic
 
 from sweeplib.budget import STEPS as MOST_STEPS
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.dynamics.dynamics import OFFSETS, NumericalOptions
+from sweeplib.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
@@ -150,6 +150,11 @@ class Case:
         if not self.problem.criterion.is_plain:
             self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
 
+    def _check_disturbances(self) -> None:
+        """Raise InputError for observables by the drifts of students that see all of their units and inputs."""
+        if self.problem.is_disturbed:
+            self._refuse_drifts("no drifts of a student with dropout or noise of inputs")
+
     def _check_tasks(self) -> None:
         """Raise InputError for exits, and optimal schedules, of tasks in turn."""
         if not self.problem.in_turn:
@@ -227,9 +232,12 @@ class Case:
         case = self.of_ode()
         try:
             case.check()
-            if case.problem.noise_factor is not None:
-                value, expected = case.problem.noise_schedule, "null, or a schedule that is given"
-                raise InputError("no derivatives by the rate", key="noise_schedule", value=value, expected=expected)
+            for name in sorted(NOISE & case.problem.given):
+                value, expected = (
+                    getattr(case.problem, name),
+                    f"{json.dumps(DEFAULTS[name])}, or a schedule that is given",
+                )
+                raise InputError("no derivatives by the rate", key=name, value=value, expected=expected)
             if case.problem.has_spectrum:
                 expected = f"{DEFAULTS['data']}, or a schedule that is given"
                 raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
@@ -272,6 +280,7 @@ CHECKS = (
     Case._check_offsets,
     Case._check_spectrum,
     Case._check_loss,
+    Case._check_disturbances,
     Case._check_tasks,
     Case._check_dynamics,
     Case._check_drifts,
