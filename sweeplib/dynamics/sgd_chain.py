@@ -64,8 +64,8 @@ class SgdChain(LaneDynamics):
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
         if (lessons := replicas.replayed) is not None:
-            kinds: Any = replicas.spherical, trained(replicas)
-            self.settings = ReplaySettings(p, k, *kinds, *rest, lessons.a_star.shape[1], lessons.heads.shape[1])
+            shared = {name: getattr(self.settings, name) for name in ReplaySettings._fields[:-2]}
+            self.settings = ReplaySettings(**shared, tasks=lessons.a_star.shape[1], heads=lessons.heads.shape[1])
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 
     def _rows_of_tasks(self) -> list[Array]:
