@@ -308,7 +308,7 @@ REFUSED = [
         for field in ALL
     ),
     ("gradient_flow", {"noise_schedule": "exp(-t)"}, "gradient_flow does not act on noise_schedule"),
-    ("sgd", {"keep_probability": 0.0}, "keep_probability.*a number above 0"),
+    ("sgd", {"keep_probability": 0.0}, "keep_probability.*a number greater than 0"),
     ("sgd", {"input_noise": -0.1}, "input_noise.*a number of at least 0"),
 ]
 
