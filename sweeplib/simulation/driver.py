@@ -350,8 +350,7 @@ def _instants(case: Case) -> list[_Instant]:
 
 def _first_a_star(case: Case) -> Sequence[float]:
     """The second layer (k,) of the teacher at the start."""
-    course = case.problem.course
-    return course.a_star[course.order[0]]
+    return case.problem.course.a_star[case.problem.course.order[0]]
 
 
 def _lessons(cases: Cases) -> Lessons | None:
