@@ -265,8 +265,9 @@ class Sgd(StepDynamics):
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the work of the draws and products of one step; a training set is drawn once."""
         steps, p, k, d = time / problem.step_time() * problem.repeats, problem.p, problem.k, problem.d
+        draws = 16.0 if problem.input_noise == 0.0 else 32.0 + k
         if problem.samples is None:
-            return steps * problem.batch_size * d * (16.0 + 2.0 * p + k)
+            return steps * problem.batch_size * d * (draws + 2.0 * p + k)
         return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
 
     @classmethod

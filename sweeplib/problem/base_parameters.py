@@ -110,7 +110,7 @@ class Core:
     """the factor χ(t) ≥ 0 of the variance of the label noise, Δ(t) = Δ χ(t), an expression of t as in `schedule`.
     Steps take χ at the middle of their time. By default the noise is constant. Observables with noisy labels, such as
     `test_error`, have the variance Δ itself."""
-    keep_probability: Annotated[float, Field(gt=0, le=1)] = parameter(1.0, "probability to keep a unit", r"\pi", 0.5)
+    keep_probability: Annotated[float, Field(gt=0, le=1)] = parameter(1.0, "keep probability", r"\pi", 0.5)
     """0 < π ≤ 1, dropout: for each sample, a step keeps each unit with the probability π, with a_i/π in place of a_i,
     and leaves out the others. Risks are those of all units with a_i."""
     input_noise: NotNegative = parameter(0.0, "variance of the noise of the student's inputs", r"\varrho", 0.4)

@@ -39,7 +39,7 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("more", "expected"), KNOWN, ids=str)
-def test_the_ode_has_the_numbers_of_an_independent_code(more, expected):
+def test_the_ode_with_noise_has_the_numbers_of_an_independent_code(more, expected):
     problem = dataclasses.replace(COMMITTEE, **more)
     ds = simulate(problem, "ode", times=[2.0], initial=START, observables=("risk", *SHOWN)).isel(seed=0, time=-1)
     found = [ds.risk, ds.overlap_M[0, 0], ds.overlap_Q[0, 0], ds.overlap_Q[0, 1]]
@@ -59,7 +59,7 @@ MEANS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
 @pytest.mark.parametrize(("more", "expected"), MEANS, ids=str)
-def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, more, expected):
+def test_means_with_noise_at_finite_d_are_those_of_an_independent_code(dynamics, more, expected):
     """Of erf in d = 10 after 50 steps, against 10⁵ runs on weights: |z| < 4."""
     problem = Problem(gamma=1.0, p=1, k=1, d=10, Delta=0.1, activation="erf", **more)
     start = Overlaps(np.eye(1), np.array([[0.3]]), np.eye(1))
@@ -90,7 +90,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sgd_takes_the_steps_of_numpy(kind):
+def test_sgd_with_noise_takes_the_steps_of_numpy(kind):
     """And finds the exit where NumPy does, by the risk of all units and clean inputs at each step."""
     problem = dataclasses.replace(COMMITTEE, **KINDS[kind])
     case = Case(problem, "sgd", 3, Recording((0.0,)))
@@ -195,7 +195,7 @@ PAIRS = {
 
 @pytest.mark.parametrize("dynamics", ["ode", "gradient_flow"])
 @pytest.mark.parametrize("name", PAIRS)
-def test_the_flow_is_that_of_scipy(name, dynamics):
+def test_the_flow_with_noise_is_that_of_scipy(name, dynamics):
     """By means over the units that are kept, and Stein's lemma."""
     problem = dataclasses.replace(COMMITTEE, **PAIRS[name])
     p, noisy, start = 2, dynamics == "ode", dataclasses.replace(START, Q=np.array([[1.0, 0.2], [0.2, 1.0]]))
