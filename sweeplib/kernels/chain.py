@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sweeplib.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
-from sweeplib.kernels.disturbances import disturb_coordinates, drop_units
+from sweeplib.kernels.disturbances import disturb_fields, drop_units, take_units_back
 from sweeplib.kernels.lanes import (
     OVERFLOW,
     Array,
@@ -25,7 +25,7 @@ from sweeplib.kernels.lanes import (
     kernel,
     loops,
 )
-from sweeplib.kernels.local_fields import fields, student_fields, teacher_fields
+from sweeplib.kernels.local_fields import fields
 from sweeplib.kernels.rotations import Rotations, refactor
 from sweeplib.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
@@ -79,7 +79,7 @@ class Fields(NamedTuple):
 class Disturbed(NamedTuple):
     """Work arrays of dropout and noise of inputs, without rows if there is none.
 
-    b_i/π and b_i a_i/π (p, lanes), ξ* (k or more, lanes) and the names of its streams (lanes,).
+    b_i/π and a_i (p, lanes), ξ* (k or more, lanes) and the names of its streams (lanes,).
     """
 
     masks: Array
@@ -328,24 +328,21 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_length(stream, work.length, z[k + rows + 1])
+    fields(A, work.B, constants.L_star, z, lam, lam_star)
     if settings.has_input_noise:
-        teacher_fields(constants.L_star, z, lam_star)
-        disturb_coordinates(stream, k, work)
-        student_fields(A, work.B, z, lam)
-    else:
-        fields(A, work.B, constants.L_star, z, lam, lam_star)
+        disturb_fields(stream, k, work)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
         E[lane] += deviation[lane] * z[k + rows, lane]
-    layer = a
     if settings.drops:
         drop_units(stream, work)
-        layer = work.disturbed.layer
-    displace(functions, layer, work.fields, broken)
-    decay(settings, functions.lipschitz, work)
+    displace(functions, a, work.fields, broken)
     for i in range(p):
         for lane in range(lanes):
-            c[i, lane] *= numbers.T[lane] * layer[i, lane] * E[lane]
+            c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
+    if settings.drops:
+        take_units_back(work)
+    decay(settings, functions.lipschitz, work)
     if rule.rescales:
         rescale(settings, rule, work)
     if rule.has_velocities:
@@ -356,10 +353,6 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         for s in range(k):
             for lane in range(lanes):
                 A[i, s, lane] += push[i, lane] * z[s, lane]
-    if settings.trained and settings.drops:
-        for i in range(p):
-            for lane in range(lanes):
-                value[i, lane] *= work.disturbed.masks[i, lane]
     if settings.trained:
         for i in range(p):
             for lane in range(lanes):
