@@ -1,28 +1,53 @@
-"""SGD of erf units in NumPy, with the samples that a case has: losses, decay, batches, training sets and updates."""
+"""SGD of erf units in NumPy, with the samples that a case has.
+
+With losses, decay, batches, training sets, updates, schedules, dropout and noise of inputs.
+"""
 
 import numpy as np
 from scipy.special import erf
 
-from sweeplib.numerics.random import normals
+from sweeplib.kernels.disturbances import OF_INPUTS, OF_MASKS
+from sweeplib.language import Expression
+from sweeplib.numerics.random import normals, random_words
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation.driver import replicas_of, samples_key
 from tests.losses import force
+
+
+def factor_at(text, time):
+    """Return the value of a schedule, 1 without one."""
+    return 1.0 if text is None else Expression(text).evaluate({"t": time})
+
+
+def masks_of(problem, key, seed, sample):
+    """Return the factors b_i/π of the units in the step of a sample."""
+    words = [random_words(np.uint64(i // 4), np.uint64(sample), np.uint64(seed), key)[i % 4] for i in range(problem.p)]
+    kept = (np.array(words, float) + 0.5) / 2.0**32 < problem.keep_probability
+    return kept / problem.keep_probability
 
 
 def steps_by_numpy(case, count):
     """Q, M and a of SGD for erf after some steps, with the samples of the case, and the risk after each."""
     problem, (W, W_star) = case.problem, replicas_of([case]).weights(0)
     W, key, n_b, d, p = W.copy(), samples_key(case), problem.batch_size, problem.d, problem.p
-    layer, T, risks, v, B = np.broadcast_to(problem.a, p).astype(float), problem.step_time(), [], 0.0 * W, None
+    layer, risks, v, B = np.broadcast_to(problem.a, p).astype(float), [], 0.0 * W, None
+    streams = [np.uint64((int(key) + int(more)) % 2**64) for more in (OF_MASKS, OF_INPUTS)]
     for step in range(count):
+        middle = (step + 0.5) * problem.step_time()
+        rate, Delta = (factor_at(text, middle) for text in (problem.schedule, problem.noise_schedule))
+        T, gamma, Delta = rate * problem.step_time(), rate * problem.gamma, Delta * problem.Delta
         numbers = np.arange(n_b) if problem.samples else step * n_b + np.arange(n_b)
         draws = np.array([normals(key, case.seed, s, 32 * (d // 32 + 1)) for s in numbers])
         x, z = draws[:, :d] / np.sqrt(d), draws[:, d]
+        y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(Delta) * z
+        if problem.input_noise:
+            xi = np.array([normals(streams[1], case.seed, s, 32 * (d // 32 + 1))[:d] for s in numbers])
+            x = x + np.sqrt(problem.input_noise / d) * xi
         lam = x @ W.T
-        value = erf(lam / np.sqrt(2))
-        y = erf(x @ W_star.T / np.sqrt(2)).mean(axis=1) + np.sqrt(problem.Delta) * z
+        masks = np.array([masks_of(problem, streams[0], case.seed, s) for s in numbers])
+        value = masks * erf(lam / np.sqrt(2))
         E = force(problem, value @ layer / p, y)
-        c = layer * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
+        c = layer * masks * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * E[:, None]
         descent = c.T @ x / n_b
         size = np.linalg.norm(descent)
         if problem.update == "normalised":
@@ -34,7 +59,7 @@ def steps_by_numpy(case, count):
             descent /= np.sqrt(B)
         elif problem.update == "tangent":
             descent -= np.mean(c * lam, axis=0)[:, None] * W / d
-        v = problem.gamma / p * descent + (problem.momentum * v if problem.update == "heavy_ball" else 0.0)
+        v = gamma / p * descent + (problem.momentum * v if problem.update == "heavy_ball" else 0.0)
         W = (1 - problem.weight_decay * T) * W + v
         if problem.spherical:
             W *= np.sqrt(d) / np.linalg.norm(W, axis=1, keepdims=True)

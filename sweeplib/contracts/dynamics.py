@@ -288,7 +288,7 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
     """Return the observables that some problems have and that do not read a field themselves."""
     known = {each: OBSERVABLES[each] for each in recordable(name) if field not in OBSERVABLES[each].acts_on}
-    undriven = any(each.has_offsets or not each.criterion.is_plain or each.has_spectrum for each in problems)
+    undriven = any(p.has_offsets or p.is_disturbed or p.has_spectrum or not p.criterion.is_plain for p in problems)
     taught = all(DATA[problem.data].teacher for problem in problems)
     return tuple(
         each

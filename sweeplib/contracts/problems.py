@@ -51,6 +51,7 @@ OTHERS: dict[str, Any] = {name: known.example for name, known in PARAMETERS.item
     "second_layer_samples": 30,
     "ridge": 0.5,
     "switch_time": 0.1,
+    "keep_probability": 0.9,
     "task_order": (2, 1),
 }
 """Another value of each field of a problem than in the following ones: its example, or one that suits them."""

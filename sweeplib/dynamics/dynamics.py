@@ -326,8 +326,14 @@ LOSS = frozenset({"loss", "labels"})
 UPDATE = frozenset({"update"})
 """The parameter that says what a step makes of the gradient."""
 
+NOISE = frozenset({"noise_schedule", "keep_probability", "input_noise"})
+"""The parameters of noise other than constant noise of labels: its schedule, dropout, noise of inputs."""
+
 DECAYS = frozenset({"weight_decay", "second_layer_decay"})
 """The parameters by which weights and the second layer decay."""
+
+STEPS = DECAYS | LOSS | UPDATE | NOISE
+"""The parameters of the steps of SGD, beyond those of `ONE_PASS`."""
 
 
 def _checked(name: str, kind: type[Dynamics]) -> None:

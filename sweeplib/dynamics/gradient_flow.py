@@ -23,7 +23,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
-    reads = Ode.reads - {"Delta", "batch_size"} - LOSS - UPDATE
+    reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
     Options = IntegrationOptions
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
@@ -45,11 +45,15 @@ class GradientFlow(Ode):
         return view
 
     def bounds(self) -> Sequence[Bound]:
-        """As for the ODE; and without decay the risk is not above that of an earlier time by more than both errors."""
+        """As for the ODE; and the risk is not above that of an earlier time by more than both errors.
+
+        That is, without decay, dropout and noise of inputs.
+        """
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
         numbers = self.replicas.numbers
-        highest = np.where(numbers.weight_decay + numbers.second_layer_decay > 0.0, np.inf, highest)
+        free = numbers.weight_decay + numbers.second_layer_decay + numbers.input_noise == 0.0
+        highest = np.where(free & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
 
     def _numbers(self) -> Any:

@@ -44,7 +44,7 @@ class IntegratedDynamics(Dynamics):
     @property
     def longest_step(self) -> Array | None:
         """The longest step (n,) that is allowed, or None."""
-        if self.replicas.schedule is None:
+        if not self.replicas.scheduled:
             return None
         return np.maximum(self.replicas.times[:, -1] / STEPS_OF_A_SCHEDULE, SHORTEST)
 

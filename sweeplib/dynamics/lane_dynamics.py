@@ -31,7 +31,7 @@ class LaneDynamics(StepDynamics):
     def begin(self, state: Array, L_star: Array) -> None:
         """Start from a block of states, with L* (n, k, k)."""
         given = self.replicas
-        self._rates = rates(given.schedule, self.stride)
+        self._rates = rates(given.schedule, self.stride, given.noise_schedule)
         self.state = np.ascontiguousarray(state)
         self._constants = np.concatenate([rows(L_star), given.a_star.T, given.numbers])
 

@@ -2,9 +2,9 @@
 
 Ṁ = Ψ^M(Ω) − λM, Q̇ = Ψ^GF(Ω) + (γ/(p n_b)) Ψ^Var(Ω) − 2λQ, ȧ = ε (Ψ^a(Ω) − λ_a a) in time t = νγ/(pd), with the
 decays λ and λ_a, projected for spherical students, with n_b fresh samples in a batch, for d → ∞ at fixed n_b and γ.
-With a schedule γ ξ(t) all three have the factor ξ, and γ in front of Ψ^Var is γ ξ. Steps with a factor h of c have
-h(|c|) c in place of c: 1/√B of AdaGrad-norm, Ḃ = tr Ψ^Var, and 1/(1 − β) of momentum, the limit at fixed β; drifts of
-normalised and clipped steps are sums over nodes. Tangent steps are projected ones.
+With a schedule γ ξ(t) all three have the factor ξ, and γ in front of Ψ^Var is γ ξ; labels have the noise Δ χ(t). Steps
+with a factor h of c have h(|c|) c in place of c: 1/√B of AdaGrad-norm, Ḃ = tr Ψ^Var, and 1/(1 − β) of momentum, the
+limit at fixed β; drifts of normalised and clipped steps are sums over nodes. Tangent steps are projected ones.
 It is integrated twice: the solution at a tenth of the tolerance is recorded, and its difference to a companion solution
 at ten times the tolerance, with drifts by a finer rule where they have no closed form, estimates its error. With
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
@@ -34,13 +34,14 @@ from sweeplib.dynamics.diagnostics import (
     Diagnostic,
     risk_bounds,
 )
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, ONE_PASS, UPDATE, NumericalOptions, OverlapDynamics
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
-from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_steps, refuse_widths
+from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.kernels.disturbed_drifts import disturbed_address
 from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
 from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.kernels.schedules import rates
@@ -90,7 +91,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | DECAYS | LOSS | UPDATE
+    reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | STEPS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
     uses_drifts = True
@@ -131,7 +132,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self, needed: Expectations, rtol: Array, atol: float, targets: Array, before: Integration | None = None
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
-        replicas, scheduled = self.replicas, self.replicas.schedule is not None
+        replicas, scheduled = self.replicas, self.replicas.scheduled
         if replicas.has_spectrum:
             equations = block_equations(replicas, self.systems(needed))
             starts = block_starts(replicas, self._trained, scheduled)
@@ -168,7 +169,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def _heads_at(self, states: Array) -> slice:
         """Where flat states have the second layers of all tasks, or of the present one; nowhere if none is trained."""
         lessons = self.replicas.replayed
-        last = states.shape[1] - (self.replicas.schedule is not None)
+        last = states.shape[1] - self.replicas.scheduled
         count = (1 if lessons is None else lessons.heads.shape[1]) if self._trained else 0
         return slice(last - count * self.replicas.p, last)
 
@@ -188,7 +189,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if not lost.any():
             return None
         Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
-        last = state[-1:] if self._adapts or given.schedule is not None else None
+        last = state[-1:] if self._adapts or given.scheduled else None
         found: Array = pack(Q[None], M[None], a[None], given.spherical, self._trained, last)[0]
         return found
 
@@ -224,12 +225,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
         projected = needed.pair.nodes.size and not self._finite_d
         L_star = teacher_factors(P) if projected else P[:0]
-        scheduled, xi, _ = rates(replicas.schedule)
+        _, xi, _, anneals, chi = rates(replicas.schedule, noise=replicas.noise_schedule)
         end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
         kinds, numbers = (replicas.spherical, self._trained), self._numbers()
-        return Systems(
-            *kinds, numbers, *layers, *rules, L_star, inside_address(), scheduled, xi, end, self._factor, self._adapts
-        )
+        schedules: Any = replicas.scheduled, xi, anneals, chi, end
+        others: Any = self._factor, self._adapts, replicas.is_disturbed, disturbed_address(replicas.is_disturbed)
+        return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), *schedules, *others)
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Integrate each running replica to recording time number `to`."""
@@ -383,14 +384,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """
         refuse_steps(problem)
         refuse_widths(problem)
+        refuse_noisy_inputs(problem)
         if isinstance(options, OdeOptions) and options.finite_d:
             refuse_at_finite_d(problem)
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """Right-hand sides, twelve a step, five steps a unit of time, times the entries of their fourth moments."""
-        width = problem.p + problem.k
-        return (60.0 * time + 120.0) * (2000.0 + 10.0 * problem.p**2 * width**2)
+        p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
+        calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
+        return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k) ** 2)
 
 
 DYNAMICS.register("ode", Ode)

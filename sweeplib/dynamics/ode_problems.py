@@ -1,6 +1,6 @@
 """The problems for which the ODE has equations; others are refused."""
 
-from sweeplib.dynamics.dynamics import DECAYS, LOSS, UPDATE
+from sweeplib.dynamics.dynamics import STEPS
 from sweeplib.errors import InputError
 from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.problem import DEFAULTS, LOSSES, UPDATES, Problem
@@ -20,20 +20,27 @@ def refuse_widths(problem: Problem) -> None:
 
 
 def refuse_at_finite_d(problem: Problem) -> None:
-    """Raise InputError for a schedule, decays, another loss or step, and more teacher rows than dimensions."""
+    """Raise InputError for a schedule, decays, another loss, step or noise, and more teacher rows than dimensions."""
     if problem.has_spectrum:
         expected = f"{DEFAULTS['data']} with finite_d; or `finite_d: false`"
         raise InputError("no equations at finite d", key="data", value=problem.data, expected=expected)
     if problem.rates is not None:
         expected = "a constant rate with finite_d; or `finite_d: false`"
         raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-    for name in sorted(DECAYS | LOSS | UPDATE | {"tasks"}):
+    for name in sorted(STEPS | {"tasks"}):
         if getattr(problem, name) != DEFAULTS[name]:
             expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)
     if problem.k > problem.d:
         expected = f"at most d = {problem.d}, as finite_d needs independent teacher rows; or `finite_d: false`"
         raise InputError("no equations at finite d", key="k", value=problem.k, expected=expected)
+
+
+def refuse_noisy_inputs(problem: Problem) -> None:
+    """Raise InputError for noise of inputs with a target that is no committee, of which there are no drifts."""
+    if problem.input_noise > 0.0 and problem.target != DEFAULTS["target"]:
+        expected = f"{DEFAULTS['target']} with an input_noise; or sgd, sgd_chain"
+        raise InputError("no drifts with noise of inputs", key="target", value=problem.target, expected=expected)
 
 
 def refuse_steps(problem: Problem) -> None:

@@ -144,7 +144,7 @@ class ParticleDynamics(IntegratedDynamics):
         classes = law.classes(**given.law_of(i))
         parity = 0 if given.has_offsets else parity_of(given.activation)
         nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
-        scheduled, xi, _ = rates(given.schedule)
+        scheduled, xi, *_ = rates(given.schedule)
         return Flow(
             given.spherical,
             self._trained,

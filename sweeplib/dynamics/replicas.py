@@ -87,12 +87,12 @@ class Starts(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Replicas:
-    """n runs of problems that share p, k, functions, loss, step, geometry, batches, schedule, data law.
+    """n runs of problems that share p, k, functions, loss, step, geometry, batches, schedules, data law.
 
     γ, Δ, d, seed and start may differ too. `target` is the target's name with the values of its parameters.
 
     batch_size, repeats : samples of a batch, and steps that use it.
-    schedule : formula of the factor ξ(t) of the learning rate, None if it is constant.
+    schedule, noise_schedule : formulas of the factors ξ(t) of the learning rate and χ(t) of Δ, None for constant ones.
     parameters (n,) : the parameters of problems themselves that are real numbers, by name; `numbers` has them.
     d (n,) : dimensions.
     samples (n,) : sizes of the training sets; zero where samples are fresh, in all problems or in none.
@@ -120,6 +120,7 @@ class Replicas:
     batch_size: int
     repeats: int
     schedule: str | None
+    noise_schedule: str | None
     parameters: Mapping[str, Array]
     d: NDArray[np.int64]
     samples: NDArray[np.int64]
@@ -149,6 +150,26 @@ class Replicas:
         return self.lessons if self.lessons is not None and self.lessons.replays else None
 
     @property
+    def scheduled(self) -> bool:
+        """Whether the rate or the noise depends on the time."""
+        return self.schedule is not None or self.noise_schedule is not None
+
+    @property
+    def drops(self) -> bool:
+        """Whether steps leave out units."""
+        return bool((self.numbers.keep_probability < 1.0).any())
+
+    @property
+    def has_input_noise(self) -> bool:
+        """Whether the student's inputs have noise of their own."""
+        return bool((self.numbers.input_noise > 0.0).any())
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether steps leave out units, or inputs have noise."""
+        return self.drops or self.has_input_noise
+
+    @property
     def gamma(self) -> Array:
         """The learning rates (n,)."""
         return self.parameters["gamma"]
@@ -168,7 +189,8 @@ class Replicas:
     def numbers(self) -> Any:
         """The `Numbers` (n,) of the replicas, for kernels."""
         noise = self.gamma / (self.p * self.batch_size)
-        return Numbers(**self.parameters, d=self.d.astype(float), T=self.step_time, noise=noise)
+        own: dict[str, Array] = {"d": self.d.astype(float), "T": self.step_time}
+        return Numbers(**self.parameters, **own, noise=noise, deviation=np.sqrt(self.Delta))
 
     def numbers_of(self, i: int) -> Any:
         """The `Numbers` of replica i."""

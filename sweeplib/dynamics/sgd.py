@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.budget import CASE_BYTES, refuse_more
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, OFFSETS, UPDATE, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, OFFSETS, STEPS, NumericalOptions
 from sweeplib.dynamics.replicas import Lessons, Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
@@ -26,9 +26,10 @@ from sweeplib.kernels.batches import batch_steps
 from sweeplib.kernels.inputs import inputs_address
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.replay import tasks_of
+from sweeplib.kernels.sample_blocks import BLOCK
 from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
-from sweeplib.kernels.weights import BLOCK, DIVERGED, Exits, Replica, sgd_steps
+from sweeplib.kernels.weights import DIVERGED, Exits, Replica, sgd_steps
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
@@ -72,14 +73,14 @@ class Sgd(StepDynamics):
     replicas_at_once = 8
     view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
-    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | DECAYS | LOSS | UPDATE
+    reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | STEPS
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions
 
     def __init__(self, replicas: Replicas, options: SgdOptions) -> None:
         super().__init__(replicas, options)
-        self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride)
+        self._called, self._rates = self.functions(), rates(replicas.schedule, self.stride, replicas.noise_schedule)
         starts = (replicas.weights(i) for i in range(len(replicas)))
         self._weights = [(W.astype(options.weights, order="C"), W_star.copy(order="C")) for W, W_star in starts]
         self._offsets, self._memory = replicas.offsets(), replicas.memory
@@ -264,8 +265,9 @@ class Sgd(StepDynamics):
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the work of the draws and products of one step; a training set is drawn once."""
         steps, p, k, d = time / problem.step_time() * problem.repeats, problem.p, problem.k, problem.d
+        draws = 16.0 if problem.input_noise == 0.0 else 32.0 + k
         if problem.samples is None:
-            return steps * problem.batch_size * d * (16.0 + 2.0 * p + k)
+            return steps * problem.batch_size * d * (draws + 2.0 * p + k)
         return steps * d * (problem.batch_size * (4.0 + 2.0 * p) + 2.0 * p) + problem.samples * d * (16.0 + k)
 
     @classmethod

@@ -13,11 +13,12 @@ record between two uses takes the first of them from a copy of the state.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, UPDATE, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -39,7 +40,7 @@ class SgdChain(LaneDynamics):
 
     name = "sgd_chain"
     label = "SGD (overlap chain)"
-    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | DECAYS | LOSS | UPDATE
+    reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS
     law_of = "sgd"
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
@@ -51,7 +52,8 @@ class SgdChain(LaneDynamics):
         self.called = self.functions()
         self._rows = 2 * p if self.called.rule.has_velocities else p
         remembers = UPDATES[replicas.rule.update].memory is not None
-        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, decays, self._rows, remembers)
+        rest: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise
+        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, *rest)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
             self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
@@ -62,8 +64,8 @@ class SgdChain(LaneDynamics):
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
         if (lessons := replicas.replayed) is not None:
-            kinds = replicas.spherical, trained(replicas), decays, self._rows, remembers
-            self.settings = ReplaySettings(p, k, *kinds, lessons.a_star.shape[1], lessons.heads.shape[1])
+            shared = {name: getattr(self.settings, name) for name in ReplaySettings._fields[:-2]}
+            self.settings = ReplaySettings(**shared, tasks=lessons.a_star.shape[1], heads=lessons.heads.shape[1])
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 
     def _rows_of_tasks(self) -> list[Array]:
@@ -145,6 +147,9 @@ class SgdChain(LaneDynamics):
         least, words = (2 * problem.p, "2 p") if step.has_velocities else (problem.p, "p")
         if not step.is_plain:
             _refuse_batches(problem, f"the update {problem.update}")
+        for name in ("keep_probability", "input_noise"):
+            if name in problem.given:
+                _refuse_batches(problem, f"a {name}")
         if problem.has_spectrum:
             _refuse_batches(problem, f"inputs of {problem.data}")
             if not step.is_plain:

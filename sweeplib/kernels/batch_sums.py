@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.kernels.chain import Fields, displace, fill_rotations
+from sweeplib.kernels.chain import Fields, displace
 from sweeplib.kernels.lanes import (
     Array,
     Constants,
@@ -26,6 +26,7 @@ from sweeplib.kernels.lanes import (
 )
 from sweeplib.kernels.local_fields import fields, fields_of_replica
 from sweeplib.kernels.numbers import COUNT
+from sweeplib.kernels.rotations import fill_rotations
 
 LARGE = 32
 """From this size on, the lanes are the samples of a batch."""

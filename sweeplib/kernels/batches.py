@@ -6,14 +6,14 @@ import numpy as np
 
 from sweeplib.kernels.lanes import OVERFLOW, kernel, loops
 from sweeplib.kernels.row_products import inner_product
-from sweeplib.kernels.schedules import step_time
+from sweeplib.kernels.sample_blocks import BLOCK, draw_block
+from sweeplib.kernels.schedules import label_deviation, step_time
 from sweeplib.kernels.weights import (
-    BLOCK,
     DIVERGED,
     GOING,
     STOPPED,
     displacement,
-    draw_block,
+    drop_units,
     factor_of,
     fill_moves,
     fill_overlaps,
@@ -36,6 +36,8 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     clock = np.empty((2, 1))
     for taken in range(count):
         T, first = step_time(step + taken, replica.numbers.T, rates, clock), (step + taken) * batch_size
+        if rates.anneals:
+            room.deviation[:] = label_deviation(step + taken, replica.numbers, rates, clock)
         for _ in range(repeats):
             if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
                 return taken, DIVERGED
@@ -61,12 +63,16 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
         for s in range(filled):
             for i in range(p):
                 room.lam[i] = root * room.along[s, i]
-            E = displacement(replica, room.label[s], functions, room)
+            layer = replica.a
+            if numbers.keep_probability < 1.0:
+                drop_units(replica, first + drawn + s, room)
+                layer = room.layer
+            E = displacement(replica, layer, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
                 return False
             if not functions.is_plain:
                 E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
-            fill_moves(replica, share * E, T, functions, room)
+            fill_moves(replica, layer, share * E, T, functions, room)
             for i in range(p):
                 layer_moves[0, i] += share * E * numbers.second_layer_rate * T * room.value[i]
                 layer_moves[1, i] += numbers.offset_rate * room.c[i]

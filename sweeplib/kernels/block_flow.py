@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from sweeplib.kernels.overlap_flow import ROUNDING, Systems, Work, example, work_space
+from sweeplib.kernels.overlap_flow import ROUNDING, Systems, Work, example, factors_now, work_space
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer
@@ -149,17 +149,16 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
     given, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
     Q, M, a, drifts, _, clock = work.fields
     numbers, (L, p, k) = given.numbers, work.M.shape
-    given.drifts(System(Q, M, given.P[i], a, given.a_star[i], numbers.Delta[i], 1.0, given.pair, None), drifts)
+    rate, Delta = 1.0, numbers.Delta[i]
+    if given.scheduled:
+        rate, chi = factors_now(i, state[state.shape[0] - 1], given, clock)
+        Delta *= chi
+    given.drifts(System(Q, M, given.P[i], a, given.a_star[i], Delta, 1.0, given.pair, None), drifts)
     for j in range(p):
         for r in range(k):
             if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * given.P[i, r, r]):
                 drifts.M[j, r] = 0.0
     systems.gradients(Q, M, drifts.GF, drifts.M, systems.inverse[i], systems.resolution[i], D, D_star)
-    rate = 1.0
-    if given.scheduled:
-        clock[0, 0] = min(state[state.shape[0] - 1], given.end[i])
-        given.rates(clock[0], clock[1])
-        rate = clock[1, 0]
     pull = np.zeros(p)
     for b in range(L):
         for j in range(p):

@@ -6,11 +6,12 @@ lower triangular.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
+from sweeplib.kernels.disturbances import disturb_fields, drop_units, take_units_back
 from sweeplib.kernels.lanes import (
     OVERFLOW,
     Array,
@@ -25,13 +26,15 @@ from sweeplib.kernels.lanes import (
     loops,
 )
 from sweeplib.kernels.local_fields import fields
+from sweeplib.kernels.rotations import Rotations, refactor
 from sweeplib.numerics.random import attempt_words, chi_square, chi_square_proposal, gamma_constants
 
 
 class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
-    Also the number of rows of A and B, p or 2p, and whether the rule of the steps has a memory.
+    Also the number of rows of A and B, p or 2p, whether the rule of the steps has a memory, whether steps leave out
+    units, and whether inputs have noise.
     """
 
     p: int
@@ -43,6 +46,8 @@ class Settings(NamedTuple):
     decays: bool
     rows: int
     remembers: bool
+    drops: bool
+    has_input_noise: bool
 
 
 class Length(NamedTuple):
@@ -71,13 +76,16 @@ class Fields(NamedTuple):
     label: Array
 
 
-class Rotations(NamedTuple):
-    """Work arrays (lanes,) for the rotations of columns."""
+class Disturbed(NamedTuple):
+    """Work arrays of dropout and noise of inputs, without rows if there is none.
 
-    spill: Array
-    cosine: Array
-    sine: Array
-    tail: Array
+    b_i/π and a_i (p, lanes), ξ* (k or more, lanes) and the names of its streams (lanes,).
+    """
+
+    masks: Array
+    layer: Array
+    xi: Array
+    key: Any
 
 
 class Chain(NamedTuple):
@@ -99,6 +107,7 @@ class Chain(NamedTuple):
     fields: Fields
     rotations: Rotations
     network: Network
+    disturbed: Disturbed
 
 
 @allocating
@@ -110,12 +119,11 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     ends = count * k * lanes, (count * k + count * count) * lanes
     memory = state[ends[1] : ends[1] + lanes] if settings.remembers else np.zeros(lanes)
     given = constants_of(constants, k)
-    Delta, d = given.numbers.Delta, given.numbers.d
-    rows = np.empty((11, lanes))
+    d, rows = given.numbers.d, np.empty((10, lanes))
     z, sure, four = np.empty((4 * ((count + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
-        length.degrees[lane], rows[9, lane] = d[lane] - count - k, math.sqrt(Delta[lane])
+        length.degrees[lane] = d[lane] - count - k
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
     wide, teacher, push = np.empty((2, p, lanes)), np.empty((k, lanes)), np.empty((count, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
@@ -131,10 +139,19 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         z,
         push,
         length,
-        Fields(wide[0], teacher, wide[1], push[:p], rows[4], rows[9], rows[10]),
+        Fields(wide[0], teacher, wide[1], push[:p], rows[4], given.numbers.deviation, rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
+        disturbed_work(settings, lanes),
     )
+
+
+@allocating
+def disturbed_work(settings, lanes):  # type: ignore[no-untyped-def]
+    """Work arrays of dropout and noise of inputs."""
+    masks = np.empty((2, settings.p if settings.drops else 0, lanes))
+    xi = np.empty((4 * ((settings.k + 3) // 4) if settings.has_input_noise else 0, lanes))
+    return Disturbed(masks[0], masks[1], xi, np.empty(lanes, np.uint64))
 
 
 @kernel
@@ -161,66 +178,6 @@ def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
             if not sure[lane]:
                 square = chi_square(degrees[lane], normal[lane], step[lane], seed[lane], key[lane], length.four)
                 out[lane] = math.sqrt(square)
-
-
-@loops
-def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
-    """Fill the rotations of (x, y) to (length, 0), or with the identity if both are zero; y may be `length`."""
-    for lane in range(length.shape[0]):
-        sine[lane] = y[lane]
-    for lane in range(length.shape[0]):
-        norm = math.sqrt(x[lane] * x[lane] + sine[lane] * sine[lane])
-        inverse = 1.0 / norm if norm > 0.0 else 0.0
-        cosine[lane] = x[lane] * inverse if norm > 0.0 else 1.0
-        sine[lane] *= inverse
-        length[lane] = norm
-
-
-@loops
-def rotate_columns(B, j, spill, cosine, sine):  # type: ignore[no-untyped-def]
-    """Rotate columns j and j + 1 of B, from row j on; the column after the last is `spill`."""
-    p, _, lanes = B.shape
-    for i in range(j, p):
-        if j + 1 < p:
-            for lane in range(lanes):
-                left, right = B[i, j, lane], B[i, j + 1, lane]
-                B[i, j, lane] = cosine[lane] * left + sine[lane] * right
-                B[i, j + 1, lane] = cosine[lane] * right - sine[lane] * left
-        else:
-            for lane in range(lanes):
-                left, right = B[i, j, lane], spill[lane]
-                B[i, j, lane] = cosine[lane] * left + sine[lane] * right
-                spill[lane] = cosine[lane] * right - sine[lane] * left
-
-
-@loops
-def refactor(B, c, w, outside, rotations):  # type: ignore[no-untyped-def]
-    """Replace B by a lower triangular factor of [B + c wᵀ, s c], by rotations of columns.
-
-    First, rotations from the last column on turn (w, s) into its first axis. B becomes Hessenberg; the column after its
-    last one, `spill`, is zero except in the last row. Then c times the length of (w, s) is added to the first column,
-    and rotations from the first column on make B triangular again. For a single row the factor is its length.
-    """
-    p, _, lanes = B.shape
-    spill, cosine, sine, tail = rotations.spill, rotations.cosine, rotations.sine, rotations.tail
-    if p == 1:
-        for lane in range(lanes):
-            along = B[0, 0, lane] + c[0, lane] * w[0, lane]
-            across = c[0, lane] * outside[lane]
-            B[0, 0, lane] = math.sqrt(along * along + across * across)
-        return
-    for lane in range(lanes):
-        tail[lane] = outside[lane]
-        spill[lane] = 0.0
-    for j in range(p - 1, -1, -1):
-        fill_rotations(w[j], tail, tail, cosine, sine)
-        rotate_columns(B, j, spill, cosine, sine)
-    for i in range(p):
-        for lane in range(lanes):
-            B[i, 0, lane] += c[i, lane] * tail[lane]
-    for j in range(p):
-        fill_rotations(B[j, j], B[j, j + 1] if j + 1 < p else spill, tail, cosine, sine)
-        rotate_columns(B, j, spill, cosine, sine)
 
 
 @kernel
@@ -362,7 +319,8 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
 
-    Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first.
+    Here c_i = T a_i σ'(λ_i) E, with the factor of the rule. A and B decay first. With dropout a_i and σ(λ_i) have the
+    factors b_i/π; with noise of inputs all but the label is by those with noise.
     """
     p, k, rows, rule = settings.p, settings.k, settings.rows, functions.rule
     A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
@@ -371,14 +329,20 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_length(stream, work.length, z[k + rows + 1])
     fields(A, work.B, constants.L_star, z, lam, lam_star)
+    if settings.has_input_noise:
+        disturb_fields(stream, k, work)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
         E[lane] += deviation[lane] * z[k + rows, lane]
+    if settings.drops:
+        drop_units(stream, work)
     displace(functions, a, work.fields, broken)
-    decay(settings, functions.lipschitz, work)
     for i in range(p):
         for lane in range(lanes):
             c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
+    if settings.drops:
+        take_units_back(work)
+    decay(settings, functions.lipschitz, work)
     if rule.rescales:
         rescale(settings, rule, work)
     if rule.has_velocities:

@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from sweeplib.kernels.chain import (
     Fields,
     Length,
-    Rotations,
     add_products,
     displace,
     draw_length,
     needs_slack,
-    refactor,
 )
 from sweeplib.kernels.lanes import (
     Array,
@@ -36,6 +34,7 @@ from sweeplib.kernels.lanes import (
     kernel,
     loops,
 )
+from sweeplib.kernels.rotations import Rotations, refactor
 from sweeplib.numerics.random import gamma_constants
 
 OTHER_KEY = np.uint64(0x9E3779B97F4A7C15)
@@ -87,11 +86,9 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (settings.rows[-1] + p)
-    given, rows, wide = constants_of(constants, k), np.empty((12, lanes)), np.empty((5, p, lanes))
+    given, rows, wide = constants_of(constants, k), np.empty((11, lanes)), np.empty((5, p, lanes))
     whole = state.reshape((settings.rows[-1] + p, lanes))
     z, count = np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes)), np.uint64
-    for lane in range(lanes):
-        rows[9, lane] = math.sqrt(given.numbers.Delta[lane])
     a, network_rows = whole[settings.rows[-1] :], np.empty((2, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
     network = Network(Q, M, P, a, given.a_star, network_rows[0], network_rows[1], np.zeros(1, np.bool_))
@@ -104,11 +101,11 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
         z,
         length,
         Stream(np.empty(lanes, count), np.empty(lanes, count), np.empty(lanes, count)),
-        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], rows[9], rows[10]),
+        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], given.numbers.deviation, rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         wide[3],
         wide[4],
-        rows[11],
+        rows[10],
         network,
     )
     fill_teacher(work)

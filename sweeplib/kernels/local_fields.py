@@ -18,9 +18,15 @@ def teacher_fields(L_star, z, lam_star):  # type: ignore[no-untyped-def]
 @kernel
 def fields(A, B, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
     """Fill λ* = L* u* and λ = A u* + B w for the last rows of A and B, with (u*, w) the first rows of z."""
+    teacher_fields(L_star, z, lam_star)
+    student_fields(A, B, z, lam)
+
+
+@kernel
+def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
+    """Fill λ = A u* + B w."""
     p, k, lanes = lam.shape[0], A.shape[1], A.shape[2]
     first = A.shape[0] - p
-    teacher_fields(L_star, z, lam_star)
     for i in range(p):
         for lane in range(lanes):
             lam[i, lane] = B[first + i, 0, lane] * z[k, lane]

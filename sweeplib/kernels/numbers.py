@@ -13,10 +13,10 @@ from sweeplib.problem.parameters import PARAMETERS
 REAL = tuple(name for name in CORE if get_args(PARAMETERS[name].type)[:1] == (float,))
 """The parameters of a problem itself that are real numbers."""
 
-Numbers = cast(Any, namedtuple("Numbers", (*REAL, "d", "T", "noise")))
-"""The numbers of a replica, or arrays (n,) of those of n: its parameters, d, T = γ/(pd) and the noise γ/(p n_b).
+Numbers = cast(Any, namedtuple("Numbers", (*REAL, "d", "T", "noise", "deviation")))
+"""The numbers of a replica, or arrays (n,) of those of n: its parameters, d, T = γ/(pd), the noise γ/(p n_b) and √Δ.
 
-T is the ODE time of a step. With a schedule, kernels that take steps have T and the noise of the present step in it.
+T is the ODE time of a step. With schedules, kernels that take steps have T, the noise and √Δ of the present step in it.
 """
 
 

@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.disturbed_drifts import disturbed_address
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import expectations
@@ -36,8 +37,9 @@ class Systems(NamedTuple):
     They are: `Numbers` (n,), whose noise is the factor of Ψ^Var, γ/p in the Saad-Solla ODE; P (n, k, k); the second
     layers a (n, p) at the start, and a* (n, k); the `pair` of the rules for drifts and risk, and their addresses; for
     rules by quadrature the factors L* of P (n, k, k), otherwise none (0, k, k), and the address of `take_inside`;
-    whether the learning rate has a schedule, the address of ξ, and the last times (n,) at which it is needed; the
-    factor of c in steps of the weights, and whether it is 1/√B.
+    whether anything depends on the time, the address of ξ, whether the label noise has a schedule, the address of χ,
+    and the last times (n,) at which these are needed; the factor of c in steps of the weights, and whether it is 1/√B;
+    whether there is dropout or noise of inputs, and the address of `disturbed`.
     """
 
     spherical: bool
@@ -53,9 +55,13 @@ class Systems(NamedTuple):
     inside: Any
     scheduled: bool
     rates: Any
+    anneals: bool
+    noise: Any
     end: Array
     factor: float
     adapts: bool
+    is_disturbed: bool
+    disturbed: Any
 
 
 class Work(NamedTuple):
@@ -94,8 +100,10 @@ def example() -> Systems:
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(square.drifts), risk_address(square.risk)
     numbers = Numbers(*[one] * COUNT)
-    inside, xi = inside_address(), rates(None)[:2]
-    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *xi, one, 1.0, False)
+    inside, (scheduled, xi, _, anneals, chi) = inside_address(), rates(None)
+    others: Any = 1.0, False, False, disturbed_address(False)
+    schedules: Any = scheduled, xi, anneals, chi, one
+    return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *schedules, *others)
 
 
 @cache
@@ -174,12 +182,22 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
     return np.concatenate(parts, axis=1)
 
 
+@inlined
+def factors_now(i: int, time: float, systems: Systems, clock: Array) -> tuple[float, float]:
+    """ξ and χ of a system at a time; those of the last time past it."""
+    clock[0, 0] = min(time, systems.end[i])
+    systems.noise(clock[0], clock[1])
+    chi = clock[1, 0]
+    systems.rates(clock[0], clock[1])
+    return clock[1, 0], chi
+
+
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
     """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
     With decays Ψ^M has −λM beside it, Ψ^GF −2λQ and Ψ^a −λ_a a. With a schedule all of Ṁ, Q̇, ȧ have the factor ξ(t),
-    and so has γ/p. Past the last time, ξ is that of the last time. With a factor h of c in steps of the weights Ψ^M and
-    Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
+    and so has γ/p; Δ has the factor χ(t). Past the last time, they are those of the last time. With a factor h of c in
+    steps of the weights Ψ^M and Ψ^GF have h, and Ψ^Var h²; Ḃ = tr Ψ^Var.
     For Φ = Q̇, spherical students have Ṁ_ir −= M_ir Φ_ii/2 and Q̇_ij −= Q_ij (Φ_ii + Φ_jj)/2.
     """
     Q, M, a, drifts, _, clock = work
@@ -188,17 +206,21 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
-    system = System(Q, M, systems.P[i], a, systems.a_star[i], numbers.Delta[i], 1.0, systems.pair, None)
+    rate, Delta = 1.0, numbers.Delta[i]
+    if systems.scheduled:
+        rate, chi = factors_now(i, state[state.shape[0] - 1], systems, clock)
+        Delta *= chi
+    system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, 1.0, systems.pair, None)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], spherical)
-    systems.drifts(system, drifts)
-    flow, rate, factor = drifts.GF, 1.0, systems.factor
+    if systems.is_disturbed:
+        keep, input_noise, with_variance = numbers.keep_probability[i], numbers.input_noise[i], numbers.noise[i] > 0.0
+        systems.disturbed(systems.drifts, keep, input_noise, with_variance, system, drifts)
+    else:
+        systems.drifts(system, drifts)
+    flow, factor = drifts.GF, systems.factor
     if systems.adapts:
         factor = 1.0 / math.sqrt(state[state.shape[0] - 1])
-    if systems.scheduled:
-        clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])
-        systems.rates(clock[0], clock[1])
-        rate = clock[1, 0]
     for j in range(p):
         for l in range(p):  # noqa: E741
             noise = rate * numbers.noise[i] * factor * factor * drifts.Var[j, l]

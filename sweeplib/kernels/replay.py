@@ -26,6 +26,8 @@ class ReplaySettings(NamedTuple):
     decays: bool
     rows: int
     remembers: bool
+    drops: bool
+    has_input_noise: bool
     tasks: int
     heads: int
 

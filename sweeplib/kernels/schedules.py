@@ -1,9 +1,10 @@
-"""The learning rate γ ξ(t) at the steps of a run, for kernels.
+"""The learning rate γ ξ(t) and the label noise Δ χ(t) at the steps of a run, for kernels.
 
-A step takes the rate at the middle of its time, as does a round of steps with one batch. Sums over steps are then those
+A step takes both at the middle of its time, as does a round of steps with one batch. Sums over steps are then those
 of the time integral to second order in the step, and t = 0 itself is never asked for.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numba
@@ -25,35 +26,42 @@ CONSTANT = "1"
 
 
 class Rates(NamedTuple):
-    """The schedule of a run.
+    """The schedules of a run.
 
-    given : whether there is one.
+    given : whether there is one of the rate.
     rates : address of ξ, (t (n,), out (n,)).
     stride : number of SGD steps of a step of the dynamics.
+    anneals : whether there is one of the label noise.
+    noise : address of χ.
     """
 
     given: bool
     rates: Any
     stride: float
+    anneals: bool
+    noise: Any
 
 
 class Clock(NamedTuple):
-    """The rates of a group: T and γ/(p n_b) of the present step, among its numbers, and those of ξ = 1 (lanes,).
+    """The rates of a group: T, γ/(p n_b), √Δ of the present step, among its numbers, and at ξ = χ = 1 (lanes,).
 
-    times, factors (lanes,) : the middle of the step, and ξ there.
+    times, factors (lanes,) : the middle of the step, and ξ or χ there.
     """
 
     T: Array
     noise: Array
+    deviation: Array
     base_T: Array
     base_noise: Array
+    base_deviation: Array
     times: Array
     factors: Array
 
 
-def rates(text: str | None, stride: float = 1.0) -> Rates:
-    """The schedule of this formula, or a constant rate."""
-    return Rates(text is not None, over_arrays(schedule(text or CONSTANT).function), stride)
+def rates(text: str | None, stride: float = 1.0, noise: str | None = None) -> Rates:
+    """The schedules of these formulas, or a constant rate, and constant noise."""
+    rate, factor = (over_arrays(schedule(each or CONSTANT).function) for each in (text, noise))
+    return Rates(text is not None, rate, stride, noise is not None, factor)
 
 
 @_kernel
@@ -66,19 +74,43 @@ def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
     return T * clock[1, 0]
 
 
+@_kernel
+def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def]
+    """√Δ in the middle of step number `step`, whose T is `numbers.T` at ξ = 1; `clock` (2, 1) is a work array."""
+    clock[0, 0] = (step + 0.5) * rates.stride * numbers.T
+    rates.noise(clock[0], clock[1])
+    return numbers.deviation * math.sqrt(clock[1, 0])
+
+
 @_allocating
 def clock_of(numbers):  # type: ignore[no-untyped-def]
-    """The rates of a group; it changes T and γ/(p n_b) of its numbers."""
-    T, noise = numbers.T, numbers.noise
-    return Clock(T, noise, T.copy(), noise.copy(), np.empty_like(T), np.empty_like(T))
+    """The rates of a group; it changes T, γ/(p n_b) and √Δ of its numbers."""
+    T, noise, deviation = numbers.T, numbers.noise, numbers.deviation
+    base = T.copy(), noise.copy(), deviation.copy()
+    return Clock(T, noise, deviation, base[0], base[1], base[2], np.empty_like(T), np.empty_like(T))
+
+
+@_inlined
+def fill_times(rates, step, clock):  # type: ignore[no-untyped-def]
+    """Fill the middle of the step of each lane."""
+    for lane in range(clock.T.shape[0]):
+        clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
 
 
 @_inlined
 def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
     """Set T and γ/(p n_b) to those in the middle of the step of each lane."""
-    for lane in range(clock.T.shape[0]):
-        clock.times[lane] = (np.float64(step[lane]) + 0.5) * rates.stride * clock.base_T[lane]
+    fill_times(rates, step, clock)
     rates.rates(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):
         clock.T[lane] = clock.factors[lane] * clock.base_T[lane]
         clock.noise[lane] = clock.factors[lane] * clock.base_noise[lane]
+
+
+@_inlined
+def set_deviation(rates, step, clock):  # type: ignore[no-untyped-def]
+    """Set √Δ to that in the middle of the step of each lane."""
+    fill_times(rates, step, clock)
+    rates.noise(clock.times, clock.factors)
+    for lane in range(clock.T.shape[0]):
+        clock.deviation[lane] = math.sqrt(clock.factors[lane]) * clock.base_deviation[lane]

@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 from sweeplib.kernels.batches import apply_rule, kept_of_row
 from sweeplib.kernels.lanes import OVERFLOW, Array
 from sweeplib.kernels.row_products import inner_product, loop, products
+from sweeplib.kernels.sample_blocks import MULTIPLE, called_once
 from sweeplib.kernels.schedules import step_time
 from sweeplib.kernels.weights import (
     DIVERGED,
     GOING,
-    MULTIPLE,
     STOPPED,
-    called_once,
     fill_overlaps,
     is_waiting,
     kept_part,

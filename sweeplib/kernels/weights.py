@@ -7,20 +7,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.kernels.disturbances import fill_masks
 from sweeplib.kernels.lanes import OVERFLOW, Array
-from sweeplib.kernels.row_products import add_gram, inner_product, loop, moved_products, products
-from sweeplib.kernels.schedules import step_time
+from sweeplib.kernels.row_products import inner_product
+from sweeplib.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
+from sweeplib.kernels.schedules import label_deviation, step_time
 from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
-from sweeplib.numerics.random import fill_normals
-
-BLOCK = 4
-"""Number of steps whose samples are drawn and multiplied with the weights at once."""
-
-COLUMNS = 384
-"""With this number of columns, the samples of two blocks stay in the first cache during a pass over the weights."""
-
-MULTIPLE = 32
-"""Samples are padded to a multiple of this: pairs of draws of four numbers each, in vectors of four."""
 
 SMALL = 1e-30
 """The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
@@ -29,8 +21,6 @@ GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
 
 _kernel = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, **FOR_KERNELS)
-called_once = numba.njit(error_model="numpy", fastmath={"contract"}, _nrt=False, forceinline=True, **FOR_KERNELS)
-"""For what a step calls in one place: a call with all fields of its arguments takes a tenth of a microsecond."""
 _allocating = numba.njit(error_model="numpy", fastmath={"contract"}, **FOR_KERNELS)
 
 
@@ -81,8 +71,9 @@ class Room(NamedTuple):
     Of the block and the one before: normals (2, BLOCK, padded).
     Of the samples: factors of the updates (BLOCK, p), products with W (BLOCK, p) and W* (k, BLOCK), labels (BLOCK,),
     the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
+    √Δ of the samples (BLOCK,), and with noise of inputs ξ (padded,) and products of W* without it (k, BLOCK).
     Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
-    rows, in this step and in total.
+    rows, in this step and in total; with dropout b_i/π and b_i a_i/π (p,).
     """
 
     normals: Array
@@ -93,40 +84,20 @@ class Room(NamedTuple):
     label: Array
     shift: Array
     gram: Array
+    deviation: Array
+    xi: Array
+    clean_star: Array
     sample: Array
     lam: Array
     field: Array
     value: Array
     c: Array
+    masks: Array
+    layer: Array
     shrink: Array
     norm: Array
     squared_norm: Array
     risk: Array
-
-
-@loop
-def pass_by(replica, room, before, x, first, last):  # type: ignore[no-untyped-def]
-    """Update some columns of W by the previous samples times their factors; add the products with the samples x.
-
-    Products are those of W, of W*, and of the samples with each other.
-    """
-    W, W_star, factors, along, along_star = replica.W, replica.W_star, room.factors, room.along, room.along_star
-    b0, b1, b2, b3 = before[0][first:last], before[1][first:last], before[2][first:last], before[3][first:last]
-    x0, x1, x2, x3 = x[0][first:last], x[1][first:last], x[2][first:last], x[3][first:last]
-    for i in range(W.shape[0]):
-        moves = factors[0, i], factors[1, i], factors[2, i], factors[3, i]
-        t0, t1, t2, t3 = moved_products(W[i][first:last], moves, (b0, b1, b2, b3), (x0, x1, x2, x3))
-        along[0, i] += t0
-        along[1, i] += t1
-        along[2, i] += t2
-        along[3, i] += t3
-    for r in range(W_star.shape[0]):
-        t0, t1, t2, t3 = products(W_star[r][first:last], x0, x1, x2, x3)
-        along_star[r, 0] += t0
-        along_star[r, 1] += t1
-        along_star[r, 2] += t2
-        along_star[r, 3] += t3
-    add_gram(x0, x1, x2, x3, room.gram)
 
 
 @_allocating
@@ -134,11 +105,11 @@ def room_of(replica):  # type: ignore[no-untyped-def]
     """Work arrays for the steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
-    a_star, rows = np.empty((k, BLOCK)), np.ones((7, p))
+    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((9, p)), MULTIPLE * (d // MULTIPLE + 1)
     for r in range(k):
         a_star[r, :] = replica.a_star[r]
     return Room(
-        np.zeros((2, BLOCK, MULTIPLE * (d // MULTIPLE + 1))),
+        np.zeros((2, BLOCK, padded)),
         np.zeros((BLOCK, p)),
         np.empty((BLOCK, p)),
         np.empty((k, BLOCK)),
@@ -146,6 +117,9 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         np.empty(BLOCK),
         np.empty(BLOCK),
         np.empty((BLOCK, BLOCK)),
+        np.full(BLOCK, replica.numbers.deviation),
+        np.empty(padded if replica.numbers.input_noise > 0.0 else 0),
+        np.zeros((k, BLOCK)),
         np.empty((2, 1)),
         rows[0],
         rows[1],
@@ -154,49 +128,27 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         rows[4],
         rows[5],
         rows[6],
+        rows[7],
+        rows[8],
         np.empty(1),
     )
 
 
-@called_once
-def draw_block(count, step, replica, functions, samples, room):  # type: ignore[no-untyped-def]
-    """Draw the samples from step number `step` on, and fill their products with the weights and their labels."""
-    d = replica.W.shape[1]
-    k, size = room.along_star.shape
-    before = room.normals[0] if samples == 1 else room.normals[1]
-    x = room.normals[samples]
-    for s in range(count):
-        fill_normals(replica.key, replica.seed, np.uint64(step + s), x[s])
-        room.shift[s] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(step + s), x[s][:d])
-    for s in range(BLOCK):
-        for i in range(room.along.shape[1]):
-            room.along[s, i] = 0.0
-        for t in range(BLOCK):
-            room.gram[s, t] = 0.0
-        for r in range(k):
-            room.along_star[r, s] = 0.0
-    for first in range(0, d, COLUMNS):
-        pass_by(replica, room, before, x, first, min(first + COLUMNS, d))
-    root = 1.0 / math.sqrt(d)
-    for r in range(k):
-        for s in range(size):
-            room.along_star[r, s] *= root
-    functions.labels(room.along_star, room.a_star, room.label)
-    for s in range(count):
-        room.label[s] += room.shift[s]
-        room.label[s] += math.sqrt(replica.numbers.Delta) * x[s, d]
-    for s in range(BLOCK):
-        for i in range(room.factors.shape[1]):
-            room.factors[s, i] = 0.0
+@_kernel
+def drop_units(replica, number, room):  # type: ignore[no-untyped-def]
+    """Fill b_i/π and the second layer b_i a_i/π of sample `number`."""
+    fill_masks(replica.numbers.keep_probability, np.uint64(number), replica.seed, replica.key, room.masks)
+    for i in range(len(replica.a)):
+        room.layer[i] = room.masks[i] * replica.a[i]
 
 
 @_kernel
-def displacement(replica, label, functions, room):  # type: ignore[no-untyped-def]
-    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i)."""
+def displacement(replica, layer, label, functions, room):  # type: ignore[no-untyped-def]
+    """Fill λ + b and σ(λ + b), and return E = label − (1/p) Σ a_i σ(λ_i + b_i) for this second layer a."""
     for i in range(len(replica.b)):
         room.field[i] = room.lam[i] + replica.b[i]
     functions.value(room.field, room.value)
-    return label - inner_product(replica.a, room.value) / len(replica.a)
+    return label - inner_product(layer, room.value) / len(layer)
 
 
 @numba.njit(_nrt=False, error_model="numpy", **WITHOUT_WRAPPERS)
@@ -208,11 +160,14 @@ def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def fill_moves(replica, E, step_time, functions, room):  # type: ignore[no-untyped-def]
-    """Fill c_i = T a_i σ'(λ_i + b_i) E."""
+def fill_moves(replica, layer, E, step_time, functions, room):  # type: ignore[no-untyped-def]
+    """Fill c_i = T a_i σ'(λ_i + b_i) E for this second layer a; with dropout σ has the factors b_i/π."""
     functions.slope(room.field, room.c)
     for i in range(len(room.c)):
-        room.c[i] *= step_time * E * replica.a[i]
+        room.c[i] *= step_time * E * layer[i]
+    if replica.numbers.keep_probability < 1.0:
+        for i in range(len(room.c)):
+            room.value[i] *= room.masks[i]
 
 
 @_kernel
@@ -329,14 +284,18 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
             room.along[s, i] += factors[t, i] * room.gram[t, s]
     for i in range(p):
         lam[i] = norm[i] * root * room.along[s, i]
-    E = displacement(replica, room.label[s], functions, room)
+    layer = replica.a
+    if replica.numbers.keep_probability < 1.0:
+        drop_units(replica, step, room)
+        layer = room.layer
+    E = displacement(replica, layer, room.label[s], functions, room)
     if not abs(E) < OVERFLOW:
         return DIVERGED
     if not functions.is_plain:
         E = force(functions.force, functions.numbers, E, room.label[s], room.sample)
     waiting = is_waiting(exits)
     square = inner_product(x[:d], x[:d]) if replica.spherical or waiting or functions.rule.rescales else 0.0
-    fill_moves(replica, E, T, functions, room)
+    fill_moves(replica, layer, E, T, functions, room)
     if functions.rule.rescales:
         rescale(replica, functions.rule, square, T, room)
     for i in range(p):
@@ -385,6 +344,9 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     taken, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
     while taken < count and fate == GOING:
         fresh = min(BLOCK, count - taken)
+        if rates.anneals:
+            for s in range(fresh):
+                room.deviation[s] = label_deviation(step + taken + s, replica.numbers, rates, clock)
         draw_block(fresh, step + taken, replica, functions, samples, room)
         for s in range(fresh):
             T = step_time(step + taken, replica.numbers.T, rates, clock)

@@ -106,6 +106,16 @@ class Core:
     time. By default the rate is constant. `optimal(6)` is the schedule, linear between 6 equally spaced knots, that
     minimises the risk of `ode` at the last time, averaged over the starts of the seeds 0 to 3, or of as many as a
     second number says; `optimal(1)` is the best constant rate."""
+    noise_schedule: str | None = parameter(None, "schedule of the label noise", r"\chi(t)", "exp(-2*t)")
+    """the factor χ(t) ≥ 0 of the variance of the label noise, Δ(t) = Δ χ(t), an expression of t as in `schedule`.
+    Steps take χ at the middle of their time. By default the noise is constant. Observables with noisy labels, such as
+    `test_error`, have the variance Δ itself."""
+    keep_probability: Annotated[float, Field(gt=0, le=1)] = parameter(1.0, "keep probability", r"\pi", 0.5)
+    """0 < π ≤ 1, dropout: for each sample, a step keeps each unit with the probability π, with a_i/π in place of a_i,
+    and leaves out the others. Risks are those of all units with a_i."""
+    input_noise: NotNegative = parameter(0.0, "variance of the noise of the student's inputs", r"\varrho", 0.4)
+    """ϱ ≥ 0: for each sample, a step has x + √ϱ ξ, ξ ~ N(0, I_d/d), as the student's input, and the label of x. Risks
+    are those of inputs without noise."""
     of_parts: Annotated[tuple[tuple[str, Any], ...], SkipValidation] = ()
 
 

@@ -14,7 +14,10 @@ from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
 from sweeplib.problem.problem import RESOLVED, Problem, differs, in_order, pairs
 from sweeplib.table import Column, Reading, Table
 
-FOLLOWING = ("teacher", "rates", "student_start", "has_offsets", "trains_second_layer", "learned", "criterion", "rule")
+FOLLOWING = (
+    *("teacher", "rates", "noise_factor", "student_start", "has_offsets", "trains_second_layer", "learned"),
+    *("criterion", "rule", "is_disturbed"),
+)
 """Properties of a problem that are columns too, evaluated once for each different row of what they read."""
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pydantic
 
 from sweeplib.errors import InputError
-from sweeplib.language import OptimalSchedule, canonical_schedule
+from sweeplib.language import OptimalSchedule, canonical_schedule, schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA, Blocks
@@ -99,9 +99,20 @@ class Problem(Core):
             if self.sampling != DEFAULTS["sampling"]:
                 expected = "`samples` beside it, the size of the training set"
                 raise InputError("no training set to sample", key="sampling", value=self.sampling, expected=expected)
-        elif self.batch_size > self.samples:
+            return
+        if self.noise_factor is not None:
+            value, expected = self.noise_schedule, "null with `samples`, whose labels are drawn once"
+            raise InputError("labels that never change", key="noise_schedule", value=value, expected=expected)
+        if self.batch_size > self.samples:
             size, expected = self.batch_size, f"at most {self.samples}, its `samples`"
             raise InputError("a batch larger than the training set", key="batch_size", value=size, expected=expected)
+
+    def _check_disturbances(self) -> None:
+        for name in ("keep_probability", "input_noise"):
+            for key in _UNDISTURBED if name in self.given else ():
+                if (value := getattr(self, key)) != DEFAULTS[key]:
+                    expected = f"{json.dumps(DEFAULTS[key])}, its default, with a {name}"
+                    raise InputError(f"not known with a {name}", key=key, value=value, expected=expected)
 
     @property
     def teacher(self) -> str:
@@ -114,9 +125,19 @@ class Problem(Core):
         return None if self.schedule == CONSTANT_RATE else self.schedule
 
     @property
+    def noise_factor(self) -> str | None:
+        """The schedule of the label noise, None for constant noise."""
+        return None if self.noise_schedule == CONSTANT_RATE else self.noise_schedule
+
+    @property
     def optimal(self) -> OptimalSchedule | None:
         """What the schedule is to be, where it is not given as a formula."""
         return None if self.rates is None else OptimalSchedule.of(self.rates)
+
+    @property
+    def is_disturbed(self) -> bool:
+        """Whether steps leave out units, or inputs have noise."""
+        return self.keep_probability < 1.0 or self.input_noise > 0.0
 
     @property
     def student_start(self) -> str:
@@ -247,9 +268,10 @@ NAMED_FIELDS: dict[str, Callable[[str], str]] = {
     "start": _registered_name(STARTS),
     "update": _registered_name(UPDATES),
     "schedule": canonical_schedule,
+    "noise_schedule": lambda text: schedule(text).text,
 }
 """The fields whose values are names, and functions that return the canonical spelling or raise InputError."""
-FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule")
+FORMULA_FIELDS = ("activation", "teacher_activation", "target", "schedule", "noise_schedule")
 """The named fields whose values may have numbers in them."""
 
 CHECKS = (
@@ -257,14 +279,18 @@ CHECKS = (
     Problem._check_layers,
     Problem._check_parts,
     Problem._check_samples,
+    Problem._check_disturbances,
     Problem._check_teacher,
 )
 """What is checked of a problem; each reads few fields."""
+_UNDISTURBED = ("loss", "labels", "update", "tasks", "data", "samples", "repeats", "offset_scale", "offset_rate")
+"""The fields that have their defaults with dropout and noise of inputs."""
 EQUIVALENT: dict[str, Callable[[Problem, Any], bool]] = {
     "teacher_activation": lambda problem, name: name == problem.activation,
     "start": lambda problem, law: law == problem._default_start,
     "sampling": lambda problem, _: problem.samples == problem.batch_size,
     "schedule": lambda _, rates: rates == CONSTANT_RATE,
+    "noise_schedule": lambda _, factor: factor == CONSTANT_RATE,
 }
 """Fields, and functions (problem, value) that return whether a value means the same as the default."""
 RESOLVED = ("a", "a_star", *EQUIVALENT)

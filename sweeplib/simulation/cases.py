@@ -12,7 +12,7 @@ import pydantic
 
 from sweeplib.budget import STEPS as MOST_STEPS
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.dynamics.dynamics import OFFSETS, NumericalOptions
+from sweeplib.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
@@ -77,7 +77,9 @@ class Case:
         if self.problem.optimal is not None:
             self._check_ode()
         elif self.problem.rates is not None:
-            self._check_schedule(self.problem.rates, length)
+            self._check_schedule("schedule", self.problem.rates, length)
+        if self.problem.noise_factor is not None:
+            self._check_schedule("noise_schedule", self.problem.noise_factor, length)
 
     def _check_observables(self) -> None:
         for name in self.recording.observables:
@@ -148,6 +150,11 @@ class Case:
         if not self.problem.criterion.is_plain:
             self._refuse_drifts(f"no drifts of the loss {self.problem.loss} of {self.problem.labels} labels")
 
+    def _check_disturbances(self) -> None:
+        """Raise InputError for observables by the drifts of students that see all of their units and inputs."""
+        if self.problem.is_disturbed:
+            self._refuse_drifts("no drifts of a student with dropout or noise of inputs")
+
     def _check_tasks(self) -> None:
         """Raise InputError for exits, and optimal schedules, of tasks in turn."""
         if not self.problem.in_turn:
@@ -195,8 +202,8 @@ class Case:
             )
             raise InputError("too many steps", key="times", value=round(steps), expected=expected)
 
-    def _check_schedule(self, text: str, length: float) -> None:
-        """Raise InputError if the schedule is negative or not finite at a time of the run.
+    def _check_schedule(self, key: str, text: str, length: float) -> None:
+        """Raise InputError if a schedule is negative or not finite at a time of the run.
 
         Dynamics that take steps, of `length` SGD steps each, do not need it at time zero.
         """
@@ -208,8 +215,10 @@ class Case:
             return
         expected = "zero or more, and finite, at all times of the run"
         if refused == 0.0 and _refused_time(later := schedule(text).at_later_times, first, last) is None:
-            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain or sde"
-        raise InputError(f"no learning rate at t = {refused:.6g}", key="schedule", value=text, expected=expected)
+            or_sde = " or sde" if key == "schedule" else ""
+            expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain{or_sde}"
+        what = "learning rate" if key == "schedule" else "label noise"
+        raise InputError(f"no {what} at t = {refused:.6g}", key=key, value=text, expected=expected)
 
     def of_ode(self) -> "Case":
         """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
@@ -223,6 +232,12 @@ class Case:
         case = self.of_ode()
         try:
             case.check()
+            for name in sorted(NOISE & case.problem.given):
+                value, expected = (
+                    getattr(case.problem, name),
+                    f"{json.dumps(DEFAULTS[name])}, or a schedule that is given",
+                )
+                raise InputError("no derivatives by the rate", key=name, value=value, expected=expected)
             if case.problem.has_spectrum:
                 expected = f"{DEFAULTS['data']}, or a schedule that is given"
                 raise InputError("no derivatives by the rate", key="data", value=case.problem.data, expected=expected)
@@ -241,7 +256,7 @@ class Case:
         """Equal for cases that can be run in one batch."""
         problem, spectrum = self.problem, self.problem.has_spectrum
         functions = problem.activation, problem.teacher, problem.learned, problem.criterion, problem.data, problem.rates
-        sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule)
+        sample = (problem.batch_size, problem.repeats, problem.samples is not None, problem.rule, problem.noise_factor)
         kind = (problem.p, problem.k, problem.spherical, problem.trains_second_layer, problem.has_offsets, *sample)
         sizes = DYNAMICS[self.dynamics].sizes(problem, self.numerical_options())
         # of a block, beyond p + k coordinates, the number does not matter
@@ -265,6 +280,7 @@ CHECKS = (
     Case._check_offsets,
     Case._check_spectrum,
     Case._check_loss,
+    Case._check_disturbances,
     Case._check_tasks,
     Case._check_dynamics,
     Case._check_drifts,

@@ -128,7 +128,8 @@ class Cases(Problems, Sequence[Case]):
         step, largest = self.numbers(_step), self.numbers(_most_steps)
         with np.errstate(all="ignore"):
             suspect = ~((last / step < largest) & (step > 0))
-        suspect |= self.column("rates").array(object) != 0
+        for name in ("rates", "noise_factor"):
+            suspect |= self.column(name).array(object) != 0
         some = self.at(np.flatnonzero(suspect))
         for at in some.distinct(some.columns.keys() - {"seed"})[0].tolist():
             some[at].check()

@@ -311,6 +311,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         batch_size=problem.batch_size,
         repeats=problem.repeats,
         schedule=problem.rates,
+        noise_schedule=problem.noise_factor,
         samples=cases.field("samples", np.int64),
         epochs=cases.field("sampling", object) == "epochs",
         data=problem.data,
@@ -349,8 +350,7 @@ def _instants(case: Case) -> list[_Instant]:
 
 def _first_a_star(case: Case) -> Sequence[float]:
     """The second layer (k,) of the teacher at the start."""
-    course = case.problem.course
-    return course.a_star[course.order[0]]
+    return case.problem.course.a_star[case.problem.course.order[0]]
 
 
 def _lessons(cases: Cases) -> Lessons | None:

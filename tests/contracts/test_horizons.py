@@ -29,6 +29,7 @@ SPECIAL: list[tuple[str, Problem, dict[str, Any]]] = [
     ("sgd_chain", replace(PLAIN, second_layer_rate=0.5, batch_size=4), {}),
     ("sgd_chain", replace(PLAIN, update="heavy_ball", momentum=0.6, second_layer_rate=0.5), {}),
     ("sgd_chain", replace(PLAIN, update="adagrad_norm", adagrad_start=0.3), {}),
+    ("sgd_chain", replace(PLAIN, keep_probability=0.6, input_noise=0.4, noise_schedule="exp(-t)"), {}),
     ("sde", PLAIN, {"step": 2.5}),
     ("sde", PLAIN, {"step": 0.4}),
     ("overlap_map", replace(PLAIN, batch_size=8, second_layer_rate=0.5), {}),

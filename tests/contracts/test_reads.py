@@ -17,7 +17,7 @@ from sweeplib import DYNAMICS, OBSERVABLES, InputError, Problem
 from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import dynamics as contract
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS
-from sweeplib.dynamics.dynamics import OFFSETS
+from sweeplib.dynamics.dynamics import NOISE, OFFSETS
 from sweeplib.front.starter import write_new
 from sweeplib.problem import DATA, DEFAULTS, PARAMETERS, names_with_parts, parameters_of
 from sweeplib.simulation import Case, Recording, run_cases
@@ -120,6 +120,8 @@ REFUSED = [
     for field in DEFAULTS
     if not (acts_on(name, field) or field in OBSERVED or (field in SPECTRA and "data" in DYNAMICS[name].reads))
 ]
+for _name in NOISE:
+    REFUSED.remove(("dmft", _name))  # a training set, which it needs, refuses these
 REFUSED.remove(("dmft", "sampling"))  # the choice of batches is nothing to a full batch, which has one
 
 

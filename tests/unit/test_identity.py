@@ -55,7 +55,7 @@ EDITS = {
     "label of a form": Edit("maths/activations/hermite.py", r"(\lambda)/\sqrt", r"(\lambda) / \sqrt", NONE, True),
     "name of an observable": Edit("observables/risk.py", "population risk", "excess risk", NONE, True),
     "label of the steps": Edit("simulation/labels.py", "SGD steps", "steps of SGD", NONE, True),
-    "operator": Edit("kernels/chain.py", "along + across * across", "along - across * across", {CHAIN}),
+    "operator": Edit("kernels/rotations.py", "along + across * across", "along - across * across", {CHAIN}),
     "formula shared by kernels": Edit("kernels/lanes.py", "factor * weights", "factor + weights", {CHAIN, SDE}),
     "constant": Edit("kernels/lanes.py", "OVERFLOW = 1e100", "OVERFLOW = 1e99", {CHAIN, SDE}),
     "condition of a failure": Edit("dynamics/ode.py", "if spent.size", "if not spent.size", {ODE}),

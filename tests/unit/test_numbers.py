@@ -1,5 +1,7 @@
 """The numbers of replicas: parameters of a problem that kernels read by their own names."""
 
+import math
+
 import numpy as np
 
 from sweeplib import Problem
@@ -23,6 +25,7 @@ def test_numbers_are_the_real_parameters_of_problems_and_what_follows_from_them(
         found = replicas.numbers_of(i)._asdict()
         assert [found.pop(name) for name in ("d", "T")] == [problem.d, problem.gamma / (2 * problem.d)]
         assert found.pop("noise") == problem.gamma / 8
+        assert found.pop("deviation") == math.sqrt(problem.Delta)
         assert found == {name: getattr(problem, name) for name in REAL}
     of_a_default = {name for name, value in CORE_DEFAULTS.items() if isinstance(value, float)}
     assert set(REAL) == of_a_default - {"a", "a_star"} | {"gamma", "Delta"}

@@ -18,7 +18,17 @@ TEACHER = "teacher_student"
 """The data law that the theory is for."""
 KNOWN = frozenset(
     {"gamma", "p", "k", "d", "Delta", "activation", "teacher_activation", "spherical", "a", "a_star", "target", "data"}
-    | {"second_layer_rate", "start", "teacher_start", "schedule", "batch_size", "repeats", "samples", "sampling"}
+    | {
+        "second_layer_rate",
+        "start",
+        "teacher_start",
+        "schedule",
+        "noise_schedule",
+        "batch_size",
+        "repeats",
+        "samples",
+        "sampling",
+    }
 )
 """The parameters of a problem itself of which some theory knows."""
 ROUNDING = 1e-6
@@ -99,4 +109,7 @@ def _all_one(text: str) -> bool:
 
 def with_plain_steps(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where the parameters of which no theory knows have their defaults, such as decays."""
-    return reduce(and_, (field(ds, name, DEFAULTS[name]) == DEFAULTS[name] for name in CORE if name not in KNOWN))
+    constant = field(ds, "noise_schedule", "").isin(["", "None", CONSTANT_RATE])
+    return reduce(
+        and_, (field(ds, name, DEFAULTS[name]) == DEFAULTS[name] for name in CORE if name not in KNOWN), constant
+    )

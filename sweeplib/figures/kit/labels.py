@@ -127,6 +127,7 @@ NAMED: dict[str, Callable[[str], str]] = {
     "activation": activation_label,
     "teacher_activation": activation_label,
     "schedule": expression_text,
+    "noise_schedule": expression_text,
 }
 """The labels of values that are names, by coordinate."""
 

@@ -41,21 +41,23 @@ _PAIR = types.NamedTuple(
 )
 
 
-def _system_type(lanes: int) -> types.Type:
+def system_type(lanes: int) -> types.Type:
     """The type of a System, of one (lanes = 0) or many (1)."""
     matrix, layer = _matrices(2 + lanes), _matrices(1 + lanes)
     number = _matrices(1) if lanes else types.float64
-    rule = types.FunctionType(_DRIFTS) if lanes else types.none
+    rule = types.FunctionType(DRIFTS) if lanes else types.none
     return types.NamedTuple([matrix, matrix, matrix, layer, layer, number, number, _PAIR, rule], System)
 
 
-def _drifts_type(lanes: int) -> types.Type:
+def drifts_type(lanes: int) -> types.Type:
+    """The type of Drifts, of one or many systems."""
     return types.NamedTuple([*[_matrices(2 + lanes)] * 3, _matrices(1 + lanes)], Drifts)
 
 
 _RISK = types.void(_PAIR, *[_matrices(3)] * 3, *[_matrices(2)] * 2, _matrices(1))
-_DRIFTS = types.void(_system_type(lanes=0), _drifts_type(lanes=0))
-_DRIFTS_IN_LANES = types.void(types.int64, _system_type(lanes=1), _drifts_type(lanes=1))
+DRIFTS = types.void(system_type(lanes=0), drifts_type(lanes=0))
+"""The signature of a rule for the drifts of one system."""
+_DRIFTS_IN_LANES = types.void(types.int64, system_type(lanes=1), drifts_type(lanes=1))
 
 
 @cache
@@ -67,7 +69,7 @@ def risk_address(rule: Callable[..., None]) -> Any:
 @cache
 def drifts_address(rule: Callable[..., None]) -> Any:
     """A rule for the drifts of one system, `drifts(system, out)`."""
-    return pointer(rule, _DRIFTS)
+    return pointer(rule, DRIFTS)
 
 
 @cache

@@ -99,6 +99,7 @@ _WITHOUT = {
     "loss": "square",
     "labels": "real",
     "update": "plain",
+    "noise_schedule": "null, constant noise,",
     "offset_scale": "0, units without offsets,",
     "offset_rate": "0, units without offsets,",
 }

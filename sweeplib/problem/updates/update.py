@@ -54,7 +54,7 @@ class Update(Part):
         if self.has_velocities or self.is_tangent:
             self._refuse_unless_default(problem, "weight_decay")
         if self.memory is not None:
-            self._refuse_unless_default(problem, "schedule")
+            self._refuse_unless_default(problem, "schedule", "noise_schedule")
         if problem.spherical != self.is_tangent and (self.has_velocities or self.is_tangent):
             self._refuse(problem, "spherical", "true: it is along the sphere" if self.is_tangent else "false")
 

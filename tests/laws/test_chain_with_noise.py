@@ -1,0 +1,30 @@
+"""The overlap chain has the law of SGD on the weights with dropout, noise of inputs and annealed noise of labels.
+
+Kolmogorov-Smirnov p-values at 1e-4; some 120 of them, so one false alarm in 80 changes of the random numbers.
+"""
+
+import pytest
+
+from sweeplib import Problem
+from tests.laws.test_chain_of_updates import BOTH, COMMON, agree_in_law
+from tests.tiers import slow_but
+
+PROBLEMS = {
+    "dropout, both layers": {"keep_probability": 0.6, **BOTH},
+    "dropout, decay, sphere": {"keep_probability": 0.6, "weight_decay": 0.5, "spherical": True, "gamma": 3.0},
+    "dropout, six units": {"keep_probability": 0.3, "p": 6, "a": 1.0},
+    "input noise": {"input_noise": 0.4},
+    "input noise, both layers": {"input_noise": 1.5, **BOTH},
+    "input noise, sphere": {"input_noise": 0.4, "spherical": True, "gamma": 3.0},
+    "input noise, few dimensions": {"input_noise": 1.5, "d": 6},
+    "annealed labels": {"noise_schedule": "4*exp(-3*t)"},
+    "annealed labels, reused batches": {"noise_schedule": "4*exp(-3*t)", "batch_size": 3, "repeats": 3},
+    "annealed labels, large batches": {"noise_schedule": "40*exp(-3*t)", "batch_size": 40},
+    "annealed labels, spectrum": {"noise_schedule": "4*exp(-3*t)", "data": "two_level", "level_ratio": 4.0},
+    "all, three units": {"keep_probability": 0.6, "input_noise": 0.4, "noise_schedule": "exp(-t)", "p": 3, "a": 1.0},
+}
+
+
+@pytest.mark.parametrize("name", slow_but(PROBLEMS, "dropout, both layers", "input noise, both layers"))
+def test_overlaps_with_noise_agree_in_law(name):
+    agree_in_law(Problem(**COMMON | PROBLEMS[name]))
