@@ -96,7 +96,7 @@ def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     """Lists are no values of an axis."""
     value = getattr(Problem(**FIXED), name)
     other = {"samples": 100, "second_layer_samples": 100, "schedule": "1 / (1 + t)", "teacher_activation": "erf"}
-    other |= {"start": "sphere", "m0": 0.1}
+    other |= {"noise_schedule": "exp(-2 * t)", "start": "sphere", "m0": 0.1}
     fixed = FIXED
     for law in DATA.values():
         if name in law.own:
