@@ -6,10 +6,12 @@ With losses, decay, batches, training sets, updates, schedules, dropout and nois
 import numpy as np
 from scipy.special import erf
 
+from sweeplib import simulate
 from sweeplib.kernels.disturbances import OF_INPUTS, OF_MASKS
 from sweeplib.language import Expression
 from sweeplib.numerics.random import normals, random_words
 from sweeplib.problem import problem_expectations
+from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
 from tests.losses import force
 
@@ -17,6 +19,25 @@ from tests.losses import force
 def factor_at(text, time):
     """Return the value of a schedule, 1 without one."""
     return 1.0 if text is None else Expression(text).evaluate({"t": time})
+
+
+SHOWN = ("overlap_Q", "overlap_M", "second_layer")
+
+
+def takes_the_steps_of_numpy(problem, rtol):
+    """Assert that 60 steps of SGD are those of NumPy, and so is an exit; return whether there was one to compare."""
+    case = Case(problem, "sgd", 3, Recording((0.0,)))
+    expected, risks = steps_by_numpy(case, 60)
+    first = replicas_of([case])
+    start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
+    threshold = 1.0 - 1.0001 * risks[:30].min() / start
+    thresholds, last = [threshold] if threshold > 0 else [], 60 * problem.step_time()
+    found = simulate(problem, "sgd", times=[last], seeds=[3], thresholds=thresholds, observables=SHOWN)
+    for name, value in zip(SHOWN, expected, strict=True):
+        np.testing.assert_allclose(found[name][0, -1], value, rtol=rtol, atol=1e-12)
+    if thresholds:
+        assert found.exit_steps.item() == 1 + np.flatnonzero(risks <= (1 - threshold) * start)[0]
+    return bool(thresholds)
 
 
 def masks_of(problem, key, seed, sample):

@@ -10,7 +10,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages
@@ -60,14 +60,8 @@ def directions_learned(
         for name, values in exited_fractions(sample, confidence).items()
     }
     symbol = r"\mathrm{med}\,\nu_r"
-    medians = {
-        f"learned_steps_median{end}": labelled(values, f"median step at which the direction is learned{title}", symbol)
-        for (end, title), values in zip(
-            {"": "", "_low": ", lower bound", "_high": ", upper bound"}.items(),
-            exit_medians(sample, confidence),
-            strict=True,
-        )
-    }
+    long_name = "median step at which the direction is learned"
+    medians = with_bounds("learned_steps_median", exit_medians(sample, confidence), long_name, symbol)
     counts = {
         "seeds_used": labelled(counted, "runs used"),
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not learn the direction"),

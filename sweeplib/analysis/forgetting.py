@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field
@@ -83,11 +83,7 @@ def _with_interval(
     mean, error = mean_and_error(values)
     freedom = (values.count("seed") - 1.0).clip(1.0)
     half = error * xr.apply_ufunc(stdtrit, freedom, (1.0 + confidence) / 2.0)
-    return {
-        name: labelled(mean, long_name, symbol),
-        f"{name}_low": labelled(mean - half, f"{long_name}, lower bound", symbol),
-        f"{name}_high": labelled(mean + half, f"{long_name}, upper bound", symbol),
-    }
+    return with_bounds(name, (mean, mean - half, mean + half), long_name, symbol)
 
 
 def _outline(ds: Outline, *, after: float | None, **_: Any) -> Outline:

@@ -11,7 +11,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.bootstrap import log_deviations, seed_weights
 from sweeplib.analysis.kit.exponents import exponents, interval, means, need_seeds
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
@@ -155,13 +155,10 @@ def regime_codes(codes: xr.DataArray, long_name: str) -> xr.DataArray:
 
 
 def _exponents(exponents: xr.DataArray) -> dict[str, xr.DataArray]:
-    result = {}
+    result: dict[str, xr.DataArray] = {}
     for place, (name, (long_name, _, subscript)) in enumerate(MEASURES.items()):
-        for bound, (suffix, more) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
-            values = exponents.isel(measure=place, bound=bound)
-            result[f"{name}_exponent{suffix}"] = labelled(
-                values, f"exponent of the {long_name}{more}", f"x_{subscript}"
-            )
+        bounds = (exponents.isel(measure=place, bound=bound) for bound in range(3))
+        result |= with_bounds(f"{name}_exponent", bounds, f"exponent of the {long_name}", f"x_{subscript}")
     return result
 
 

@@ -12,7 +12,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.averages import INNER, averaged_observables, numbered
 from sweeplib.analysis.kit.exponents import means
 from sweeplib.analysis.kit.fits import FEWEST_POINTS
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.errors import InputError
@@ -69,9 +69,8 @@ def time_exponent(
     )  # fmt: skip
     result = {"seeds_used": labelled(kept.count("seed").min("time"), "runs used")}
     for i, (name, (long_name, symbol)) in enumerate(KINDS.items()):
-        for j, (end, words) in enumerate((("", ""), ("_low", ", lower bound"), ("_high", ", upper bound"))):
-            long = f"{long_name} of the {ds[of].attrs['long_name']}{words}"
-            result[name + end] = labelled(parts.isel(kind=i, bound=j, drop=True), long, symbol)
+        bounds = (parts.isel(kind=i, bound=j, drop=True) for j in range(3))
+        result |= with_bounds(name, bounds, f"{long_name} of the {ds[of].attrs['long_name']}", symbol)
         result[name].attrs["needs"] = "a mean above zero by two standard errors at all times, from three runs or more"
     return xr.Dataset(result).assign_attrs(
         of=of, first=float(times[0]), last=float(times[-1]), confidence=confidence, max_lost=max_lost

@@ -11,9 +11,8 @@ from scipy.integrate import solve_ivp
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
 from tests.losses import FORCES, with_loss
-from tests.numpy_sgd import steps_by_numpy
+from tests.numpy_sgd import SHOWN, steps_by_numpy, takes_the_steps_of_numpy
 
 COMMITTEE = Problem(
     gamma=1.0,
@@ -28,7 +27,6 @@ COMMITTEE = Problem(
     second_layer_decay=0.2,
 )
 START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
-SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 
 
 def test_the_ode_has_the_numbers_of_an_independent_code():
@@ -79,18 +77,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_sgd_with_decay_and_each_loss_takes_the_steps_of_numpy(kind):
     """And finds the exit where NumPy does, by the risk at each step."""
-    problem = dataclasses.replace(COMMITTEE, **KINDS[kind])
-    case = Case(problem, "sgd", 3, Recording((0.0,)))
-    expected, risks = steps_by_numpy(case, 60)
-    first = replicas_of([case])
-    start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
-    threshold = 1.0 - 1.0001 * risks[:30].min() / start
-    found = simulate(
-        problem, "sgd", times=[60 * problem.step_time()], seeds=[3], thresholds=[threshold], observables=SHOWN
-    )
-    for name, value in zip(SHOWN, expected, strict=True):
-        np.testing.assert_allclose(found[name][0, -1], value, rtol=1e-10, atol=1e-12)
-    assert found.exit_steps.item() == 1 + np.flatnonzero(risks <= (1 - threshold) * start)[0]
+    assert takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **KINDS[kind]), 1e-10)
 
 
 def test_a_strong_decay_over_many_steps_keeps_its_precision():

@@ -18,14 +18,12 @@ from sweeplib.maths.mean_gradients import mean_slopes
 from sweeplib.numerics.compiled import specialised
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording, run_cases
-from sweeplib.simulation.driver import replicas_of
 from tests.losses import with_loss
-from tests.numpy_sgd import factor_at, steps_by_numpy
+from tests.numpy_sgd import SHOWN, factor_at, takes_the_steps_of_numpy
 from tests.tiers import slow_but
 
 COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=40, Delta=0.1, activation="erf", a=(1.0, -0.7))
 START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
-SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 BOTH = {"second_layer_rate": 0.5, "second_layer_decay": 0.2}
 DECAY = {"weight_decay": 0.3}
 ALL = {"noise_schedule": "exp(-t)", "keep_probability": 0.6, "input_noise": 0.4}
@@ -92,17 +90,7 @@ KINDS = {
 @pytest.mark.parametrize("kind", KINDS)
 def test_sgd_with_noise_takes_the_steps_of_numpy(kind):
     """And finds the exit where NumPy does, by the risk of all units and clean inputs at each step."""
-    problem = dataclasses.replace(COMMITTEE, **KINDS[kind])
-    case = Case(problem, "sgd", 3, Recording((0.0,)))
-    expected, risks = steps_by_numpy(case, 60)
-    first = replicas_of([case])
-    start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
-    threshold = 1.0 - 1.0001 * risks[:30].min() / start
-    last = 60 * problem.step_time()
-    found = simulate(problem, "sgd", times=[last], seeds=[3], thresholds=[threshold], observables=SHOWN)
-    for name, value in zip(SHOWN, expected, strict=True):
-        np.testing.assert_allclose(found[name][0, -1], value, rtol=1e-9, atol=1e-12)
-    assert found.exit_steps.item() == 1 + np.flatnonzero(risks <= (1 - threshold) * start)[0]
+    assert takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **KINDS[kind]), 1e-9)
 
 
 def test_a_batch_used_again_has_labels_with_the_noise_of_its_round():

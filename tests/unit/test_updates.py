@@ -11,17 +11,14 @@ from scipy.integrate import solve_ivp
 from sweeplib import InputError, Overlaps, Problem, simulate
 from sweeplib.maths.mean_gradients import mean_slopes
 from sweeplib.problem import problem_expectations
-from sweeplib.simulation import Case, Recording
-from sweeplib.simulation.driver import replicas_of
 from tests.losses import with_loss
-from tests.numpy_sgd import steps_by_numpy
+from tests.numpy_sgd import SHOWN, takes_the_steps_of_numpy
 from tests.tiers import slow_among, slow_but
 
 COMMITTEE = Problem(gamma=1.0, p=2, k=2, d=4000, Delta=0.1, activation="erf", a=(1.0, -0.7))
 START = Overlaps(np.array([[1.0, 0.2], [0.2, 0.8]]), np.array([[0.3, 0.1], [0.0, 0.4]]), np.eye(2))
 ON_SPHERE = dataclasses.replace(START, Q=np.array([[1.0, 0.2], [0.2, 1.0]]))
 ONE = Overlaps(np.eye(1), np.array([[0.3]]), np.eye(1))
-SHOWN = ("overlap_Q", "overlap_M", "second_layer")
 
 RULES = {
     "normalised": {"update": "normalised"},
@@ -149,20 +146,7 @@ PAIRS = [
 def test_sgd_takes_the_steps_of_its_rule_in_numpy(rule, kind):
     """And finds the exit where NumPy does, by the risk at each step."""
     fields = {"d": 40, "gamma": 0.5 if rule in ("normalised", "adagrad_norm", "heavy_ball") else 1.0}
-    problem = dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind])
-    case = Case(problem, "sgd", 3, Recording((0.0,)))
-    expected, risks = steps_by_numpy(case, 60)
-    first = replicas_of([case])
-    start = problem_expectations(problem).risks(first.Q, first.M, first.P, first.a, first.a_star).item()
-    threshold = 1.0 - 1.0001 * risks[:30].min() / start
-    thresholds = [threshold] if threshold > 0 else []
-    found = simulate(
-        problem, "sgd", times=[60 * problem.step_time()], seeds=[3], thresholds=thresholds, observables=SHOWN
-    )
-    for name, value in zip(SHOWN, expected, strict=True):
-        np.testing.assert_allclose(found[name][0, -1], value, rtol=1e-9, atol=1e-12)
-    reached = np.flatnonzero(risks <= (1 - threshold) * start)
-    assert not thresholds or found.exit_steps.item() == 1 + reached[0]
+    takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind]), 1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -20,6 +20,15 @@ def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str =
     array = array.copy(deep=False)
     array.attrs = {"long_name": long_name, "units": units} | ({"symbol": symbol} if symbol else {})
     return array
+
+
+def with_bounds(name: str, values: Iterable[xr.DataArray], long_name: str, symbol: str = "") -> dict[str, xr.DataArray]:
+    """Return an estimate, its lower and its upper bound, labelled: the variables NAME, NAME_low and NAME_high."""
+    ends = {"": "", "_low": ", lower bound", "_high": ", upper bound"}
+    return {
+        f"{name}{end}": labelled(value, f"{long_name}{words}", symbol)
+        for (end, words), value in zip(ends.items(), values, strict=True)
+    }
 
 
 def dynamics_label(name: str) -> str:
