@@ -17,13 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.block_equations import (
-    LIMIT_ERROR,
-    block_equations,
-    block_starts,
-    blocks_of,
-    limit_errors,
-)
+from sweeplib.dynamics.block_equations import LIMIT_ERROR, limit_errors
 from sweeplib.dynamics.diagnostics import (
     LARGEST_UNDECIDED,
     OF_RISK,
@@ -38,19 +32,16 @@ from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptio
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
+from sweeplib.dynamics.overlap_states import Overlaps, states_of
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.disturbed_drifts import disturbed_address
-from sweeplib.kernels.overlap_flow import Systems, inside_address, pack, rule, unpack, work_space
-from sweeplib.kernels.replay_flow import mixture_equations, with_heads
+from sweeplib.kernels.overlap_flow import Systems, inside_address
 from sweeplib.kernels.schedules import rates
-from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations import SLOW, Expectations
 from sweeplib.maths.expectations.addresses import drifts_address, risk_address
-from sweeplib.maths.overlaps import are_dependent, nearest_covariances, on_sphere, teacher_factors
-from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.maths.overlaps import are_dependent, teacher_factors
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import UPDATES, Problem
 from sweeplib.views import View
@@ -60,8 +51,6 @@ SAFETY, COARSER = 0.1, 10.0
 COARSEST = 1e-4
 """The largest relative tolerance of a companion, unless more is requested; implicit steps can break Ω ≥ 0."""
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL, LEAST_BY_QUADRATURE = 1e-10, 1e-5, 1e-8
-LOST = 1e-18
-"""The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
 TOLERATED = 100.0
 """The tolerances, times the terms of a risk, that its error may have for no other reason: errors of steps add up."""
 MOMENTUM_ERROR = replace(
@@ -101,6 +90,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
         self._trained = bool((replicas.numbers.second_layer_rate > 0).any())
+        self._states = states_of(replicas, trained=self._trained)
         self._finite_d = isinstance(options, OdeOptions) and options.finite_d
         if self._finite_d and are_dependent(replicas.P).any():
             expected = "independent teacher rows with finite_d; or `finite_d: false`"
@@ -125,6 +115,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def begin_phase(self, phase: int) -> None:
         """Integrate the equations of the task, from where the solutions came."""
         super().begin_phase(phase)
+        self._states = states_of(self.replicas, trained=self._trained)
         no_targets = np.empty((len(self.replicas), 0))
         self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
 
@@ -132,66 +123,20 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self, needed: Expectations, rtol: Array, atol: float, targets: Array, before: Integration | None = None
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
-        replicas, scheduled = self.replicas, self.replicas.scheduled
-        if replicas.has_spectrum:
-            equations = block_equations(replicas, self.systems(needed))
-            starts = block_starts(replicas, self._trained, scheduled)
-        else:
-            equations = Equations(rule(), self.systems(needed), work_space(replicas.p, replicas.k))
-            last = replicas.memory[:, 0] if self._adapts or scheduled else None
-            starts = pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained, last)
-        if (lessons := replicas.replayed) is not None:
-            equations = mixture_equations(
-                equations.systems,
-                *lessons.layers(replicas.a),
-                lessons.shares[:, lessons.phase],
-                lessons.heads.shape[1],
-                starts.shape[1],
-            )
-            one = slice(starts.shape[1] - replicas.p - scheduled, starts.shape[1] - scheduled)
-            starts = with_heads(starts, one, lessons.heads) if self._trained else starts
-        if before is not None:
-            starts = before.states.copy()
-            if self._trained and lessons is None:
-                starts[:, self._heads_at(starts)] = replicas.a
+        replicas, states = self.replicas, self._states
+        equations = states.equations(self.systems(needed))
+        starts = states.starts() if before is None else states.starts_after(before.states)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
         asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            asked |= {"longest": self.longest_step, "beyond": self._without_lost_units}
+            asked |= {"longest": self.longest_step, "beyond": states.without_lost_units}
             return Integration(equations, starts, ends, **asked, max_steps=most, after=before)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
-
-    def _heads_at(self, states: Array) -> slice:
-        """Where flat states have the second layers of all tasks, or of the present one; nowhere if none is trained."""
-        lessons = self.replicas.replayed
-        last = states.shape[1] - self.replicas.scheduled
-        count = (1 if lessons is None else lessons.heads.shape[1]) if self._trained else 0
-        return slice(last - count * self.replicas.p, last)
-
-    def _without_lost_units(self, i: int, state: Array) -> Array | None:
-        """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
-
-        Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
-        finite time. No integrator passes this point.
-        """
-        given = self.replicas
-        if given.spherical or given.has_spectrum or given.replayed or kink(activation(given.activation)) == 0.0:
-            return None
-        Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
-        unpack(state, given.spherical, self._trained, Q, M, a)
-        norms = np.diagonal(Q)
-        lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
-        if not lost.any():
-            return None
-        Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
-        last = state[-1:] if self._adapts or given.scheduled else None
-        found: Array = pack(Q[None], M[None], a[None], given.spherical, self._trained, last)[0]
-        return found
 
     @property
     def _adapts(self) -> bool:
@@ -260,15 +205,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         The error is the difference to the companion's risk. As the two may agree by chance, it is at least the
         tolerance of the recorded solution, or rounding, times the terms of the risk.
         """
-        if self.replicas.has_spectrum:
-            Q, M, self.a = blocks_of(self.replicas, self._solution.states, trained=self._trained)
-            self.by_block = Q, M
-            self.Q, self.M = Q.sum(axis=1), M.sum(axis=1)
-        else:
+        if isinstance(self._solution, MeanIntegration):
             self.Q, self.M, self.a = self._overlaps_of(self._solution)
-        if self._trained and (lessons := self.replicas.replayed) is not None:
-            states = self._solution.states
-            self.heads = states[:, self._heads_at(states)].reshape(lessons.heads.shape)
+        else:
+            vars(self).update(self._states.values(self._solution.states))
         Q, M, _ = self.fields
         terms = self._risks(Q, np.zeros_like(M), self.a)
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
@@ -279,15 +219,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
         self._bounds = tuple(bound for each in (risk, other) for bound in risk_bounds(each, self.risk_error, explained))
 
-    def _overlaps_of(self, found: Integration | MeanIntegration) -> tuple[Array, Array, Array]:
-        if self.replicas.has_spectrum:
-            Q, M, a = blocks_of(self.replicas, found.states, trained=self._trained)
-            return *self._blocks(Q, M).weighted()[:2], a
-        Q, M, a = self._unpacked(found.states)
-        if not isinstance(found, MeanIntegration):
-            Q = nearest_covariances(Q, M, self.replicas.P)
-            Q, M = on_sphere(Q, M) if self.replicas.spherical else (Q, M)
-        return Q, M, a
+    def _overlaps_of(self, found: Integration | MeanIntegration) -> Overlaps:
+        """The covariances Q and M of the fields, and a; at finite d as they are, since means need not have Ω ≥ 0."""
+        take = self._states.overlaps if isinstance(found, MeanIntegration) else self._states.fields
+        return take(found.states)
 
     def _recorded_risks(self) -> Array:
         if self._finite_d:
@@ -304,7 +239,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             return super().look()
         members, weights = self._solution.ensembles()
         return [
-            (weight, self.overlap_view(*self._unpacked(member)))
+            (weight, self.overlap_view(*self._states.overlaps(member)))
             for weight, member in zip(weights.T, members.swapaxes(0, 1), strict=True)
         ]
 
@@ -342,17 +277,6 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         blown up, the risk of the other is smaller than their difference.
         """
         return self._bounds
-
-    def _unpacked(self, states: Array) -> tuple[Array, Array, Array]:
-        """Q (n, p, p), M (n, p, k) and a (n, p) of flat states."""
-        start = self.replicas
-        Q, M, a = np.empty_like(start.Q), np.empty_like(start.M), start.a.copy()
-        if self._trained and (lessons := start.replayed) is not None:
-            at = self._heads_at(states)
-            states = with_heads(states, at, states[:, at].reshape(lessons.heads.shape)[:, lessons.head, None])
-        for i, state in enumerate(states):
-            unpack(state, start.spherical, self._trained, Q[i], M[i], a[i])
-        return Q, M, a
 
     def _risks(self, Q: Array, M: Array, a: Array, needed: Expectations | None = None) -> Array:
         return (needed or self.replicas.expectations).risks(Q, M, self.replicas.fields[2], a, self.replicas.a_star)

@@ -1,0 +1,176 @@
+"""Flat states of the equations of the ODE: of overlaps, of those of blocks of inputs, and with the heads of tasks.
+
+Each kind of state has the equations that it belongs to, its start, and what it says about the student.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sweeplib.dynamics.block_equations import block_equations, block_starts, blocks_of
+from sweeplib.dynamics.replicas import Array, Replicas
+from sweeplib.kernels.overlap_flow import Systems, pack, rule, unpack, work_space
+from sweeplib.kernels.replay_flow import mixture_equations, with_heads
+from sweeplib.maths.activations import activation
+from sweeplib.maths.activations.activation import kink
+from sweeplib.maths.overlaps import nearest_covariances, on_sphere
+from sweeplib.numerics.integrators.dop853 import Equations
+from sweeplib.problem import UPDATES
+from sweeplib.views import Blocks
+
+LOST = 1e-18
+"""The squared norm of a lost unit relative to the largest: it counts for a part of 1e-9 in the network's output."""
+Overlaps = tuple[Array, Array, Array]
+"""Q (n, p, p), M (n, p, k) and a (n, p)."""
+
+
+class OverlapStates:
+    """States (n, size) of Q and M, of a where it is `trained`, and of the time or B of AdaGrad-norm if there is one."""
+
+    def __init__(self, replicas: Replicas, *, trained: bool) -> None:
+        self.replicas, self.trained = replicas, trained
+
+    def equations(self, systems: Systems) -> Equations:
+        """The equations, with the constants of the replicas."""
+        return Equations(rule(), systems, work_space(self.replicas.p, self.replicas.k))
+
+    def starts(self) -> Array:
+        """The states at time zero."""
+        given = self.replicas
+        return pack(
+            given.Q, given.M, given.a, given.spherical, self.trained, given.memory[:, 0] if self._timed else None
+        )
+
+    def starts_after(self, states: Array) -> Array:
+        """The states at the start of a task, from those at the end of the one before; with the head of the task."""
+        states = states.copy()
+        if self.trained:
+            states[:, self._head_at(states)] = self.replicas.a
+        return states
+
+    def overlaps(self, states: Array) -> Overlaps:
+        """The overlaps in the states, which rounding and the integrator's error may leave without Ω ≥ 0."""
+        given = self.replicas
+        Q, M, a = np.empty_like(given.Q), np.empty_like(given.M), given.a.copy()
+        for i, state in enumerate(states):
+            unpack(state, given.spherical, self.trained, Q[i], M[i], a[i])
+        return Q, M, a
+
+    def fields(self, states: Array) -> Overlaps:
+        """The covariances Q and M of the fields, with the nearest Q for which Ω ≥ 0; and a."""
+        Q, M, a = self.overlaps(states)
+        Q = nearest_covariances(Q, M, self.replicas.P)
+        return (*on_sphere(Q, M), a) if self.replicas.spherical else (Q, M, a)
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """The values of the attributes of an `OverlapDynamics`, by their names."""
+        return dict(zip(("Q", "M", "a"), self.fields(states), strict=True))
+
+    def without_lost_units(self, i: int, state: Array) -> Array | None:
+        """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
+
+        Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
+        finite time. No integrator passes this point.
+        """
+        given = self.replicas
+        if given.spherical or kink(activation(given.activation)) == 0.0:
+            return None
+        Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
+        unpack(state, given.spherical, self.trained, Q, M, a)
+        norms = np.diagonal(Q)
+        lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
+        if not lost.any():
+            return None
+        Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
+        last = state[-1:] if self._timed else None
+        packed: Array = pack(Q[None], M[None], a[None], given.spherical, self.trained, last)[0]
+        return packed
+
+    @property
+    def _timed(self) -> bool:
+        """Whether the last variable is the time, or B."""
+        return self.replicas.scheduled or UPDATES[self.replicas.rule.update].memory is not None
+
+    def _head_at(self, states: Array) -> slice:
+        """Where the states have the second layer that is trained."""
+        last = states.shape[1] - self.replicas.scheduled
+        return slice(last - self.replicas.p, last)
+
+
+class BlockStates(OverlapStates):
+    """States of the overlaps of blocks of inputs, of which each has an eigenvalue."""
+
+    def equations(self, systems: Systems) -> Equations:
+        """The equations of blocks."""
+        return block_equations(self.replicas, systems)
+
+    def starts(self) -> Array:
+        """The states at time zero."""
+        return block_starts(self.replicas, self.trained, self.replicas.scheduled)
+
+    def fields(self, states: Array) -> Overlaps:
+        """The covariances of the fields, of blocks with Ω_b ≥ 0; and a."""
+        given = self.replicas
+        Q, M, a = blocks_of(given, states, trained=self.trained)
+        return *Blocks(given.eigenvalues, Q, M, given.blocks.P).weighted()[:2], a
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """And `by_block`; Q and M are sums over the blocks."""
+        Q, M, a = blocks_of(self.replicas, states, trained=self.trained)
+        return {"by_block": (Q, M), "Q": Q.sum(axis=1), "M": M.sum(axis=1), "a": a}
+
+    def without_lost_units(self, i: int, state: Array) -> Array | None:
+        """None: units with a kink need not come to zero in one block."""
+        return None
+
+
+class ReplayStates(OverlapStates):
+    """States with the second layers of all tasks that are sampled at once, where they are trained."""
+
+    def equations(self, systems: Systems) -> Equations:
+        """The mean of the equations of the tasks, by the shares of their samples."""
+        lessons, size = self._lessons, super().starts().shape[1]
+        a, a_star = lessons.layers(self.replicas.a)
+        return mixture_equations(systems, a, a_star, lessons.shares[:, lessons.phase], lessons.heads.shape[1], size)
+
+    def starts(self) -> Array:
+        """The states at time zero."""
+        states = super().starts()
+        return with_heads(states, self._head_at(states), self._lessons.heads) if self.trained else states
+
+    def starts_after(self, states: Array) -> Array:
+        """Those at the end of the task before."""
+        return states.copy()
+
+    def overlaps(self, states: Array) -> Overlaps:
+        """Those in the states, with the second layer of the present task."""
+        if self.trained:
+            at = self._heads_at(states)
+            states = with_heads(states, at, self._heads(states)[:, self._lessons.head, None])
+        return super().overlaps(states)
+
+    def values(self, states: Array) -> dict[str, Any]:
+        """And the `heads` of all tasks."""
+        return super().values(states) | ({"heads": self._heads(states)} if self.trained else {})
+
+    def without_lost_units(self, i: int, state: Array) -> Array | None:
+        """None: other tasks train the unit."""
+        return None
+
+    @property
+    def _lessons(self) -> Any:
+        return self.replicas.replayed
+
+    def _heads(self, states: Array) -> Array:
+        heads: Array = states[:, self._heads_at(states)].reshape(self._lessons.heads.shape)
+        return heads
+
+    def _heads_at(self, states: Array) -> slice:
+        last = self._head_at(states).stop
+        return slice(last - self._lessons.heads[0].size, last)
+
+
+def states_of(replicas: Replicas, *, trained: bool) -> OverlapStates:
+    """The states of the replicas, whose second layers are `trained` or not."""
+    kind = BlockStates if replicas.has_spectrum else OverlapStates if replicas.replayed is None else ReplayStates
+    return kind(replicas, trained=trained)
