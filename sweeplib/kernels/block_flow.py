@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from sweeplib.kernels.overlap_flow import ROUNDING, Systems, Work, example, factors_now, work_space
+from sweeplib.kernels.overlap_flow import ROUNDING, Systems, Work, example, factors_now, needs_variance, work_space
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer
@@ -153,7 +153,11 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
     if given.scheduled:
         rate, chi = factors_now(i, state[state.shape[0] - 1], given, clock)
         Delta *= chi
-    given.drifts(System(Q, M, given.P[i], a, given.a_star[i], Delta, 1.0, given.pair, None), drifts)
+    with_variance = needs_variance(numbers.noise[i], False, M)
+    stretch = 1.0 if with_variance else 0.0
+    given.drifts(System(Q, M, given.P[i], a, given.a_star[i], Delta, stretch, given.pair, None), drifts)
+    if not with_variance:
+        drifts.Var[:] = 0.0
     for j in range(p):
         for r in range(k):
             if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * given.P[i, r, r]):

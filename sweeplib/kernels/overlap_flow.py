@@ -192,6 +192,16 @@ def factors_now(i: int, time: float, systems: Systems, clock: Array) -> tuple[fl
     return clock[1, 0], chi
 
 
+@inlined
+def needs_variance(noise: float, adapts: bool, M: Array) -> bool:
+    """Whether the equations need Ψ^Var: for the noise, for B, or as the scale of the rounding error of an M_ir = 0."""
+    needed = noise > 0.0 or adapts
+    for j in range(M.shape[0]):
+        for r in range(M.shape[1]):
+            needed |= M[j, r] == 0.0
+    return needed
+
+
 def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array) -> None:
     """The time derivative: Ṁ = Ψ^M, Q̇ = Ψ^GF + (γ/p) Ψ^Var (arXiv 2302.05882, eq. 7), ȧ = ε Ψ^a.
 
@@ -210,14 +220,18 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     if systems.scheduled:
         rate, chi = factors_now(i, state[state.shape[0] - 1], systems, clock)
         Delta *= chi
-    system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, 1.0, systems.pair, None)
+    with_variance = needs_variance(numbers.noise[i], systems.adapts, M)
+    stretch = 1.0 if with_variance else 0.0
+    system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, stretch, systems.pair, None)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], spherical)
     if systems.is_disturbed:
-        keep, input_noise, with_variance = numbers.keep_probability[i], numbers.input_noise[i], numbers.noise[i] > 0.0
+        keep, input_noise = numbers.keep_probability[i], numbers.input_noise[i]
         systems.disturbed(systems.drifts, keep, input_noise, with_variance, system, drifts)
     else:
         systems.drifts(system, drifts)
+    if not with_variance:
+        drifts.Var[:] = 0.0
     flow, factor = drifts.GF, systems.factor
     if systems.adapts:
         factor = 1.0 / math.sqrt(state[state.shape[0] - 1])

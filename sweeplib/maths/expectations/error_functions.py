@@ -289,6 +289,8 @@ def drifts(system: System, out: Drifts) -> None:
             out.M[i, r] = flow[i, p + r]
         for j in range(i + 1):
             out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
+    if system.stretch == 0.0:
+        return
     for m in range(len(terms.norm)):
         for q in range(len(terms.norm)):
             terms.S[m, q] *= system.stretch

@@ -52,7 +52,8 @@ class Expectations:
 
     `drifts(system, out)` fills the `Drifts` of one `System`: Ψ^M_ir = a_i E[σ'(λ_i) λ*_r E],
     Ψ^GF_ij = a_i E[σ'(λ_i) λ_j E] + (i ↔ j), Ψ^Var_ij = a_i a_j E[σ'(λ_i) σ'(λ_j) E²] at Ω times `stretch`, label noise
-    included (arXiv 2302.05882, eqs. 8 to 10), and Ψ^a_i = E[σ(λ_i) E].
+    included (arXiv 2302.05882, eqs. 8 to 10), and Ψ^a_i = E[σ(λ_i) E]. With `stretch` 0 it may leave out Ψ^Var, by far
+    the longest to compute.
 
     `in_lanes(filled, system, out)` fills the drifts of many systems, the last axis of every array. Systems after the
     first `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others. If it is

@@ -167,7 +167,7 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
 
 @inlined
 def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Array, out: Drifts) -> bool:
-    """Fill all but the terms of Ψ^Var with f*, and L, A and C at Ω times `stretch`; false if these are no numbers.
+    """Fill all but the terms of Ψ^Var with f*, and L, A and C at Ω times `stretch`; whether to add these terms.
 
     The terms without f* are those of `quadrature`.
     """
@@ -189,7 +189,7 @@ def begin_drifts(system: System, hinges: Array | None, L: Array, A: Array, C: Ar
         for j in range(p):
             C[i, j] *= system.stretch
             out.GF[i, j] += flow[i, j] + flow[j, i]
-    return True
+    return system.stretch != 0.0
 
 
 @without_references

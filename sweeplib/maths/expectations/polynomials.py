@@ -136,7 +136,12 @@ def drifts(system: System, out: Drifts) -> None:
             flow[i, j] *= a[i]
         for r in range(k):
             out.M[i, r] = flow[i, size - k + r]
+    for i in range(p):
+        for j in range(i + 1):
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
 
+    if stretch == 0.0:
+        return
     if stretch != 1.0:
         for m in range(size):
             for q in range(size):
@@ -150,7 +155,6 @@ def drifts(system: System, out: Drifts) -> None:
             fill_powers(i, j, omega, weight, powers)
             slopes = products[:, :, i, j]
             variance = second_moment(slopes, powers, products, stride, rows) + system.Delta * slopes[1, 1]
-            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
             out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 
 

@@ -55,7 +55,12 @@ def drifts(system: System, out: Drifts) -> None:
                 flow[i, j] += a[i] * weight[m] * (first[j] * by_first + second[j] * by_second)
         for r in range(k):
             out.M[i, r] = flow[i, size - k + r]
+    for i in range(p):
+        for j in range(i + 1):
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
 
+    if system.stretch == 0.0:
+        return
     for m in range(size):
         for n in range(size):
             omega[m, n] *= system.stretch
@@ -63,7 +68,6 @@ def drifts(system: System, out: Drifts) -> None:
     given, work = givens(parts, size, pair.side), room_of(pair, len(parts.field))
     for i in range(p):
         for j in range(i + 1):
-            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
             variance = variance_mean(pair, parts, given, omega, system.Delta, i, j, work)
             out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 

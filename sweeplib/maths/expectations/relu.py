@@ -200,6 +200,9 @@ def drifts(system: System, out: Drifts) -> None:
 
     for i in range(p):
         for j in range(i + 1):
+            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
+            if system.stretch == 0.0:
+                continue
             variance = system.Delta * angle(rho[i, j]) / TWO_PI
             for m in range(n):
                 for q in range(m + 1):
@@ -207,7 +210,6 @@ def drifts(system: System, out: Drifts) -> None:
                     if factor != 0.0:
                         mean = four_fields(rho[i, j], rho[i, m], rho[i, q], rho[j, m], rho[j, q], rho[m, q])
                         variance += factor * mean
-            out.GF[i, j] = out.GF[j, i] = flow[i, j] + flow[j, i]
             alive = scale[i] != 0.0 and scale[j] != 0.0
             out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance if alive else 0.0
 

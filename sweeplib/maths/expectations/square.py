@@ -60,7 +60,7 @@ def drifts(system: System, out: Drifts) -> None:
     second_moment = stretch**3 * (trace * trace + 2.0 * square) + stretch * system.Delta
     for i in range(p):
         out.a[i] = trace * Q[i, i] + 2.0 * out.GF[i, i]
-        for j in range(i + 1):
+        for j in range(i + 1 if stretch != 0.0 else 0):
             twice = 0.0
             for m in range(p):
                 twice -= out.GF[i, m] * a[m] * Q[m, j] / p

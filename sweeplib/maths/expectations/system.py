@@ -67,7 +67,7 @@ class System(NamedTuple):
     Q (p, p), M (p, k), P (k, k) : overlaps.
     a (p,), a* (k,) : second layers.
     Delta : label noise Δ.
-    stretch : factor of Ω in Ψ^Var.
+    stretch : factor of Ω in Ψ^Var; with 0 that is not asked for, and the values in its array have no meaning.
     pair : the `Pair`, which has no lanes.
     drifts : of many networks, the address of the rule for one; None for one network.
 
