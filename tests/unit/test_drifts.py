@@ -12,10 +12,10 @@ import pytest
 from scipy import special
 
 from sweeplib.maths.activations import activation
-from sweeplib.maths.expectations import FAMILIES
+from sweeplib.maths.expectations import FAMILIES, expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.problem import target
-from tests.tiers import slow_but
+from tests.tiers import slow_among, slow_but
 
 RAMP = "piecewise(-0.5, -1, 0.7, 0.4, 1.5, 0)"
 KNOTS, LEVELS = np.array([-0.5, 0.7, 1.5]), np.array([-1.0, 0.4, 0.0])
@@ -151,3 +151,18 @@ def test_drifts_of_smooth_committees_of_rank_three(pair, p, k):
     value = FUNCTIONS[pair[1]][0]
     nodes = in_space(factor, 0.2)
     compared(found, pair[0], lambda lam_star: A_STAR[:k] @ value(lam_star) / k, p, factor, nodes)
+
+
+PRODUCT = "tanh(5*lam1)*lam2 + 0.5"
+RULES = [("erf", "erf"), ("square", "square"), ("he3", "he3"), ("relu", "relu"), ("tanh", "erf"), ("erf", PRODUCT)]
+
+
+@pytest.mark.parametrize(("student", "teacher"), slow_among([*RULES, ("relu", PRODUCT)], ("relu", PRODUCT)))
+def test_a_rule_that_leaves_out_the_variance_has_the_same_bits_of_all_else(student, teacher):
+    needed = target(PRODUCT).expectations(student, "erf") if teacher == PRODUCT else expectations(student, teacher)
+    omega = PLANES[3, 2] @ PLANES[3, 2].T + 0.1 * np.eye(5)
+    system = System(omega[:3, :3].copy(), omega[:3, 3:].copy(), omega[3:, 3:].copy(), A, A_STAR[:2], DELTA, 1.0)
+    whole, without = (needed.drifts_of(system._replace(stretch=stretch)) for stretch in (1.0, 0.0))
+    for drift in ("M", "GF", "a"):
+        assert np.array_equal(getattr(whole, drift), getattr(without, drift))
+        assert np.isfinite(getattr(whole, drift)).all()
