@@ -276,7 +276,7 @@ class Replicas:
         """
         keep, noise = self.numbers.keep_probability, self.numbers.input_noise
         drifts_of = (lambda rule, one, i: disturbed_drifts(rule, one, keep[i], noise[i])) if self.is_disturbed else None
-        return self.equations.drift_errors(*fields, a, self.a_star, self._noise_at(times), drifts_of)
+        return self.equations.drift_errors(*fields, a, self.a_star, self._noise_at(times), drifts_of=drifts_of)
 
     def _noise_at(self, times: Array) -> Array:
         """The label-noise variances Δ χ (n,) at these times."""

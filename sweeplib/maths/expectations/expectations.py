@@ -120,7 +120,7 @@ class Expectations:
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def drift_errors(
-        self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array, drifts_of: DriftsOf | None = None
+        self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array, *, drifts_of: DriftsOf | None = None
     ) -> Array:
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
 
