@@ -96,18 +96,13 @@ class Sde(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for what has no drifts, a step that leaves nothing of the weights, and noise without pairs.
-
-        Batches with a single sample in the noise have no pairs.
-        """
+        """Raise InputError too for a loss without closed drifts, and batches with one sample in the noise, without pairs."""
+        super().check(problem, options)
         if not problem.has_closed_drifts:
             closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
             expected = f"one of {closed} with real labels in sde; or sgd, sgd_chain, ode"
-            raise InputError("no drifts at order 1/d", key="loss", value=problem.loss, expected=expected)
-        decay, T = problem.weight_decay, problem.step_time() * max(1.0, cls.step_length(problem, options))
-        if decay * T >= 1.0:
-            expected = f"less than {1.0 / T:g}: a step multiplies weights by 1 - decay step gamma/(p d)"
-            raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
+            given = f"{problem.loss} with {problem.labels} labels"
+            raise InputError("no drifts at order 1/d", key="loss", value=given, expected=expected)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
             expected = "at least 2, for steps of SGD with a batch"
             raise InputError(
