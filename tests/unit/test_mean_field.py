@@ -257,7 +257,9 @@ def test_squares_follow_their_closed_equations():
 DECAY = {"weight_decay": 0.4, "second_layer_decay": 0.2}
 
 
-@pytest.mark.parametrize(("name", "tolerance", "decay"), [("square", 1e-8, {}), ("erf", 2e-6, {}), ("erf", 2e-6, DECAY)])
+@pytest.mark.parametrize(
+    ("name", "tolerance", "decay"), [("square", 1e-8, {}), ("erf", 2e-6, {}), ("erf", 2e-6, DECAY)]
+)
 def test_the_flow_of_the_weights_is_that_of_the_overlaps(name, tolerance, decay):
     both = {"teacher_start": "gaussian", "second_layer_rate": 0.3}
     problem = Problem(gamma=0.1, p=4, k=2, d=3, Delta=0.1, activation=name, **both, **decay)

@@ -312,6 +312,7 @@ REFUSED = [
         (name, {field: ALL[field]}, f"{name} does not act on {field}")
         for name in ("sde", "mean_field")
         for field in ALL
+        if (name, field) != ("sde", "noise_schedule")
     ),
     ("gradient_flow", {"noise_schedule": "exp(-t)"}, "gradient_flow does not act on noise_schedule"),
     ("sgd", {"keep_probability": 0.0}, "keep_probability.*a number greater than 0"),
