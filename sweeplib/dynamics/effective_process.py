@@ -12,7 +12,8 @@ because the step along e_q is the one that h_q made. Hence λ^t = U_t V for w^t 
 
     U_{t+1} = (1 − λT) U_t + T E[g^t Vᵀ] on the directions so far,    T G(t,t)/√α on the new one,
 
-with the weight decay λ. Means over samples are all it needs. The response of λ^t to g^s is R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
+with the weight decay λ. Means over samples are all it needs. The response of λ^t to g^s is
+R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
 
 Where σ or f* grows faster than a line, g has heavy tails, those of polynomials in ζ*, ζ_0 of higher degree every step:
 half of the samples of ζ*, ζ_0 are then wider than N(0, 1), and means are weighted. The `tails` of the terms of a mean

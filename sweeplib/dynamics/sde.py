@@ -96,7 +96,7 @@ class Sde(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too for a loss without closed drifts, and batches with one sample in the noise, without pairs."""
+        """Raise InputError too for a loss without closed drifts, and batches with one sample in the noise: no pairs."""
         super().check(problem, options)
         if not problem.has_closed_drifts:
             closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)

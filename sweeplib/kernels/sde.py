@@ -27,8 +27,6 @@ from sweeplib.maths.expectations.system import Drifts, System
 
 LEAST_SQUARE = 0.25
 """The least Q_ii by which a projection divides; a step of the SDE, unlike one of SGD, can make Q_ii negative."""
-
-
 LEAST_TIME = 1e-300
 """In place of T = 0, the time of a step at the rate zero of a schedule."""
 
@@ -332,10 +330,7 @@ def add_decay(work):  # type: ignore[no-untyped-def]
 
 @kernel
 def add_noise(settings, work):  # type: ignore[no-untyped-def]
-    """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/(p n_b)) ‖x‖² c c, X_a = σ(λ) E.
-
-    With decay λ is (1 − λT) times the field.
-    """
+    """Add η X of the sample to the step: X_M = c λ*, X_Q = c λ + λ c + (γ/(p n_b)) ‖x‖² c c, X_a = σ(λ) E."""
     _, lam, lam_star, value, c, E, eta, _, square, _, _ = work.fields
     step = work.step
     p, k, lanes = step.M.shape
