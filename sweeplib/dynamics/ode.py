@@ -380,7 +380,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError for a loss or a step without closed form of more than `MOST_FIELDS` fields.
 
-        And with `finite_d` for a schedule, decays, another loss or step, and more teacher rows than dimensions.
+        And with `finite_d` for a schedule, another loss or step, and more teacher rows than dimensions.
         """
         refuse_steps(problem)
         refuse_widths(problem)

@@ -188,8 +188,3 @@ def test_a_long_step_of_the_sde_that_leaves_nothing_of_the_weights_is_refused():
     problem = Problem(gamma=1.0, p=1, k=1, d=10, Delta=0.1, activation="erf", weight_decay=5.0)
     with pytest.raises(InputError, match=r"weight_decay.*got 5.0; expected less than 5: a step of the time 0.2"):
         simulate(problem, "sde", times=[1.0], options={"step": 2.0})
-
-
-def test_the_equations_at_finite_d_refuse_decay():
-    with pytest.raises(InputError, match=r"no equations at finite d.*0 with finite_d"):
-        simulate(COMMITTEE, "ode", times=[1.0], options={"finite_d": True})
