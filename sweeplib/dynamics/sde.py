@@ -27,7 +27,7 @@ import math
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, LOSS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -55,7 +55,7 @@ class Sde(LaneDynamics):
     name = "sde"
     label = "SDE"
     uses_drifts = True
-    reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule"} | DECAYS | LOSS
+    reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions
     options: SdeOptions
@@ -100,9 +100,8 @@ class Sde(LaneDynamics):
         super().check(problem, options)
         if not problem.has_closed_drifts:
             closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
-            expected = f"one of {closed} with real labels in sde; or sgd, sgd_chain, ode"
-            given = f"{problem.loss} with {problem.labels} labels"
-            raise InputError("no drifts at order 1/d", key="loss", value=given, expected=expected)
+            expected = f"one of {closed} in sde; or sgd, sgd_chain, ode"
+            raise InputError("no drifts at order 1/d", key="loss", value=problem.loss, expected=expected)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
             expected = "at least 2, for steps of SGD with a batch"
             raise InputError(
