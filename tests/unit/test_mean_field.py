@@ -258,7 +258,8 @@ DECAY = {"weight_decay": 0.4, "second_layer_decay": 0.2}
 
 
 @pytest.mark.parametrize(
-    ("name", "tolerance", "decay"), [("square", 1e-8, {}), ("erf", 2e-6, {}), ("erf", 2e-6, DECAY)]
+    ("name", "tolerance", "decay"),
+    [("square", 1e-8, {}), ("erf", 2e-6, {}), pytest.param("erf", 2e-6, DECAY, marks=pytest.mark.slow)],
 )
 def test_the_flow_of_the_weights_is_that_of_the_overlaps(name, tolerance, decay):
     both = {"teacher_start": "gaussian", "second_layer_rate": 0.3}
