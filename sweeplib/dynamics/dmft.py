@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.dynamics.diagnostics import Bound, Diagnostic
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, Array, NumericalOptions
 from sweeplib.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
@@ -71,7 +71,7 @@ class Dmft(StepDynamics):
     view = TwoTimeView
     sampled = True
     replicas_at_once = 1
-    reads = ONE_PASS | {"batch_size", "samples"}
+    reads = ONE_PASS | {"batch_size", "samples"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     Options = DmftOptions
     options: DmftOptions
@@ -264,7 +264,8 @@ class Dmft(StepDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError unless every step takes all samples of a data set."""
+        """Raise InputError too unless every step takes all samples of a data set."""
+        super().check(problem, options)
         if problem.samples is None:
             expected = "a number, the same as `batch_size`: dmft reuses a data set of n = α d samples"
             raise InputError("no data set", key="samples", value=None, expected=expected)

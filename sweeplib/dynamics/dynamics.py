@@ -282,8 +282,7 @@ class OverlapDynamics(Dynamics):
         replicas, error = self.replicas, self.risk_errors()
         found = {} if error is None else {"risk_error": error}
         if self.uses_drifts and replicas.equations.finer:
-            state = (*self.fields, self.a, replicas.a_star, replicas.Delta)
-            self._drift_error = np.fmax(self._drift_error, replicas.equations.drift_errors(*state))
+            self._drift_error = np.fmax(self._drift_error, replicas.drift_errors(self.fields, self.a, self.end_time))
             found["drift_error"] = self._drift_error
         return found
 

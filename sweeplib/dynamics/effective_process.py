@@ -10,9 +10,10 @@ are
 
 because the step along e_q is the one that h_q made. Hence λ^t = U_t V for w^t = U_t e, and a step is
 
-    U_{t+1} = U_t + T E[g^t Vᵀ] on the directions so far,    T G(t,t)/√α on the new one.
+    U_{t+1} = (1 − λT) U_t + T E[g^t Vᵀ] on the directions so far,    T G(t,t)/√α on the new one,
 
-Means over samples are all it needs. The response of λ^t to g^s is R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
+with the weight decay λ. Means over samples are all it needs. The response of λ^t to g^s is
+R(t,s) = Σ_q U_t,q (G⁻¹)_{q−1,s}/√α.
 
 Where σ or f* grows faster than a line, g has heavy tails, those of polynomials in ζ*, ζ_0 of higher degree every step:
 half of the samples of ζ*, ζ_0 are then wider than N(0, 1), and means are weighted. The `tails` of the terms of a mean
@@ -153,13 +154,14 @@ class EffectiveProcess:
 
     def advance(self) -> bool:
         """Take a step; false if it diverged, when the state is that before it."""
-        setting, t, p = self.setting, self.step, self.p
-        known, T = self._known(t), setting.numbers.T
+        setting, t, p, numbers = self.setting, self.step, self.p, self.setting.numbers
+        known, T = self._known(t), numbers.T
         g = self.a[t][:, None] * self.slope * self.E
-        U, a = self.U[t].copy(), self.a[t].copy()
+        U, a = (1.0 - numbers.weight_decay * T) * self.U[t], self.a[t].copy()
         U[:, :known] += T * self._means(g, self.V[:known])
         U[:, known : known + p] = T / math.sqrt(setting.alpha) * self._orthonormalise(g)
-        a += setting.numbers.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
+        a += numbers.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
+        a -= numbers.second_layer_rate * numbers.second_layer_decay * T * self.a[t]
         if setting.spherical:
             U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):

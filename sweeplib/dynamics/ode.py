@@ -156,7 +156,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if self.options.rtol is not None or pair.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
             return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
-        errors = pair.drift_errors(*start.fields, start.a, start.a_star, start.Delta)
+        errors = start.drift_errors(start.fields, start.a, np.zeros(len(start)))
         return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
 
     def _numbers(self) -> Any:
@@ -304,7 +304,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError for a loss or a step without closed form of more than `MOST_FIELDS` fields.
 
-        And with `finite_d` for a schedule, decays, another loss or step, and more teacher rows than dimensions.
+        And with `finite_d` for a schedule, another loss or step, and more teacher rows than dimensions.
         """
         refuse_steps(problem)
         refuse_widths(problem)

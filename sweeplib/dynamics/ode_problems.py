@@ -1,6 +1,6 @@
 """The problems for which the ODE has equations; others are refused."""
 
-from sweeplib.dynamics.dynamics import STEPS
+from sweeplib.dynamics.dynamics import DECAYS, STEPS
 from sweeplib.errors import InputError
 from sweeplib.kernels.loss_drifts import MOST_FIELDS
 from sweeplib.problem import DEFAULTS, LOSSES, UPDATES, Problem
@@ -20,14 +20,14 @@ def refuse_widths(problem: Problem) -> None:
 
 
 def refuse_at_finite_d(problem: Problem) -> None:
-    """Raise InputError for a schedule, decays, another loss, step or noise, and more teacher rows than dimensions."""
+    """Raise InputError for a schedule, another loss, step or noise, and more teacher rows than dimensions."""
     if problem.has_spectrum:
         expected = f"{DEFAULTS['data']} with finite_d; or `finite_d: false`"
         raise InputError("no equations at finite d", key="data", value=problem.data, expected=expected)
     if problem.rates is not None:
         expected = "a constant rate with finite_d; or `finite_d: false`"
         raise InputError("no equations at finite d", key="schedule", value=problem.schedule, expected=expected)
-    for name in sorted(STEPS | {"tasks"}):
+    for name in sorted((STEPS - DECAYS) | {"tasks"}):
         if getattr(problem, name) != DEFAULTS[name]:
             expected = f"{DEFAULTS[name]} with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d", key=name, value=getattr(problem, name), expected=expected)

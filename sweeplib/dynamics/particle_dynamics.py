@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.dynamics.diagnostics import OF_RISK, Bound, Diagnostic, risk_bounds
-from sweeplib.dynamics.dynamics import OFFSETS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, Array, NumericalOptions
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.particle_path import MOST_NODES, ParticlePath, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas
@@ -83,7 +83,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
-    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS
+    reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions
     options: ParticleOptions

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics.label_means import LabelMeans
 from sweeplib.dynamics.second_layers import Regression, second_layers
+from sweeplib.kernels.disturbed_drifts import disturbed_drifts
 from sweeplib.kernels.loss_drifts import equations
 from sweeplib.kernels.numbers import Numbers
+from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import Expectations, Risks
 from sweeplib.maths.overlaps import Overlaps
+from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import UPDATES, Criterion, Rule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
@@ -265,6 +268,23 @@ class Replicas:
         """The same with the drifts of the loss and of the step."""
         names = self.activation, self.target, self.teacher_activation
         return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
+
+    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+        """The errors (n,) of the drifts at covariances of fields and second layers (n, p) at ODE times (n,).
+
+        They are those with dropout, noise of inputs, and the label noise of these times.
+        """
+        keep, noise = self.numbers.keep_probability, self.numbers.input_noise
+        drifts_of = (lambda rule, one, i: disturbed_drifts(rule, one, keep[i], noise[i])) if self.is_disturbed else None
+        return self.equations.drift_errors(*fields, a, self.a_star, self._noise_at(times), drifts_of=drifts_of)
+
+    def _noise_at(self, times: Array) -> Array:
+        """The label-noise variances Δ χ (n,) at these times."""
+        if self.noise_schedule is None:
+            return self.Delta
+        factors = np.empty(len(self))
+        call_by_address(rates(None, noise=self.noise_schedule).noise, np.ascontiguousarray(times), factors)
+        return self.Delta * factors
 
     @property
     def of_labels(self) -> LabelMeans:

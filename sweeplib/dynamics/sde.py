@@ -15,7 +15,11 @@ T² (1 − 1/n_b) E[c uᵀ] E[c uᵀ]ᵀ to the mean step of Q, with u the coord
 This term is estimated without bias from pairs of the samples of the noise.
 
 With a schedule, γ is γ ξ(t) in T of the mean and the noise and in the factor of ‖x‖² c_i c_j: in the time of the rate
-γ, dΩ = (ξ Ψ^GF + ξ² (γ/(p n_b)) Ψ^Var) dt + ξ √T σ dB for Q, with γ ξ in σ.
+γ, dΩ = (ξ Ψ^GF + ξ² (γ/(p n_b)) Ψ^Var) dt + ξ √T σ dB for Q, with γ ξ in σ. Labels have the noise Δ χ(t).
+
+With decays, s = λT, a step of SGD takes w to (1 − s) w + (γ/p) c x: the mean step of M is T (Ψ^M − λM), that of Q
+T [(1 − s) Ψ^GF + (γ/p) Ψ^Var − (2 − s) λQ], and X_Q has (1 − s) λ in place of λ. Decay itself does not fluctuate. By
+the correlation loss y takes the place of E; other losses have no drifts in closed form at Ω (1 + 2/d).
 """
 
 import math
@@ -23,7 +27,7 @@ import math
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
@@ -31,7 +35,7 @@ from sweeplib.kernels.factors import reflection
 from sweeplib.kernels.lanes import round_of
 from sweeplib.kernels.sde import Settings, sde_network, sde_prepare, sde_step, sde_work
 from sweeplib.maths.overlaps import on_sphere, teacher_factors
-from sweeplib.problem import Problem
+from sweeplib.problem import LOSSES, Problem
 
 
 class SdeOptions(NumericalOptions):
@@ -51,7 +55,7 @@ class Sde(LaneDynamics):
     name = "sde"
     label = "SDE"
     uses_drifts = True
-    reads = LaneDynamics.reads | {"batch_size", "schedule"}
+    reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions
     options: SdeOptions
@@ -59,7 +63,7 @@ class Sde(LaneDynamics):
     def __init__(self, replicas: Replicas, options: SdeOptions) -> None:
         super().__init__(replicas, options)
         self.settings = self.settings_of(options.step)
-        self.called = self.functions(replicas.expectations.of_many(replicas.p))
+        self.called = self.functions(replicas.equations.of_many(replicas.p))
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
@@ -76,7 +80,8 @@ class Sde(LaneDynamics):
         n_b = given.batch_size
         share, spread = (factor / n_b for factor in multiplier(n_b * part, samples))
         shape = given.p, given.k, given.spherical, trained(given)
-        return Settings(*shape, part, samples, share, spread, n_b, reflection())
+        decays = bool((given.numbers.weight_decay + given.numbers.second_layer_decay > 0.0).any())
+        return Settings(*shape, part, samples, share, spread, n_b, decays, reflection())
 
     def observe(self, state: Array) -> None:
         """Take Q, M and a from the states."""
@@ -91,7 +96,12 @@ class Sde(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError for batches with a single sample in the noise, which has no pairs."""
+        """Raise InputError too for a loss without closed drifts, and batches with one sample in the noise: no pairs."""
+        super().check(problem, options)
+        if not problem.has_closed_drifts:
+            closed = ", ".join(name for name in LOSSES if LOSSES[name].drifts is not None)
+            expected = f"one of {closed} in sde; or sgd, sgd_chain, ode"
+            raise InputError("no drifts at order 1/d", key="loss", value=problem.loss, expected=expected)
         if problem.batch_size > 1 and isinstance(options, SdeOptions) and options.samples < 2:
             expected = "at least 2, for steps of SGD with a batch"
             raise InputError(

@@ -43,9 +43,10 @@ class StepDynamics(OverlapDynamics):
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError for a weight decay by which a step takes all weights away, or changes their sign."""
-        decay, T = problem.weight_decay, problem.step_time()
+        length = cls.step_length(problem, options) / problem.repeats
+        decay, T = problem.weight_decay, problem.step_time() * max(1.0, length)
         if decay * T >= 1.0:
-            expected = f"less than p d/gamma = {1.0 / T:g}: a step multiplies weights by 1 - decay gamma/(p d)"
+            expected = f"less than {1.0 / T:g}: a step of the time {T:g} multiplies weights by 1 - {T:g} weight_decay"
             raise InputError("a step leaves nothing of the weights", key="weight_decay", value=decay, expected=expected)
 
     @staticmethod

@@ -7,6 +7,9 @@ over a fixed set of nodes: values of u and of the label noise z.
 
 The increments of a batch of n_b samples are the mean over the samples of X, with γ/n_b in place of γ, and
 T (1 − 1/n_b) gᵢ·gⱼ in X_Q,ij, gᵢ = E[c_i u], from the products of different samples.
+
+With decay weights are multiplied by 1 − λT first: X_M has −λM beside it, and X_Q −2λQ and, from the second order,
+T (λ²Q − λ (c_i λ_j + c_j λ_i)).
 """
 
 from functools import cache
@@ -80,7 +83,7 @@ class StepMoments:
         self._target, self._teacher = replicas.target, replicas.teacher_activation
         self._spherical, self._trained = replicas.spherical, trained
         self._noise_factor = float(replicas.numbers.noise[i])
-        self._share = 1.0 / replicas.batch_size
+        self._share, self._decay = 1.0 / replicas.batch_size, float(replicas.numbers.weight_decay[i])
         self._rate, self._P, self._a_star = replicas.numbers.second_layer_rate[i], replicas.P[i], replicas.a_star[i]
         self._u, z, self._weights = nodes(
             replicas.p + replicas.k, self._nodes_an_axis(replicas.p + replicas.k), noisy=bool(replicas.Delta[i] > 0)
@@ -109,8 +112,9 @@ class StepMoments:
         c = a[:, None] * _values(self._student.derivative, lam) * displacement
         rows, columns = self._rows, self._columns
         squares = c[rows] * c[columns]
-        X_Q = c[rows] * lam[columns] + c[columns] * lam[rows] + self._noise_factor * squares
-        X_M = (c[:, None] * lam_star).reshape(M.size, -1)
+        flow, decay = c[rows] * lam[columns] + c[columns] * lam[rows], self._decay
+        X_Q = flow + self._noise_factor * squares - 2.0 * decay * Q[rows, columns][:, None]
+        X_M = (c[:, None] * lam_star).reshape(M.size, -1) - decay * M.reshape(-1, 1)
         X_a = (
             self._rate * _values(self._student.value, lam) * displacement
             if self._trained
@@ -120,6 +124,7 @@ class StepMoments:
         gradient = (c * self._weights) @ self._u.T
         drift_Q = self._share * squares @ (self._weights * excess)
         drift_Q += (1.0 - self._share) * (gradient @ gradient.T)[rows, columns]
+        drift_Q += decay * (decay * Q[rows, columns] - flow @ self._weights)
         drift_M = np.zeros(M.size)
         if self._spherical:
             second_Q, second_M = self._second_order(Q, M, X_Q, X_M)

@@ -1,7 +1,7 @@
 """Gradient flow on the weights, ẇ_i = −p d ∇_i R in time t = νγ/(pd): the classical limit γ/p → 0 for small d.
 
 Its solutions are those of `gradient_flow`, whose overlaps have p² entries; this one has p d coordinates and integrates
-over all d coordinates of the input. Second layers follow ȧ_i = ε E[σ(λ_i) E].
+over all d coordinates of the input. Second layers follow ȧ_i = ε (E[σ(λ_i) E] − λ_a a_i), and weights have −λ w_i too.
 """
 
 import numpy as np

@@ -16,9 +16,29 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from sweeplib.maths.expectations.addresses import DRIFTS, drifts_type, system_type
-from sweeplib.maths.expectations.system import Drifts, System
-from sweeplib.numerics.compiled import inlined, pointer
+from sweeplib.maths.expectations import Expectations
+from sweeplib.maths.expectations.addresses import DRIFTS, drifts_address, drifts_type, owned, system_type
+from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
+from sweeplib.numerics.compiled import OneSignature, inlined, pointer
+
+
+def disturbed_drifts(
+    needed: Expectations, system: System, keep: float, noise: float, *, with_variance: bool = True
+) -> Drifts:
+    """The drifts of one system with dropout and noise of inputs, by the rule for those without."""
+    out = empty_drifts(*system.M.shape)
+    rules = disturbed_address(is_called=True), drifts_address(needed.drifts)
+    _calls()(*rules, float(keep), float(noise), with_variance, owned(system._replace(pair=needed.pair)), out)
+    return out
+
+
+@cache
+def _calls() -> OneSignature:
+    return OneSignature(_call)
+
+
+def _call(address, rule, keep, noise, with_variance, system, out):  # type: ignore[no-untyped-def]
+    address(rule, keep, noise, with_variance, system, out)
 
 
 @cache

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.kernels.numbers import COUNT, numbers_of_rows
-from sweeplib.kernels.schedules import clock_of, set_deviation, set_rates
+from sweeplib.kernels.schedules import clock_of, set_noise, set_rates
 from sweeplib.kernels.steps import StepRule
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
@@ -337,7 +337,7 @@ def take_steps(count, settings, functions, rates, clock, stream, work, group):  
         if rates.given:
             set_rates(rates, stream.step, clock)
         if rates.anneals:
-            set_deviation(rates, stream.step, clock)
+            set_noise(rates, stream.step, clock)
         take_step(settings, functions, stream, work, broken)
         if any_of(broken):
             note_divergences(order, first, broken, stream.step, progress.failed)

@@ -16,7 +16,7 @@ REAL = tuple(name for name in CORE if get_args(PARAMETERS[name].type)[:1] == (fl
 Numbers = cast(Any, namedtuple("Numbers", (*REAL, "d", "T", "noise", "deviation")))
 """The numbers of a replica, or arrays (n,) of those of n: its parameters, d, T = γ/(pd), the noise γ/(p n_b) and √Δ.
 
-T is the ODE time of a step. With schedules, kernels that take steps have T, the noise and √Δ of the present step in it.
+T is the ODE time of a step. With schedules, those in lanes have T, the noise, √Δ and Δ of the present step in it.
 """
 
 

@@ -11,6 +11,7 @@ At a node (g, ρ) of the law of the input, units i ≠ l are independent: E σ_l
     ȧ_i = ε (E[σ_i r_i] − (a_i/p) E[σ_i²]),    s_i = E[σ_i σ'_i (λ_i − b_i)]/Var λ_i,
     ḃ_i = β (a_i E[σ'_i r_i] − (a_i²/p) E[σ_i σ'_i]),
 
+with decays beside −λ u_i, −2λ q_i and −ε λ_a a_i,
 where the terms of the unit with itself are means over one Gaussian number λ_i. Noise is none; (γ/(p n_b)) a_i² Δ
 E[σ'_i² ‖x‖²] of the labels; or (γ/(p n_b)) a_i² E[σ'_i² E² ‖x‖²], E the whole displacement and ‖x‖² its mean over a
 class of inputs: one, but for data of several classes.
@@ -296,6 +297,8 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
     if room.risk[0] != 0.0:
         finish_risk(room)
     add_self_terms(flow, room)
+    if flow.numbers.weight_decay + flow.numbers.second_layer_decay > 0.0:
+        add_decay(flow, room)
     rate = 1.0
     if flow.scheduled:
         room.clock[0, 0] = min(state[state.shape[0] - 1], flow.end)
@@ -321,6 +324,18 @@ def add_self_terms(flow: Flow, room: Room) -> None:
         for j in range(p):
             room.u_slope[directions, j] -= a[j] * a[j] / p * room.own.tilted[j]
             room.u_slope[directions, j] *= flow.numbers.offset_rate
+
+
+@without_references
+def add_decay(flow: Flow, room: Room) -> None:
+    """Add −λ u, −2λ q and −λ_a a to u̇, q̇ and ȧ; offsets do not decay."""
+    decay, p = flow.numbers.weight_decay, room.a.shape[0]
+    for r in range(dimensions_of_norm(flow, room.u.shape[0])):
+        for j in range(p):
+            room.u_slope[r, j] -= decay * room.u[r, j]
+    for j in range(p):
+        room.q_slope[j] -= 2.0 * decay * room.q[j]
+        room.a_slope[j] -= flow.numbers.second_layer_decay * room.a[j]
 
 
 @without_references

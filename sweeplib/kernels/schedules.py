@@ -43,7 +43,7 @@ class Rates(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """The rates of a group: T, γ/(p n_b), √Δ of the present step, among its numbers, and at ξ = χ = 1 (lanes,).
+    """The rates of a group: T, γ/(p n_b), √Δ, Δ of the present step, among its numbers, and at ξ = χ = 1 (lanes,).
 
     times, factors (lanes,) : the middle of the step, and ξ or χ there.
     """
@@ -51,9 +51,11 @@ class Clock(NamedTuple):
     T: Array
     noise: Array
     deviation: Array
+    Delta: Array
     base_T: Array
     base_noise: Array
     base_deviation: Array
+    base_Delta: Array
     times: Array
     factors: Array
 
@@ -84,10 +86,10 @@ def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def
 
 @_allocating
 def clock_of(numbers):  # type: ignore[no-untyped-def]
-    """The rates of a group; it changes T, γ/(p n_b) and √Δ of its numbers."""
-    T, noise, deviation = numbers.T, numbers.noise, numbers.deviation
-    base = T.copy(), noise.copy(), deviation.copy()
-    return Clock(T, noise, deviation, base[0], base[1], base[2], np.empty_like(T), np.empty_like(T))
+    """The rates of a group; it changes T, γ/(p n_b), √Δ and Δ of its numbers."""
+    T, noise, deviation, Delta = numbers.T, numbers.noise, numbers.deviation, numbers.Delta
+    base = T.copy(), noise.copy(), deviation.copy(), Delta.copy()
+    return Clock(T, noise, deviation, Delta, base[0], base[1], base[2], base[3], np.empty_like(T), np.empty_like(T))
 
 
 @_inlined
@@ -108,9 +110,10 @@ def set_rates(rates, step, clock):  # type: ignore[no-untyped-def]
 
 
 @_inlined
-def set_deviation(rates, step, clock):  # type: ignore[no-untyped-def]
-    """Set √Δ to that in the middle of the step of each lane."""
+def set_noise(rates, step, clock):  # type: ignore[no-untyped-def]
+    """Set √Δ and Δ to those in the middle of the step of each lane."""
     fill_times(rates, step, clock)
     rates.noise(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):
         clock.deviation[lane] = math.sqrt(clock.factors[lane]) * clock.base_deviation[lane]
+        clock.Delta[lane] = clock.factors[lane] * clock.base_Delta[lane]

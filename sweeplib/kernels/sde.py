@@ -27,8 +27,6 @@ from sweeplib.maths.expectations.system import Drifts, System
 
 LEAST_SQUARE = 0.25
 """The least Q_ii by which a projection divides; a step of the SDE, unlike one of SGD, can make Q_ii negative."""
-
-
 LEAST_TIME = 1e-300
 """In place of T = 0, the time of a step at the rate zero of a schedule."""
 
@@ -41,6 +39,7 @@ class Settings(NamedTuple):
         SGD step over T, given the fields of the sample.
     share, spread : η_s = share + spread ξ_s, ξ_s ~ N(0, 1).
     batch_size : number n_b of samples in the batch of an SGD step.
+    decays : whether weights or the second layer decay.
     reflect : address of `reflect`, which allocates.
     """
 
@@ -53,11 +52,12 @@ class Settings(NamedTuple):
     share: float
     spread: float
     batch_size: int
+    decays: bool
     reflect: Any
 
 
 class Fields(NamedTuple):
-    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, the factor of c c in X_Q, √Δ and 1/d (lanes,)."""
+    """Normals z; λ, σ(λ), c (p, lanes); λ* (k, lanes); E, η, Σ η, the factor of c c in X_Q, y and 1/d (lanes,)."""
 
     z: Array
     lam: Array
@@ -68,7 +68,7 @@ class Fields(NamedTuple):
     eta: Array
     total: Array
     square: Array
-    deviation: Array
+    label: Array
     per_dimension: Array
 
 
@@ -117,7 +117,7 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     stretch, numbers = rows[0], given.numbers
     for lane in range(lanes):
         stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
-        rows[7, lane], rows[8, lane] = math.sqrt(numbers.Delta[lane]), 1.0 / numbers.d[lane]
+        rows[8, lane] = 1.0 / numbers.d[lane]
     z = np.empty((4 * ((settings.samples * (p + k + 2) + 3) // 4), lanes))
     matrices, teacher = np.zeros((3, p, p, lanes)), np.empty((k, lanes))
     tall = np.zeros((2, p, k, lanes))
@@ -242,12 +242,12 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
     """Fill the fields of a fresh sample from normals u (k + p + 2, lanes): u*, w, one for the label, and ξ."""
     p, k = settings.p, settings.k
     constants, numbers = work.constants, work.constants.numbers
-    _, lam, lam_star, value, c, E, eta, total, square, deviation, per_dimension = work.fields
+    _, lam, lam_star, value, c, E, eta, total, square, label, per_dimension = work.fields
     lanes = E.shape[0]
     fields(work.A, work.B, constants.L_star, u, lam, lam_star)
     functions.labels(lam_star, constants.a_star, E)
     for lane in range(lanes):
-        E[lane] += deviation[lane] * u[k + p, lane]
+        E[lane] += numbers.deviation[lane] * u[k + p, lane]
         eta[lane] = numbers.T[lane] * (settings.share + settings.spread * u[k + p + 1, lane])
         total[lane] += eta[lane]
         square[lane] = 0.0
@@ -257,11 +257,20 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
     for lane in range(lanes):
         square[lane] = numbers.noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
+    if not functions.is_plain:
+        for lane in range(lanes):
+            label[lane] = E[lane]
     add_mean(-1.0 / p, work.a, value, E)
+    if not functions.is_plain:
+        functions.force(functions.numbers, E, label)
     functions.slope(lam.reshape(p * lanes), c.reshape(p * lanes))
     for i in range(p):
         for lane in range(lanes):
             c[i, lane] *= work.a[i, lane] * E[lane]
+    if settings.decays:  # c x is added to weights that have decayed
+        for i in range(p):
+            for lane in range(lanes):
+                lam[i, lane] *= 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
 
 
 @kernel
@@ -290,6 +299,33 @@ def add_products_of_means(settings, T, pairs, drifts):  # type: ignore[no-untype
         for j in range(i + 1):
             for lane in range(lanes):
                 drifts.GF[i, j, lane] += share * T[lane] * pairs.products[i, j, lane]
+
+
+@kernel
+def shorten_flow(numbers, drifts):  # type: ignore[no-untyped-def]
+    """Multiply Ψ^GF by 1 − λT, as the weights beside which c x is have decayed by the step."""
+    p, _, lanes = drifts.GF.shape
+    for i in range(p):
+        for j in range(i + 1):
+            for lane in range(lanes):
+                drifts.GF[i, j, lane] *= 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+
+
+@kernel
+def add_decay(work):  # type: ignore[no-untyped-def]
+    """Add the drifts of an SGD step by decay: −λ M, −(2 − λT) λ Q and −λ_a a."""
+    system, drifts, numbers = work.system, work.drifts, work.constants.numbers
+    p, k, lanes = drifts.M.shape
+    for i in range(p):
+        for lane in range(lanes):
+            drifts.a[i, lane] -= numbers.second_layer_decay[lane] * work.a[i, lane]
+        for r in range(k):
+            for lane in range(lanes):
+                drifts.M[i, r, lane] -= numbers.weight_decay[lane] * system.M[i, r, lane]
+        for j in range(i + 1):
+            for lane in range(lanes):
+                decay = numbers.weight_decay[lane]
+                drifts.GF[i, j, lane] -= (2.0 - decay * numbers.T[lane]) * decay * system.Q[i, j, lane]
 
 
 @kernel
@@ -336,6 +372,8 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
         if settings.batch_size > 1:
             add_pairs(sample.z[s * width : (s + 1) * width], sample.c, work.pairs)
     functions.drifts(filled_lanes(broken), with_functions(system, functions), drifts)
+    if settings.decays:
+        shorten_flow(numbers, drifts)
     for i in range(p):
         for j in range(i + 1):
             for lane in range(lanes):
@@ -343,6 +381,8 @@ def sde_step(settings, functions, stream, work, broken):  # type: ignore[no-unty
     add_drifts(sample.total, -1.0, drifts, step)
     if settings.batch_size > 1:
         add_products_of_means(settings, numbers.T, work.pairs, drifts)
+    if settings.decays:
+        add_decay(work)
     if settings.spherical:
         project_drifts(system, numbers.T, drifts, step, sample.c)
     add_drifts(numbers.T, settings.length, drifts, step)

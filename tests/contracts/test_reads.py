@@ -106,8 +106,8 @@ def acts_on(dynamics: str, field: str) -> bool:
 
 
 OF_STEPS = dict.fromkeys(parameters_of("update"), ("update",))
-TANGENT = [("overlap_map", field) for field in ("update", *OF_STEPS)]
-"""What the map has of steps, those along the sphere, is tried in `unit/test_steps.py`."""
+ELSEWHERE = [*(("overlap_map", field) for field in ("update", *OF_STEPS)), ("sde", "huber_delta")]
+"""Of steps the map has those along the sphere, of losses the SDE the correlation: see `unit/test_updates.py`."""
 WITHIN = {"sampling": "samples", "huber_delta": "loss"} | dict.fromkeys(OF_STEPS, "update")
 WITHIN |= dict.fromkeys(parameters_of("data"), "data")
 WITHIN |= dict.fromkeys(parameters_of("tasks"), "tasks")
@@ -137,7 +137,7 @@ ACCEPTED = [
     pytest.param(name, field, marks=tier(name, field))
     for name in built_in()
     for field in PARAMETERS
-    if acts_on(name, field) and (name, field) not in TANGENT
+    if acts_on(name, field) and (name, field) not in ELSEWHERE
 ]
 
 

@@ -22,6 +22,7 @@ ONE = Overlaps([[1.0]], [[0.5]], [[1.0]])
 TWO = Overlaps([[1.0, 0.1], [0.1, 1.0]], [[0.5], [0.4]], [[1.0]])
 TWO_OF_TWO = Overlaps([[1.0, 0.1], [0.1, 1.0]], [[0.5, 0.1], [0.1, 0.4]], np.eye(2))
 SQUARE = Problem(gamma=0.05, p=1, k=1, d=50, Delta=0.1, activation="square", spherical=True)
+DECAY = {"weight_decay": 1.0, "second_layer_decay": 0.3}
 SETTINGS = {
     "square, sphere": (SQUARE, ONE, 1.5),
     "square": (Problem(gamma=0.03, p=1, k=1, d=50, Delta=0.1, activation="square"), ONE, 1.5),
@@ -36,6 +37,16 @@ SETTINGS = {
         Problem(gamma=0.6, p=2, k=1, d=50, Delta=0.3, activation="erf", a=0.5, second_layer_rate=1.0),
         TWO,
         6.0,
+    ),
+    "decay, both layers": (
+        Problem(gamma=1.0, p=2, k=1, d=50, Delta=0.3, activation="erf", a=0.5, second_layer_rate=1.0, **DECAY),
+        TWO,
+        4.5,
+    ),
+    "decay, sphere": (
+        Problem(gamma=2.0, p=2, k=2, d=50, Delta=0.5, activation="erf", spherical=True, weight_decay=5.0),
+        TWO_OF_TWO,
+        3.0,
     ),
     "batches": (Problem(gamma=0.4, p=2, k=1, d=50, Delta=0.1, activation="square", batch_size=7), TWO, 1.5),
     "batches, sphere": (

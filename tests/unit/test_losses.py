@@ -297,13 +297,25 @@ def test_a_network_without_second_layer_classifies_by_chance():
 
 
 @pytest.mark.parametrize("fields", [{"loss": "correlation"}, {"labels": "sign"}])
-@pytest.mark.parametrize("dynamics", ["gradient_flow", "overlap_map", "sde", "dmft", "mean_field", "weight_flow"])
+@pytest.mark.parametrize("dynamics", ["gradient_flow", "overlap_map", "dmft", "mean_field", "weight_flow"])
 def test_dynamics_of_the_square_loss_refuse_another(dynamics, fields):
     problem = dataclasses.replace(COMMITTEE, **{"loss": "square"} | fields)
     with pytest.raises(
-        InputError, match=r"does not act on (loss|labels).*a dynamics that acts on it: ode, sgd, sgd_chain"
+        InputError, match=r"does not act on (loss|labels).*a dynamics that acts on it: ode, (sde, )?sgd, sgd_chain"
     ):
         simulate(problem, dynamics, times=[1.0])
+
+
+REFUSED_BY_SDE = [
+    (with_loss("logistic"), "loss: no drifts at order 1/d.*correlation, square in sde"),
+    ({"labels": "sign"}, "sde does not act on labels"),
+]
+
+
+@pytest.mark.parametrize(("fields", "said"), REFUSED_BY_SDE)
+def test_the_sde_refuses_losses_without_closed_drifts(fields, said):
+    with pytest.raises(InputError, match=said):
+        simulate(dataclasses.replace(COMMITTEE, **fields), "sde", times=[1.0])
 
 
 @pytest.mark.parametrize(

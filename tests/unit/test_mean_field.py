@@ -254,15 +254,33 @@ def test_squares_follow_their_closed_equations():
     np.testing.assert_allclose(found.student_norm.values.ravel(), norms, rtol=2e-7)
 
 
-@pytest.mark.parametrize(("name", "tolerance"), [("square", 1e-8), ("erf", 2e-6)])
-def test_the_flow_of_the_weights_is_that_of_the_overlaps(name, tolerance):
-    problem = Problem(
-        gamma=0.1, p=4, k=2, d=3, Delta=0.1, activation=name, teacher_start="gaussian", second_layer_rate=0.3
-    )
+DECAY = {"weight_decay": 0.4, "second_layer_decay": 0.2}
+
+
+@pytest.mark.parametrize(
+    ("name", "tolerance", "decay"),
+    [("square", 1e-8, {}), ("erf", 2e-6, {}), pytest.param("erf", 2e-6, DECAY, marks=pytest.mark.slow)],
+)
+def test_the_flow_of_the_weights_is_that_of_the_overlaps(name, tolerance, decay):
+    both = {"teacher_start": "gaussian", "second_layer_rate": 0.3}
+    problem = Problem(gamma=0.1, p=4, k=2, d=3, Delta=0.1, activation=name, **both, **decay)
     asked = {"times": [0.0, 0.1, 1.0, 5.0], "seeds": range(2), "observables": ["risk", "overlap_M", "second_layer"]}
     weights, overlaps = (simulate(problem, kind, **asked) for kind in ("weight_flow", "gradient_flow"))
     np.testing.assert_allclose(weights.risk, overlaps.risk, rtol=100 * tolerance, atol=tolerance)
     np.testing.assert_allclose(weights.overlap_M.values, overlaps.overlap_M.values, atol=10 * tolerance)
+    np.testing.assert_allclose(weights.second_layer.values, overlaps.second_layer.values, atol=10 * tolerance)
+
+
+@pytest.mark.parametrize("spherical", [False, True])
+@pytest.mark.parametrize("dynamics", ["mean_field", "mean_field_hd"])
+def test_a_unit_alone_decays_as_under_gradient_flow(dynamics, spherical):
+    """One unit has no others to average over: its mean field is exact."""
+    both = {"second_layer_rate": 0.5, "m0": 0.3, "spherical": spherical, "schedule": "1/(1 + t)"}
+    problem = Problem(gamma=0.1, p=1, k=1, d=30, Delta=0.1, activation="erf", **both, **DECAY)
+    asked = {"times": [0.0, 0.5, 3.0], "observables": ["risk", "overlap_M", "student_norm", "second_layer"]}
+    found, expected = (simulate(problem, kind, **asked) for kind in (dynamics, "gradient_flow"))
+    for name in asked["observables"]:
+        np.testing.assert_allclose(found[name], expected[name], atol=1e-6)
 
 
 def test_many_dimensions_are_the_limit():

@@ -10,12 +10,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.kernels.disturbed_drifts import disturbed
+from sweeplib.dynamics.replicas import Replicas
+from sweeplib.kernels.disturbed_drifts import disturbed_drifts
 from sweeplib.maths.expectations import expectations
-from sweeplib.maths.expectations.addresses import drifts_address
 from sweeplib.maths.expectations.system import System, empty_drifts
 from sweeplib.maths.mean_gradients import mean_slopes
-from sweeplib.numerics.compiled import specialised
 from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording, run_cases
 from tests.losses import with_loss
@@ -129,30 +128,17 @@ def drifts_over_masks(needed, keep, noise, Q, M, P, a, a_star, Delta):
     return total
 
 
-def _call(rule, keep, noise, with_variance, system, out):
-    disturbed_here(rule, keep, noise, with_variance, system, out)
-
-
-disturbed_here = None
-
-
-def disturbed_drifts(needed, keep, noise, *system, with_variance=True):
-    given, out = System(*system, 1.0, needed.pair), empty_drifts(*system[1].shape)
-    rule = drifts_address(needed.drifts)
-    specialised(_call, disturbed_here=specialised(disturbed))(rule, keep, noise, with_variance, given, out)
-    return out
-
-
 @pytest.mark.parametrize("activation", slow_but(["erf", "square", "he3", "relu", "sigmoid"], "erf"))
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 @pytest.mark.parametrize(("keep", "noise"), [(0.35, 0.0), (1.0, 0.5), (0.6, 0.4)])
 def test_drifts_are_means_over_the_units_that_are_kept(activation, width, keep, noise):
     """In two calls a unit and one a pair; the rows of the teacher that count twice, by Stein's lemma."""
     needed, system = expectations(activation), system_of(width, 2, 0.3)
-    expected, found = drifts_over_masks(needed, keep, noise, *system), disturbed_drifts(needed, keep, noise, *system)
+    expected, given = drifts_over_masks(needed, keep, noise, *system), System(*system, 1.0)
+    found = disturbed_drifts(needed, given, keep, noise)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
-    without = disturbed_drifts(needed, keep, noise, *system, with_variance=False)
+    without = disturbed_drifts(needed, given, keep, noise, with_variance=False)
     for one, other in zip(found[:2], without[:2], strict=True):
         np.testing.assert_array_equal(one, other)
 
@@ -160,7 +146,8 @@ def test_drifts_are_means_over_the_units_that_are_kept(activation, width, keep, 
 @pytest.mark.parametrize("keep", [1e-3, 1.0 - 1e-9])
 def test_drifts_keep_their_digits_at_all_probabilities(keep):
     needed, system = expectations("erf"), system_of(3, 2, 0.3)
-    expected, found = drifts_over_masks(needed, keep, 0.0, *system), disturbed_drifts(needed, keep, 0.0, *system)
+    expected, given = drifts_over_masks(needed, keep, 0.0, *system), System(*system, 1.0)
+    found = disturbed_drifts(needed, given, keep, 0.0)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-12)
 
@@ -168,7 +155,38 @@ def test_drifts_keep_their_digits_at_all_probabilities(keep):
 def test_units_without_a_norm_have_no_drift_with_dropout():
     Q, M, P, *rest = system_of(2, 2, 0.3)
     Q[0], Q[:, 0], M[0] = 0.0, 0.0, 0.0
-    assert all(np.isfinite(part).all() for part in disturbed_drifts(expectations("erf"), 0.5, 0.0, Q, M, P, *rest))
+    found = disturbed_drifts(expectations("erf"), System(Q, M, P, *rest, 1.0), 0.5, 0.0)
+    assert all(np.isfinite(part).all() for part in found)
+
+
+@pytest.mark.parametrize(("keep", "noise"), [(0.6, 0.0), (1.0, 0.5), (0.6, 0.4)])
+def test_the_error_of_the_drifts_is_that_of_those_with_noise(monkeypatch, keep, noise):
+    """Of a rule with nodes four times as far apart, against sums over sets of units and Stein's lemma by the usual one.
+
+    That of plain drifts is up to seven times smaller.
+    """
+    problem = dataclasses.replace(COMMITTEE, teacher_activation="he3", keep_probability=keep, input_noise=noise)
+    usual, start = problem_expectations(problem), system_of(2, 2, 0.3)[:3]
+
+    def coarser(factor):
+        return dataclasses.replace(usual, functions=lambda: usual.pair._replace(steps=factor * usual.pair.steps))
+
+    rule = dataclasses.replace(coarser(4.0), finer=coarser(2.5))
+    monkeypatch.setattr(Replicas, "equations", rule)
+    monkeypatch.setattr(Replicas, "expectations", rule)
+    ds = simulate(problem, "ode", times=[0.0], initial=Overlaps(*start))
+    system = *start, np.array(problem.a), np.ones(2), problem.Delta
+    expected = np.concatenate([part.ravel() for part in drifts_over_masks(usual, keep, noise, *system)])
+    found = np.concatenate([part.ravel() for part in disturbed_drifts(rule, System(*system, 1.0), keep, noise)])
+    true = np.abs(found - expected).max() / np.abs(expected).max()
+    assert 0.7 * true < ds.drift_error.item() < 1.5 * true
+
+
+def test_the_error_of_the_drifts_is_that_at_the_noise_now():
+    problem = dataclasses.replace(COMMITTEE, teacher_activation="he3", Delta=50.0)
+    later, same = (dataclasses.replace(problem, noise_schedule=text) for text in ("1 if t > 0 else 9", "9"))
+    errors = [simulate(one, "ode", times=[0.0], initial=START).drift_error.item() for one in (problem, later, same)]
+    assert errors[0] != errors[1] == errors[2]
 
 
 PAIRS = {
@@ -294,6 +312,7 @@ REFUSED = [
         (name, {field: ALL[field]}, f"{name} does not act on {field}")
         for name in ("sde", "mean_field")
         for field in ALL
+        if (name, field) != ("sde", "noise_schedule")
     ),
     ("gradient_flow", {"noise_schedule": "exp(-t)"}, "gradient_flow does not act on noise_schedule"),
     ("sgd", {"keep_probability": 0.0}, "keep_probability.*a number greater than 0"),

@@ -156,11 +156,16 @@ def risks(pair: Pair, rule: Callable[..., None], Q: Array, M: Array, P: Array, a
 
 def drifts_of(rule: Callable[..., None], system: System) -> Drifts:
     """The drifts of one system by a rule."""
-    Q, M, P, a, a_star = map(_owned, system[:5])
     out = empty_drifts(*system.M.shape)
-    given = System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), system.pair or no_functions(), None)
-    _calls(_call_drifts)(drifts_address(rule), given, out)
+    _calls(_call_drifts)(drifts_address(rule), owned(system), out)
     return out
+
+
+def owned(system: System) -> System:
+    """A copy of one system of the type that rules take."""
+    Q, M, P, a, a_star = map(_owned, system[:5])
+    pair = system.pair or no_functions()
+    return System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), pair, None)
 
 
 def lane_drifts_of(in_lanes: Callable[..., None], drifts: Callable[..., None], system: System) -> Drifts:

@@ -16,7 +16,7 @@ from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.registry import Registry
 
 Array = NDArray[np.float64]
-
+DriftsOf = Callable[["Expectations", System, int], Drifts]
 
 FINER = 1.0, 1.5, 2.0
 """How many times as many nodes in a direction the rules of quadrature have: the usual one, and finer ones."""
@@ -120,14 +120,17 @@ class Expectations:
         return addresses.lane_drifts_of(*self.of_many(system.M.shape[0]), system._replace(pair=self.pair))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
-    def drift_errors(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array) -> Array:
+    def drift_errors(
+        self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array, *, drifts_of: DriftsOf | None = None
+    ) -> Array:
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
 
-        It is estimated by the largest difference to the finer rule.
+        It is estimated by the largest difference to the finer rule. Drifts are those of the rules, unless a function
+        `drifts_of(rule, system, i)` makes others of system number i of them.
         """
-        errors = np.empty(len(M))
+        errors, found = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.ones(len(M)))):
-            coarse, fine = (_flat(rule.drifts_of(system)) for rule in (self, self.finer or self))
+            coarse, fine = (_flat(found(rule, system, i)) for rule in (self, self.finer or self))
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 
