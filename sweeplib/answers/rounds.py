@@ -67,7 +67,7 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
             if question.budget is None
             else f"its budget of {question.budget:,} cases"
         )
-        by_cases = Budget(most, limit, lambda _: len(whole.runs), before)
+        by_cases = Budget(most, limit, lambda _: len(whole.simulators), before)
         chosen = by_cases.affordable(chosen)
         if math.isfinite(question.seconds):
             price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
@@ -79,7 +79,7 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
         spent[name], room = spent.get(name, 0) + taken, room - taken
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
-    counted = [replace(answer, cases=len(whole.runs) * answer.cases) for answer in answers]
+    counted = [replace(answer, cases=len(whole.simulators) * answer.cases) for answer in answers]
     return rounds.with_round(rows, [answer.record() for answer in counted], spent, seconds)
 
 
