@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ BATCH = 4096
 """The number of points that are looked at together."""
 
 
+@runtime_checkable
 class Condition(Protocol):
     """An expression, or what else says at which points a run runs."""
 
