@@ -16,6 +16,7 @@ from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.execution.connected import LastingCluster
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.process.terminal import clock_time
 from sweeplib.storage.dataset.finalise import dataset_in_memory
@@ -40,18 +41,19 @@ def run_rounds(
     each round; the other options are those of `run_sweep`.
     """
     rounds, computed = rounds_of(sweep, directory), Counter[str]()
-    while True:
-        whole = with_rows(sweep, rounds.rows)
-        summaries = run_sweep(whole, directory, progress=progress, **options)
-        computed.update({name: summary.computed for name, summary in summaries.items()})
-        if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
-            rounds = replace(rounds, prices=measured_prices(whole, directory))
-        if rounds.ended or not sweep.questions:
-            return {name: Summary(last.cases, computed[name]) for name, last in summaries.items()}
-        rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
-        say(said(rounds))
-        next_part()
-        tell(news=said(rounds))
+    with LastingCluster() as lasting:
+        while True:
+            whole = with_rows(sweep, rounds.rows)
+            summaries = run_sweep(whole, directory, progress=progress, lasting=lasting, **options)
+            computed.update({name: summary.computed for name, summary in summaries.items()})
+            if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
+                rounds = replace(rounds, prices=measured_prices(whole, directory))
+            if rounds.ended or not sweep.questions:
+                return {name: Summary(last.cases, computed[name]) for name, last in summaries.items()}
+            rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
+            say(said(rounds))
+            next_part()
+            tell(news=said(rounds))
 
 
 def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
