@@ -32,7 +32,6 @@ RESERVED = (
     "case",
     "clock",
     "coordinates",
-    "cost",
     "dynamics",
     POINT,
     "seed",

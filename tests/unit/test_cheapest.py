@@ -175,9 +175,9 @@ def test_what_does_not_fit_is_refused_at_its_key(dynamics: dict[str, Any], key: 
     assert words in str(refused.value)
 
 
-def test_the_grid_has_no_name_cost() -> None:
-    with pytest.raises(InputError, match="another meaning"):
-        of(["sgd"], derive={"cost": "p*d"})
+def test_names_of_the_grid_come_before_costs_and_runs() -> None:
+    sweep = of({"sgd": {"when": "cost > 20 and ode"}, "ode": {}}, derive={"cost": "p*d", "ode": "1 if d > 3 else 0"})
+    assert points(sweep, "sgd") == {(2, 30), (8, 30)}
 
 
 def seconds(case: Case) -> float:
