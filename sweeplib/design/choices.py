@@ -33,6 +33,9 @@ COST = "cost"
 LARGEST = float(np.finfo(float).max)
 """The seconds of what cannot be run, as expressions have finite numbers only."""
 
+UNKNOWN = -2
+"""Stands for the number of the run at a point that was not looked at yet."""
+
 
 @dataclass(frozen=True)
 class Choice:
@@ -57,14 +60,15 @@ class Choice:
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[bool]:
         """Return whether it runs at each of `count` points; InputError for a point that no simulator takes."""
-        points = Table({name: Column.of(items) for name, items in columns.items()}, count)
-        law, chosen = self.sweep.runs[self.run].law, _runs_at(self.sweep, self.run, points)
-        if law is not None and chosen.any():
-            runs = self.sweep.simulators[law]
-            seconds = np.array([_seconds_where_taken(self.sweep, run, points) for run in runs])
-            _refuse_untaken(self.sweep, law, points.at(np.flatnonzero(chosen & ~np.isfinite(seconds).any(axis=0))))
-            chosen &= seconds.argmin(axis=0) == runs.index(self.run)
-        return chosen.tolist()
+        grid, law = self.sweep.grid, self.sweep.runs[self.run].law
+        known = self.sweep.choices.setdefault(law or self.run, np.full(grid.size, UNKNOWN, np.int8))
+        places = [[axis.place_of[value] for value in columns[axis.name]] for axis in grid.axes]
+        flat = np.ravel_multi_index(places, grid.shape) if places else np.zeros(count, np.int64)
+        new = np.flatnonzero(known[flat] == UNKNOWN)
+        if len(new):
+            points = Table({name: Column.of(items) for name, items in columns.items()}, count)
+            known[flat[new]] = _numbers_at(self.sweep, self.run, points.at(new))
+        return (known[flat] == (self.sweep.simulators[law].index(self.run) if law else 0)).tolist()
 
 
 def is_a_choice(sweep: "Sweep", run: str) -> bool:
@@ -73,8 +77,19 @@ def is_a_choice(sweep: "Sweep", run: str) -> bool:
     return sweep.runs[run].law is not None or (when is not None and not when.names.issubset(sweep.grid.names))
 
 
-def _runs_at(sweep: "Sweep", run: str, points: Table) -> NDArray[np.bool_]:
-    """Return whether a run, or one of the same law, runs at points (n,)."""
+def _numbers_at(sweep: "Sweep", run: str, points: Table) -> NDArray[np.int64]:
+    """Return which run of a law runs at points (n,), by its place among these, or 0 for a run alone; -1 for none."""
+    runs = sweep.simulators[sweep.runs[run].law or run]
+    seconds = np.array([_seconds_where_taken(sweep, other, points) for other in runs])
+    wanted = _runs_at(sweep, run, points, seconds.min(axis=0))
+    if len(runs) > 1:
+        refused = wanted & ~np.isfinite(seconds).any(axis=0)
+        _refuse_untaken(sweep, run, points.at(np.flatnonzero(refused)))
+    return np.where(wanted, seconds.argmin(axis=0), -1)
+
+
+def _runs_at(sweep: "Sweep", run: str, points: Table, seconds: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
+    """Return whether a run, or one of the same law, runs at points (n,), where a case takes so many `seconds` (n,)."""
     given, runs = sweep.runs[run], np.ones(len(points), bool)
     for name, values in ((name, values) for name, values in given.where.items() if name != "seed"):
         axis = next(axis for axis in sweep.grid.axes if name in axis.names)
@@ -87,30 +102,33 @@ def _runs_at(sweep: "Sweep", run: str, points: Table) -> NDArray[np.bool_]:
         if name in sweep.grid.names:
             columns[name] = points.column(name).items()
         elif name == COST:
-            columns[name] = row_seconds(sweep, run, points).tolist()
+            columns[name] = row_seconds(sweep, run, points, seconds).tolist()
         else:
             columns[name] = _runs_at(sweep, sweep.simulators[name][0], points).astype(float).tolist()
     return runs & np.array(given.when.evaluated(columns, len(points)), bool)
 
 
-def row_seconds(sweep: "Sweep", run: str, points: Table) -> NDArray[np.float64]:
-    """Return the seconds (n,) of a run's rows, for all seeds of the config, of one law by the cheapest simulator."""
-    law = sweep.runs[run].law
-    if law is None:
-        seconds = sweep.cases_at(run, points).numbers(case_seconds)
-    else:
-        seconds = np.min([_seconds_where_taken(sweep, other, points) for other in sweep.simulators[law]], axis=0)
+def row_seconds(
+    sweep: "Sweep", run: str, points: Table, seconds: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Return the seconds (n,) of a run's rows, for all seeds of the config, of one law by the cheapest simulator.
+
+    seconds : those of a case, if they are known.
+    """
+    if seconds is None:
+        runs = sweep.simulators[sweep.runs[run].law or run]
+        seconds = np.min([_seconds_where_taken(sweep, other, points) for other in runs], axis=0)
     places = [place for place, _ in sweep.seeds_of(run)]
     with np.errstate(over="ignore"):
-        seconds = np.searchsorted(places, sweep.own_counts(points)) * np.minimum(seconds, LARGEST)
-    return np.minimum(seconds, LARGEST)
+        of_row = np.searchsorted(places, sweep.own_counts(points)) * np.minimum(seconds, LARGEST)
+    return np.minimum(of_row, LARGEST)
 
 
 def _seconds_where_taken(sweep: "Sweep", run: str, points: Table) -> NDArray[np.float64]:
-    """Return the seconds (n,) of a case of a run at points, infinite where its dynamics does not apply."""
+    """Return the seconds (n,) of a case of a run at points; of one law, infinite where the dynamics does not apply."""
     cases = sweep.cases_at(run, points)
     seconds = np.array(cases.numbers(case_seconds), float)
-    for check in CHECKS:
+    for check in CHECKS if sweep.runs[run].law else ():
         seconds[cases.each(partial(_is_refused, check)).array(bool)] = np.inf
     return seconds
 
@@ -128,13 +146,13 @@ def _is_refused(check: Callable[[Case], None], case: Case) -> bool:
     return _refusal(check, case) is not None
 
 
-def _refuse_untaken(sweep: "Sweep", law: str, points: Table) -> None:
+def _refuse_untaken(sweep: "Sweep", run: str, points: Table) -> None:
     """Raise InputError for points that no simulator takes, with the reasons at the first."""
     if not len(points):
         return
-    reasons = []
-    for run in sweep.simulators[law]:
-        [case] = sweep.cases_at(run, points.at(slice(1)))
+    law, reasons = sweep.runs[run].law, []
+    for simulator in sweep.simulators[law or run]:
+        [case] = sweep.cases_at(simulator, points.at(slice(1)))
         found = [error for check in CHECKS if (error := _refusal(check, case)) is not None]
         reasons.append(f"{case.dynamics}: {found[0]}")
     fixed = sweep.grid.fixed

@@ -145,6 +145,11 @@ class Sweep:
             names[run.law or name] = (*names.get(run.law or name, ()), name)
         return names
 
+    @cached_property
+    def choices(self) -> dict[str, NDArray[np.int8]]:
+        """What `Choice` knows of each point of the grid: a memory, filled as points are asked for."""
+        return {}
+
     @property
     def takes_the_cheapest(self) -> bool:
         """Return whether the dataset has several runs as one, of which the cheapest ran."""
