@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,19 +95,20 @@ def _told(sweep: "Sweep", name: str, question: Question, ds: "xr.Dataset") -> li
             raise
         problem = f"its proposer, {type(proposer).__name__}, fails: {reason_in_user_code(error)}"
         raise InputError(problem, key=f"answers.{name}", expected="see `sweeplib test-plugin`") from error
+    columns = {axis: dict.fromkeys(ds[axis].values.tolist()) for axis in row_dims(ds)}
     for row in (row for answer in answers for row in answer.requests):
-        _check_row(row, name, question, ds)
+        _check_row(row, name, question, columns)
     return answers
 
 
-def _check_row(row: Row, name: str, question: Question, ds: "xr.Dataset") -> None:
+def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, dict[Any, None]]) -> None:
     """Raise InputError for a row without a value of each axis, or with one that the question does not allow."""
     problem, key = f"its proposer asks for a row at {dict(row.at)}", f"answers.{name}"
-    if set(row.at) != set(row_dims(ds)):
-        raise InputError(problem, key=key, expected=f"a value of each of {', '.join(row_dims(ds))}")
+    if set(row.at) != set(columns):
+        raise InputError(problem, key=key, expected=f"a value of each of {', '.join(columns)}")
     for axis, value in row.at.items():
-        known = ds[axis].values.tolist()
-        low, high = question.bounds.get(axis, (known[0], known[-1]))
+        known = columns[axis]
+        low, high = question.bounds.get(axis, (next(iter(known)), next(reversed(known))))
         may_grow = axis in question.bounds or axis in question.resolution
         if value not in known and not (may_grow and low <= value <= high):
             expected = f"{axis} from {low:g} to {high:g}" if may_grow else f"a value of {axis} in the grid"
