@@ -355,9 +355,7 @@ def its_diagnostics_are_labelled(name: str) -> None:
 
 
 def its_work_grows_with_time(name: str) -> None:
-    """The plan shares blocks by it; with `seconds` it is the cost by which rows are chosen."""
-    seconds = DYNAMICS[name].seconds
-    require(len(seconds) == 3 and min(seconds) >= 0.0 < max(seconds), f"`seconds` is {seconds}, not three numbers")
+    """The plan shares blocks by it."""
     for problem in suited(name):
         early, late = (DYNAMICS[name].work(problem, time) for time in (1.0, 10.0))
         require(0.0 < early <= late, f"`work` is {early:g} to time 1 and {late:g} to time 10")

@@ -14,6 +14,7 @@ from sweeplib.config import from_mapping
 from sweeplib.design.choices import row_seconds
 from sweeplib.design.questions import Row, with_rows
 from sweeplib.design.sweep import Sweep
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.plan import write_plan
@@ -178,6 +179,12 @@ def test_what_does_not_fit_is_refused_at_its_key(dynamics: dict[str, Any], key: 
 def test_names_of_the_grid_come_before_costs_and_runs() -> None:
     sweep = of({"sgd": {"when": "cost > 20 and ode"}, "ode": {}}, derive={"cost": "p*d", "ode": "1 if d > 3 else 0"})
     assert points(sweep, "sgd") == {(2, 30), (8, 30)}
+
+
+def test_the_model_of_each_dynamics_has_three_numbers() -> None:
+    for kind in DYNAMICS.values():
+        of_work, of_step, of_unit = kind.seconds
+        assert of_work > 0.0 <= min(of_step, of_unit)
 
 
 def seconds(case: Case) -> float:
