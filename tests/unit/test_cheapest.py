@@ -24,13 +24,14 @@ from sweeplib.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.strict_yaml import parsed
 from tests.in_process import Here, computed
 
+PROBLEM = {"k": 1, "activation": "erf", "start": "sphere", "Delta": 0.5, "gamma": 0.5}
 LAW = {"kind": "cheapest", "of": ["sgd", "sgd_chain"]}
 
 
 def config(dynamics: Any = None, **changed: Any) -> dict[str, Any]:
     whole = {
         "name": "cheap",
-        "problem": {"k": 1, "activation": "erf", "start": "sphere", "Delta": 0.5, "gamma": 0.5},
+        "problem": PROBLEM,
         "grid": {"p": [2, 8], "d": [3, 30]},
         "seeds": 2,
         "dynamics": {"law": LAW} if dynamics is None else dynamics,
@@ -143,16 +144,14 @@ def test_the_name_of_another_run_is_true_where_that_runs() -> None:
     "given",
     [
         {
-            "grid": {"zip": [{"gamma0": [0.4, 0.5, 0.6], "p": [2, 8, 8], "d": [3, 3, 30]}]},
-            "derive": {"gamma": "gamma0"},
+            "problem": {name: value for name, value in PROBLEM.items() if name != "gamma"},
+            "grid": {"zip": [{"gamma": [0.4, 0.5, 0.6], "p": [2, 8, 8], "d": [3, 3, 30]}]},
         },
         {"grid": {}, "points": {"p": [2, 8, 8], "d": [3, 3, 30]}},
         {"grid": {"p": [2, 8], "d": [3, 30]}, "seeds": "2 if d > 3 or p < 8 else 1", "pair_by": ["seed"]},
     ],
 )
 def test_linked_axes_tables_of_points_and_ragged_seeds(given: dict[str, Any]) -> None:
-    if "derive" in given:
-        given = given | {"problem": {"k": 1, "activation": "erf", "start": "sphere", "Delta": 0.5}}
     sweep = of({"law": LAW | {"when": "cost < 1"}, "ode": {"when": "law", "where": {"d": [3]}}}, **given)
     assert points(sweep, "sgd-law") == {(8, 3)}
     assert {(2, 3), (8, 30)} <= points(sweep, "sgd_chain-law")
@@ -160,14 +159,12 @@ def test_linked_axes_tables_of_points_and_ragged_seeds(given: dict[str, Any]) ->
 
 
 def test_a_sweep_of_one_point() -> None:
-    problem = {"k": 1, "activation": "erf", "start": "sphere", "Delta": 0.5, "gamma": 0.5, "p": 8, "d": 3}
-    sweep = of(problem=problem, grid={})
+    sweep = of(problem=PROBLEM | {"p": 8, "d": 3}, grid={})
     assert (sweep.size_of("sgd-law"), sweep.size_of("sgd_chain-law")) == (2, 0)
 
 
 def test_a_cost_that_nothing_can_pay_is_a_large_number() -> None:
-    offsets = {"k": 1, "activation": "erf", "start": "sphere", "Delta": 0.5, "gamma": 0.5, "p": 2, "d": 30}
-    changed = {"problem": offsets, "grid": {"offset_scale": [0, 1]}, "thresholds": [0.5]}
+    changed = {"problem": PROBLEM | {"p": 2, "d": 30}, "grid": {"offset_scale": [0, 1]}, "thresholds": [0.5]}
     assert of({"law": LAW | {"when": "cost < 1e9"}}, **changed).size == 2
     with pytest.raises(InputError) as refused:
         of(**changed)
