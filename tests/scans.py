@@ -45,7 +45,7 @@ class Asked(Protocol):
 
 def answers_of(asked: Asked) -> list[Answer]:
     """Run rounds to the end; return the answers."""
-    sweep: Any = SimpleNamespace(questions={"asked": asked.question}, analyses={}, runs={"sgd_chain": 0}, size=0)
+    sweep: Any = SimpleNamespace(questions={"asked": asked.question}, analyses={}, simulators={"sgd_chain": 0}, size=0)
     while not asked.rounds.ended:
         assert len(asked.rounds.rows) < MOST_ROUNDS
         asked.rounds = decided(sweep, asked.rounds, asked.dataset())

@@ -45,10 +45,9 @@ def price_of_rows(whole: "Sweep", new: Iterable[Row], prices: Mapping[str, float
         points = sweep.points(dynamics)
         works = price * 4.0 ** cost_classes(points.cases.numbers(case_work))
         seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
-    places = [{value: place for place, value in enumerate(axis.values)} for axis in sweep.grid.axes]
 
     def of(row: Row) -> float:
-        index = [known[row.at[axis.name]] for known, axis in zip(places, sweep.grid.axes, strict=True)]
+        index = [axis.place_of[row.at[axis.name]] for axis in sweep.grid.axes]
         return seconds[int(np.ravel_multi_index(index, sweep.grid.shape)) if index else 0]
 
     return of

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.execution.connected import LastingCluster
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.process.terminal import clock_time
 from sweeplib.storage.dataset.finalise import dataset_in_memory
@@ -40,18 +41,19 @@ def run_rounds(
     each round; the other options are those of `run_sweep`.
     """
     rounds, computed = rounds_of(sweep, directory), Counter[str]()
-    while True:
-        whole = with_rows(sweep, rounds.rows)
-        summaries = run_sweep(whole, directory, progress=progress, **options)
-        computed.update({name: summary.computed for name, summary in summaries.items()})
-        if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
-            rounds = replace(rounds, prices=measured_prices(whole, directory))
-        if rounds.ended or not sweep.questions:
-            return {name: Summary(last.cases, computed[name]) for name, last in summaries.items()}
-        rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
-        say(said(rounds))
-        next_part()
-        tell(news=said(rounds))
+    with LastingCluster() as lasting:
+        while True:
+            whole = with_rows(sweep, rounds.rows)
+            summaries = run_sweep(whole, directory, progress=progress, lasting=lasting, **options)
+            computed.update({name: summary.computed for name, summary in summaries.items()})
+            if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
+                rounds = replace(rounds, prices=measured_prices(whole, directory))
+            if rounds.ended or not sweep.questions:
+                return {name: Summary(last.cases, computed[name]) for name, last in summaries.items()}
+            rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
+            say(said(rounds))
+            next_part()
+            tell(news=said(rounds))
 
 
 def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
@@ -67,7 +69,7 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
             if question.budget is None
             else f"its budget of {question.budget:,} cases"
         )
-        by_cases = Budget(most, limit, lambda _: len(whole.runs), before)
+        by_cases = Budget(most, limit, lambda _: len(whole.simulators), before)
         chosen = by_cases.affordable(chosen)
         if math.isfinite(question.seconds):
             price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
@@ -79,7 +81,7 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
         spent[name], room = spent.get(name, 0) + taken, room - taken
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
-    counted = [replace(answer, cases=len(whole.runs) * answer.cases) for answer in answers]
+    counted = [replace(answer, cases=len(whole.simulators) * answer.cases) for answer in answers]
     return rounds.with_round(rows, [answer.record() for answer in counted], spent, seconds)
 
 
@@ -93,19 +95,20 @@ def _told(sweep: "Sweep", name: str, question: Question, ds: "xr.Dataset") -> li
             raise
         problem = f"its proposer, {type(proposer).__name__}, fails: {reason_in_user_code(error)}"
         raise InputError(problem, key=f"answers.{name}", expected="see `sweeplib test-plugin`") from error
+    columns = {axis: dict.fromkeys(ds[axis].values.tolist()) for axis in row_dims(ds)}
     for row in (row for answer in answers for row in answer.requests):
-        _check_row(row, name, question, ds)
+        _check_row(row, name, question, columns)
     return answers
 
 
-def _check_row(row: Row, name: str, question: Question, ds: "xr.Dataset") -> None:
+def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, dict[Any, None]]) -> None:
     """Raise InputError for a row without a value of each axis, or with one that the question does not allow."""
     problem, key = f"its proposer asks for a row at {dict(row.at)}", f"answers.{name}"
-    if set(row.at) != set(row_dims(ds)):
-        raise InputError(problem, key=key, expected=f"a value of each of {', '.join(row_dims(ds))}")
+    if set(row.at) != set(columns):
+        raise InputError(problem, key=key, expected=f"a value of each of {', '.join(columns)}")
     for axis, value in row.at.items():
-        known = ds[axis].values.tolist()
-        low, high = question.bounds.get(axis, (known[0], known[-1]))
+        known = columns[axis]
+        low, high = question.bounds.get(axis, (next(iter(known)), next(reversed(known))))
         may_grow = axis in question.bounds or axis in question.resolution
         if value not in known and not (may_grow and low <= value <= high):
             expected = f"{axis} from {low:g} to {high:g}" if may_grow else f"a value of {axis} in the grid"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,30 @@ def rows_asked(ds: xr.Dataset) -> Iterator[Row]:
         yield Row(at, int(there[tuple(place)]), "")
 
 
+class AskedRows:
+    """The rows of a dataset with the number of their seeds, read once."""
+
+    def __init__(self, ds: xr.Dataset) -> None:
+        counts = seeds_asked(ds)
+        self.dims, self._counts = [str(dim) for dim in counts.dims], np.asarray(counts.values)
+        self._columns = {dim: ds[dim].values.tolist() for dim in self.dims}
+        self._names = row_dims(ds)
+
+    def at(self, place: Mapping[str, int]) -> list[tuple[dict[str, Any], int]]:
+        """Return the rows with some indices, of any dynamics unless that is one of them, that have seeds."""
+        fixed = {dim: index for dim, index in place.items() if dim in self.dims}
+        counts = self._counts[tuple(fixed.get(dim, slice(None)) for dim in self.dims)]
+        free = [dim for dim in self.dims if dim not in fixed]
+        if "dynamics" in free:
+            counts = counts.max(axis=free.index("dynamics"))
+            free.remove("dynamics")
+        rows = []
+        for index in np.argwhere(counts > 0).tolist():
+            places = {**fixed, **dict(zip(free, index, strict=True))}
+            rows.append(({dim: self._columns[dim][places[dim]] for dim in self._names}, int(counts[tuple(index)])))
+        return rows
+
+
 def points(variable: xr.DataArray, at: Mapping[str, tuple[Any, ...]]) -> Iterator[dict[str, int]]:
     """Yield the index, by dimension, of each point of a variable at which a question is asked."""
     dims = [str(dim) for dim in variable.dims]
@@ -50,7 +74,13 @@ def _places(variable: xr.DataArray, dim: str, values: tuple[Any, ...] | None) ->
 
 def named(variable: xr.DataArray, place: Mapping[str, int]) -> dict[str, Any]:
     """Return the coordinates of a point, without those of which there is only one."""
-    return {dim: value(variable, dim, index) for dim, index in place.items() if variable.sizes[dim] > 1}
+    return names_of(variable)(place)
+
+
+def names_of(variable: xr.DataArray) -> Callable[[Mapping[str, int]], dict[str, Any]]:
+    """Return `named` for many points of a variable."""
+    columns = {str(dim): variable[dim].values.tolist() for dim, size in variable.sizes.items() if size > 1}
+    return lambda place: {dim: columns[dim][index] for dim, index in place.items() if dim in columns}
 
 
 def value(ds: xr.Dataset | xr.DataArray, dim: str, index: int) -> Any:

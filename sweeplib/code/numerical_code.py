@@ -43,8 +43,8 @@ LABELS: dict[str, dict[str, int]] = {
 REFUSALS = frozenset({"InputError", "UnknownNameError"})
 """Exceptions that refuse input."""
 
-DECLARED = frozenset({"law_of", "unaffected_by"})
-"""Attributes of classes that say something about the numbers, and do not enter them."""
+DECLARED = frozenset({"law_of", "seconds", "unaffected_by"})
+"""Attributes of classes that say something about the numbers or their cost, and do not enter them."""
 
 OPTIONS = frozenset({"NumericalOptions", "Parameters"})
 """The base classes of numerical options, and of parameters."""

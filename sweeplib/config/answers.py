@@ -100,7 +100,7 @@ def _refuse_analysis(key: str, section: AnswerSection, choices: list[str]) -> No
 
 def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
     swept = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
-    values_of_axes = swept | {"dynamics": tuple(sweep.runs), "threshold": sweep.recording.thresholds}
+    values_of_axes = swept | {"dynamics": tuple(sweep.simulators), "threshold": sweep.recording.thresholds}
     if axis not in values_of_axes:
         raise InputError("not an axis of the answers", key=key, value=axis, choices=values_of_axes)
     chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))

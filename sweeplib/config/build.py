@@ -5,27 +5,34 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from sweeplib.budget import ASKED, CASE_BYTES, CASES, NAMES, NODES, PAIRS, SEEDS, VALUES, WHERE, refuse_more
+from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_paths import located, named, with_files
 from sweeplib.config.answers import with_questions
 from sweeplib.config.default_figures import default_figures
-from sweeplib.config.models import DynamicsSection, SweepConfig
+from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import (
     analysis_options,
     check_fit,
     cluster_settings,
     figure_options,
-    run_options,
 )
 from sweeplib.config.points import table_axis
+from sweeplib.config.runs import (
+    errors_under,
+    expression_at,
+    refuse_never,
+    refuse_unknown,
+    runs_of,
+    seeds_in,
+    written_runs,
+)
 from sweeplib.config.values import count, up_to, values
 from sweeplib.design.axis import Axis, TableAxis
-from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
-from sweeplib.design.sweep import Run, Sweep, replica_counts
+from sweeplib.design.sweep import Sweep, replica_counts
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language import Expression, FormulaWithNames
@@ -37,17 +44,6 @@ from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 
-MAX_SEED = 2**32
-
-
-@contextmanager
-def errors_under(prefix: str) -> Iterator[None]:
-    """Add the key `prefix` in front of the keys of errors raised within."""
-    try:
-        yield
-    except InputError as error:
-        raise error.within(prefix=prefix) from None
-
 
 def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     """Return the sweep that a config describes; InputError, with the key in the config, if there is none.
@@ -56,12 +52,12 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     """
     with _path_errors_at("plugins"):
         plugins = _loaded_plugins(config.plugins, folder)
-    clock = _expression(config.times.scale, "times.scale") if config.times.scale is not None else None
+    clock = expression_at(config.times.scale, "times.scale") if config.times.scale is not None else None
     with _path_errors_at("points"):
         points = located([config.points], folder)[0] if isinstance(config.points, str) else config.points
-    replicas = _expression(config.seeds, "seeds") if isinstance(config.seeds, str) else None
+    replicas = expression_at(config.seeds, "seeds") if isinstance(config.seeds, str) else None
     grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
-    seeds = _seeds(config.seeds if replicas is None else _most_replicas(replicas, grid))
+    seeds = seeds_in(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _path_errors_at("figures"):
         figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
     with _path_errors_at("cluster"):
@@ -70,7 +66,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         name=config.name,
         grid=grid,
         seeds=seeds,
-        runs={name: _run(name, section, grid, seeds) for name, section in config.dynamics.items()},
+        runs=runs_of(config.dynamics, grid, seeds),
         recording=_recording(config),
         clock=clock,
         replicas=replicas,
@@ -87,8 +83,11 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
     refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
     _check_observables(sweep)
-    for name in sweep.runs:
-        _check_points(sweep, name)
+    for name, runs in sweep.simulators.items():
+        if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
+            refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
+        for run in runs:
+            _check_points(sweep, run)
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds[False])
     if "figures" not in config.model_fields_set:
@@ -111,7 +110,7 @@ def _path_errors_at(key: str) -> Iterator[None]:
 
 def _most_replicas(replicas: Expression, grid: Grid) -> int:
     """Return the largest number of replicas of a point."""
-    _refuse_unknown(replicas, grid, "seeds")
+    refuse_unknown(replicas, grid, "seeds")
     return max(int(replica_counts(replicas, points).max()) for points in grid.evaluated(replicas.names))
 
 
@@ -126,20 +125,15 @@ def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | 
     formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], known)) is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
-    derived |= {name: _expression(text, f"derive.{name}") for name, text in config.derive.items()}
+    derived |= {name: expression_at(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
     used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
-        used |= _expression(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
+        used |= expression_at(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived, used)
     if clock is not None:
-        _refuse_unknown(clock, grid, "times.scale")
+        refuse_unknown(clock, grid, "times.scale")
     return grid
-
-
-def _refuse_unknown(expression: Expression, grid: Grid, key: str) -> None:
-    for name in sorted(expression.names.difference(grid.names)):
-        raise InputError(f"unknown name in {expression!s}", key=key, value=name, choices=grid.names)
 
 
 def _refuse_many_values(grid: Mapping[str, Any]) -> None:
@@ -174,35 +168,6 @@ def _linked_axes(zips: Any) -> list[Axis]:
             first = next(iter(columns))
             axes.append(Axis(first, columns.pop(first), columns))
     return axes
-
-
-def _expression(text: str, key: str) -> Expression:
-    try:
-        return Expression(text)
-    except InputError as error:
-        error.key = key
-        raise
-
-
-def _seeds(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
-    if isinstance(spec, int) and not isinstance(spec, bool):
-        if not 1 <= spec <= SEEDS:
-            expected = f"1 or more, {SEEDS} at most" if spec > SEEDS else "1 or more"
-            raise InputError("not a number of seeds", key="seeds", value=spec, expected=expected)
-        return tuple(range(spec))
-    expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
-    if not isinstance(spec, list | dict):
-        forms = "a whole number, a list, a spacing, or an expression"
-        raise InputError("not seeds", key="seeds", value=spec, expected=forms)
-    seeds = values(spec, "seeds", most)
-    refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
-    for place, seed in enumerate(seeds):
-        whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
-        if not whole or not 0 <= seed < MAX_SEED:
-            raise InputError("not a seed", key=f"seeds[{place}]", value=seed, expected=expected)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise InputError("not seeds", key="seeds", value=seeds, expected=expected)
-    return tuple(sorted(map(int, seeds)))
 
 
 def _recording(config: SweepConfig) -> Recording:
@@ -258,46 +223,6 @@ def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
     return tuple(name for name in PARAMETERS if name in names)
 
 
-def _run(name: str, section: DynamicsSection, grid: Grid, seeds: tuple[int, ...]) -> Run:
-    options = run_options(name, section.model_extra or {})
-    for option in options_of(name, grid.names):
-        default = options.pop(option)
-        if option in (section.model_extra or {}):
-            problem, expected = f"given twice, in {grid.origin(f'{name}.{option}')} too", "one of the two"
-            raise InputError(problem, key=f"dynamics.{name}.{option}", value=default, expected=expected)
-    with errors_under(f"dynamics.{name}.where"):
-        where = {axis: _where_values(axis, wanted, seeds) for axis, wanted in section.where.items()}
-        axes = {axis: wanted for axis, wanted in where.items() if axis != "seed"}
-        grid.positions(axes)
-    when = _expression(section.when, f"dynamics.{name}.when") if section.when is not None else None
-    if when is not None:
-        _refuse_unknown(when, grid, f"dynamics.{name}.when")
-        if not len(grid.probed(axes, when)):
-            _refuse_never(when, f"dynamics.{name}.when", grid.size_where(axes))
-    return Run(name, where, options, when)
-
-
-def _refuse_never(when: Expression, key: str, points: int) -> NoReturn:
-    if points <= ASKED:
-        raise InputError("true at no point of the grid", key=key, value=when.text)
-    problem = f"true at none of {ASKED} points, evenly spread, of the {points} of the grid"
-    expected = "a condition that is true at some points; to select points, use `where` or other axes"
-    raise InputError(problem, key=key, value=when.text, expected=expected)
-
-
-def _where_values(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
-    if axis == "seed":
-        chosen = _seeds(wanted if isinstance(wanted, dict | list) else [wanted], WHERE)
-        missing = sorted(set(chosen).difference(seeds))
-        if missing:
-            expected = f"some of the {len(seeds)} seeds of the sweep"
-            raise InputError("not a seed of the sweep", key="seed", value=missing[0], expected=expected)
-        return chosen
-    chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis, WHERE))
-    refuse_more("values", len(chosen), WHERE, key=axis, instead="`when`, which takes an expression")
-    return chosen
-
-
 def _check_observables(sweep: Sweep) -> None:
     """Raise InputError for an observable that a dynamics does not have, or that has other dims in two of them."""
     from sweeplib.dynamics import DYNAMICS
@@ -326,7 +251,10 @@ def _errors_at_key(key: str) -> Iterator[None]:
 def _check_points(sweep: Sweep, name: str) -> None:
     """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
     pairs = set()
-    for case in sweep.probed(name):
+    probed = sweep.probed(name)
+    if not len(probed):
+        return
+    for case in probed:
         pairs.add((case.problem.activation, case.problem.teacher, case.problem.target))
         refuse_more("pairs of activations", len(pairs), PAIRS, key="grid", instead="several sweeps")
         try:
@@ -369,15 +297,9 @@ def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
     from sweeplib.execution.clusters import cluster_of
 
     complete = config.model_dump(mode="json")
-    complete["dynamics"] = {name: _written_run(run) for name, run in sweep.runs.items()}
+    complete["dynamics"] = written_runs(sweep)
     complete |= {"analyses": sweep.analyses, **sweep.with_files(named)}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
-
-
-def _written_run(run: Run) -> dict[str, Any]:
-    where = {axis: list(wanted) for axis, wanted in run.where.items()}
-    when = run.when.text if run.when is not None else None
-    return {**({"where": where} if where else {}), **({"when": when} if when else {}), **run.options}

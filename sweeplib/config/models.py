@@ -123,6 +123,19 @@ class DynamicsSection(Section):
 
     model_config = ConfigDict(extra="allow")
 
+    kind: str | None = Field(
+        default=None,
+        description="`cheapest`: at each point the cheapest of the simulators in `of` runs, by the model of `cost`. "
+        "The name is yours, and that in the dataset, whose variable `simulator` says which one it was.",
+        examples=["cheapest"],
+    )
+    of: Named | None = Field(
+        default=None,
+        description="The simulators of `kind: cheapest`, which must have one law: a list of names, or each name with "
+        "its options. A point that one of them refuses is left to the others.",
+        examples=[["sgd", "sgd_chain"]],
+    )
+
     where: dict[str, Wanted] = Field(
         default_factory=dict,
         description="Run this dynamics only where axes, or `seed`, have one of these values; by default everywhere.",
@@ -130,8 +143,10 @@ class DynamicsSection(Section):
     )
     when: str | None = Field(
         default=None,
-        description="Run this dynamics only at points where this expression is true, for example to limit its cost.",
-        examples=["p * d <= 1e6"],
+        description="Run this dynamics only at points where this expression is true, for example to limit its cost. "
+        "`cost` stands for the seconds that all seeds of the row take on one core of 3 GHz, by a model that is the "
+        "same on every machine; the name of another dynamics is true where that runs.",
+        examples=["p * d <= 1e6", "cost <= 12", "sgd_chain and p <= 24"],
     )
 
 

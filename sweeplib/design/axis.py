@@ -5,6 +5,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from typing import Any, NoReturn
 
@@ -53,6 +54,11 @@ class Axis:
     def column(self, name: str) -> tuple[Any, ...]:
         """Return the values of the axis or of a name linked to it."""
         return self.values if name == self.name else self.linked[name]
+
+    @cached_property
+    def place_of(self) -> dict[Any, int]:
+        """Return the index of each value."""
+        return {value: place for place, value in enumerate(self.values)}
 
     def at(self, place: int) -> dict[str, Any]:
         """Return the value of each of `names` at this index of the axis."""

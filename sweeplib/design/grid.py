@@ -15,7 +15,7 @@ import numpy as np
 from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS, PROBES, refuse_more
 from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
-from sweeplib.design.places import BATCH, at_positions, probe_places, some_places
+from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.problem import PARAMETERS
@@ -124,7 +124,7 @@ class Grid:
         """Return the key of the config that gives a value to a name that is no axis."""
         return f"derive.{name}" if isinstance(self.derived.get(name), Expression) else f"problem.{name}"
 
-    def points(self, where: Where | None = None, when: Expression | None = None) -> tuple[np.ndarray, Table]:
+    def points(self, where: Where | None = None, when: Condition | None = None) -> tuple[np.ndarray, Table]:
         """Return the points in C order of `dims`, with the names in `where` at one of the values given for them.
 
         If `when` is given, only the points at which this expression is true. Returned are their indices (points, dims)
@@ -134,14 +134,14 @@ class Grid:
         return np.concatenate(places), self._checked(Table.joined(tables))
 
     def batches(
-        self, where: Where | None = None, when: Expression | None = None, names: Iterable[str] | None = None
+        self, where: Where | None = None, when: Condition | None = None, names: Iterable[str] | None = None
     ) -> Iterator[tuple[np.ndarray, Table]]:
         """Yield the indices of the same points, some thousands at a time, and the columns of some names, or of all."""
         for places in some_places(self.positions(where)):
             some = self._where_true(when, places)
             yield some, self.table(some, self.names if names is None else names)
 
-    def probed(self, where: Where | None = None, when: Expression | None = None) -> Table:
+    def probed(self, where: Where | None = None, when: Condition | None = None) -> Table:
         """Return points for checks: all, or of many the corners and some more; of these, those where `when` is true.
 
         If it is true at none of them, the first at which it is, of all points or, of many, `ASKED`, evenly spread.
@@ -169,7 +169,7 @@ class Grid:
             raise InputError("no point of the grid has these values", value=selected)
         return tuple(kept)
 
-    def size_where(self, where: Where | None = None, when: Expression | None = None) -> int:
+    def size_where(self, where: Where | None = None, when: Condition | None = None) -> int:
         """Return the number of points that `where` and `when` select; `when` is evaluated once for each combination."""
         positions = self.positions(where)
         if when is None:
@@ -186,7 +186,7 @@ class Grid:
         for places in some_places([range(len(axis)) if axis.name in dims else (0,) for axis in self.axes]):
             yield self.table(places, names)
 
-    def _first_true(self, when: Expression, positions: Sequence[Sequence[int]]) -> np.ndarray:
+    def _first_true(self, when: Condition, positions: Sequence[Sequence[int]]) -> np.ndarray:
         """Return the indices (1, dims) of a point at which `when` is true; (0, dims) if there is none among `ASKED`.
 
         The numbers of the points tried are multiples of a number near the golden section of the number of points, and
@@ -223,7 +223,7 @@ class Grid:
             dims[name] = tuple(dim for dim in self.dims if dim in reached)
         return dims
 
-    def _where_true(self, when: Expression | None, places: np.ndarray) -> np.ndarray:
+    def _where_true(self, when: Condition | None, places: np.ndarray) -> np.ndarray:
         """Return the points at which `when` is true."""
         if when is None:
             return places

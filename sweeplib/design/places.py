@@ -2,7 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -10,6 +11,22 @@ from sweeplib.budget import PROBES
 
 BATCH = 4096
 """The number of points that are looked at together."""
+
+
+@runtime_checkable
+class Condition(Protocol):
+    """An expression, or what else says at which points a run runs."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the grid on whose values it depends."""
+
+    @property
+    def text(self) -> str:
+        """What it is made from."""
+
+    def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> Sequence[Any]:
+        """Return the values at `count` points, with the values of the names in `columns`."""
 
 
 def some_places(positions: Sequence[Sequence[int]]) -> Iterator[np.ndarray]:

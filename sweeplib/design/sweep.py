@@ -14,9 +14,11 @@ from sweeplib.budget import SEEDS
 from sweeplib.code.plugins import load_plugins, plugin_files
 from sweeplib.code.user_paths import is_file, with_files
 from sweeplib.data.published import references_digest
+from sweeplib.design.choices import Choice, is_a_choice
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
+from sweeplib.design.places import Condition
 from sweeplib.design.questions import Question, RowCounts
 from sweeplib.dynamics import kind_of
 from sweeplib.errors import InputError
@@ -69,12 +71,15 @@ class Run:
     """A run of a dynamics, its numerical options, and where it runs; there may be several of a dynamics.
 
     It runs at the values of axes, or seeds, in `where`, at those points at which `when` is true.
+
+    law : the name of several runs of one law, the cheapest of which runs at each point; the dataset has them as one.
     """
 
     dynamics: str
     where: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     when: Expression | None = None
+    law: str | None = None
 
 
 @dataclass(frozen=True)
@@ -127,22 +132,48 @@ class Sweep:
         """Return the number of cases of one dynamics, without enumerating them."""
         places = [place for place, _ in self.seeds_of(dynamics)]
         if self.replicas is None:
-            return self.grid.size_where(self._where(dynamics), self.runs[dynamics].when) * len(places)
-        where, when = self._where(dynamics), self.runs[dynamics].when
+            return self.grid.size_where(self._where(dynamics), self.when(dynamics)) * len(places)
+        where, when = self._where(dynamics), self.when(dynamics)
         batches = self.grid.batches(where, when, self.replicas.names)
         return sum(int(np.searchsorted(places, self.counts(table)).sum()) for _, table in batches)
 
+    @cached_property
+    def simulators(self) -> dict[str, tuple[str, ...]]:
+        """Return the runs by their name in the dataset, which has those of one law under its name."""
+        names: dict[str, tuple[str, ...]] = {}
+        for name, run in self.runs.items():
+            names[run.law or name] = (*names.get(run.law or name, ()), name)
+        return names
+
+    @cached_property
+    def choices(self) -> dict[str, NDArray[np.int8]]:
+        """What `Choice` knows of each point of the grid: a memory, filled as points are asked for."""
+        return {}
+
+    @property
+    def takes_the_cheapest(self) -> bool:
+        """Return whether the dataset has several runs as one, of which the cheapest ran."""
+        return len(self.simulators) < len(self.runs)
+
+    def when(self, dynamics: str) -> Condition | None:
+        """Return the condition under which a run runs at a point."""
+        return Choice(self, dynamics) if is_a_choice(self, dynamics) else self._run(dynamics).when
+
+    def points_in(self, dynamics: str) -> int:
+        """Return the number of points in the part of the grid where a run may run."""
+        return self.grid.size_where(self._where(dynamics))
+
     def most_cases_of(self, dynamics: str) -> int:
         """Return the number of cases of one dynamics if its `when` were true everywhere."""
-        return self.grid.size_where(self._where(dynamics)) * len(self._run(dynamics).where.get("seed", self.seeds))
+        return self.points_in(dynamics) * len(self._run(dynamics).where.get("seed", self.seeds))
 
     def points(self, dynamics: str) -> RunPoints:
         """Return the points of the grid that one dynamics runs on, each with a case of seed 0."""
-        places, table = self.grid.points(self._where(dynamics), self.runs[dynamics].when)
+        places, table = self.grid.points(self._where(dynamics), self.when(dynamics))
         flat = np.ravel_multi_index((*places.T, np.zeros(len(places), np.int64)), self.shape)
-        return RunPoints(flat, self.counts(table), self._cases(dynamics, table, 0))
+        return RunPoints(flat, self.counts(table), self.cases_at(dynamics, table, 0))
 
-    def _cases(self, dynamics: str, points: Table, seed: int) -> Cases:
+    def cases_at(self, dynamics: str, points: Table, seed: int = 0) -> Cases:
         """Return a case of one dynamics with this seed at each of some points."""
         fields = {"dynamics": kind_of(dynamics), "recording": self.recording, "seed": seed}
         fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
@@ -190,6 +221,13 @@ class Sweep:
         """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""
         return np.full(len(points), len(self.seeds)) if self.replicas is None else replica_counts(self.replicas, points)
 
+    def own_counts(self, points: Table) -> NDArray[np.int64]:
+        """Return the number (n,) of seeds that the config gives points, whatever rounds have added."""
+        given = self.replicas
+        if not isinstance(given, RowCounts):
+            return self.counts(points)
+        return np.full(len(points), given.most) if given.seeds is None else replica_counts(given.seeds, points)
+
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
 
@@ -206,7 +244,7 @@ class Sweep:
         """Return the first case of each probed point of a dynamics: see `Grid.probed`."""
         wanted = self._run(dynamics).where.get("seed")
         seed = checked_seed(self.seeds[0]) if wanted is None else self.seeds_of(dynamics)[0][1]
-        return self._cases(dynamics, self.grid.probed(self._where(dynamics), self.runs[dynamics].when), seed)
+        return self.cases_at(dynamics, self.grid.probed(self._where(dynamics), self.when(dynamics)), seed)
 
     def numerics(self, dynamics: str) -> str:
         """Return a hash of the identities of one dynamics' cases, at the probed points; a workflow reruns on a change.
@@ -222,7 +260,8 @@ class Sweep:
         grid, run, names = self.grid, self._run(dynamics), self.recording
         derived = {name: expression.text for name, expression in grid.derived.items()}
         recording = (names.times, names.thresholds, names.observables, names.stop, names.keep_ends)
-        chosen = (dict(run.where), dict(run.options), run.when and run.when.text)
+        when = self.when(dynamics)
+        chosen = (dict(run.where), dict(run.options), when and when.text)
         replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)
         whole = (grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text, replicas, recording, chosen)
         return repr((dynamics, *whole, self.root_seed, self.pair_by))

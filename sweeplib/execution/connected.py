@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.children import no_interrupts_beyond_here, nothing_imported_from_here
 
@@ -32,6 +32,27 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
         except BaseException:  # a worker that starts would print why it cannot end in order
             cluster.abandon(client)
             raise
+
+
+class LastingCluster:
+    """A context with the cluster of several runs: it starts with the first that needs it, and ends with the context."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self.client: Client | None = None
+
+    def __enter__(self) -> "LastingCluster":
+        return self
+
+    def __exit__(self, *raised: Any) -> None:
+        self._stack.__exit__(*raised)
+
+    @contextmanager
+    def connected(self, cluster: "ClusterSettings", workers: int | None) -> "Iterator[Client]":
+        """Yield its client; the first one says which cluster it is."""
+        if self.client is None:
+            self.client = self._stack.enter_context(connected(cluster, workers))
+        yield self.client
 
 
 @contextmanager

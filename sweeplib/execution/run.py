@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.design.sweep import Sweep
+    from sweeplib.execution.connected import LastingCluster
     from sweeplib.execution.live.case_map import CaseMap
 
 START_SECONDS = 2.0
@@ -72,13 +73,14 @@ def run_sweep(
     workers: int | None = None,
     progress: bool = True,
     client: "Client | None" = None,
+    lasting: "LastingCluster | None" = None,
 ) -> dict[str, Summary]:
     """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
 
     One cluster runs the blocks of all dynamics, the costliest first: that of the sweep, with as many `workers` if
-    given, or that of a `client`, which stays open. Failed cases are recorded and raise no error.
-    After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes a
-    `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
+    given, that of a `client`, which stays open, or one that is `lasting` beyond this run. Failed cases are recorded and
+    raise no error. After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes
+    a `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
     if client is not None and client.asynchronous:
         raise InputError("an asynchronous client", key="client", expected="distributed.Client(..., asynchronous=False)")
@@ -103,10 +105,11 @@ def run_sweep(
             todo = [part for part in parts if part.todo]
             missing = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
             work = Work(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
-            if client is None and _is_short(sweep, plan, workers):
+            is_there = client is not None or (lasting is not None and lasting.client is not None)
+            if not is_there and _is_short(sweep, plan, workers):
                 by_processes(work, plan.cpu_seconds, workers, show=progress)
             else:
-                by_cluster(work, client or workers, show=progress)
+                by_cluster(work, client or workers, show=progress, lasting=lasting)
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 

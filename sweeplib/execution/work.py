@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
-from sweeplib.execution.connected import connected
+from sweeplib.execution.connected import LastingCluster, connected
 from sweeplib.execution.dispatch import dispatched
 from sweeplib.execution.performance import NAME as PERFORMANCE
 from sweeplib.execution.performance import performance_kept
@@ -58,8 +58,8 @@ def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool)
             shown.advance(report.found, block.seconds, report.computed)
 
 
-def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
-    """Compute all blocks on a client's cluster, or on the sweep's with so many workers.
+def by_cluster(work: Work, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None) -> None:
+    """Compute all blocks on a client's cluster, or on the sweep's with so many workers, which may be a lasting one.
 
     The blocks are listed while the cluster starts.
     """
@@ -70,7 +70,8 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool) -> None:
         listing = beside.submit(work.blocks)
         expected = cluster.expected_workers(on) if isinstance(on, int | None) else None
         tell(doing="starting the workers")
-        with connected(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
+        start = connected if lasting is None else lasting.connected
+        with start(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
             blocks = _listed(listing, work, show=show)
             kept = work.directory / PERFORMANCE if cluster.performance_report else None
             sharing = _workers(blocks, client, expected)

@@ -4,6 +4,7 @@ from typing import Any
 
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
+from sweeplib.simulation.costs import case_seconds
 from sweeplib.simulation.driver import Begun, Records, case_memory, case_steps, case_work, run_cases
 from sweeplib.simulation.recording import FAILURES, OUTCOMES, Excess, Recording, Status, failed, outcomes
 from sweeplib.simulation.variables import Variable, recorded_variables, stored_variables
@@ -20,6 +21,7 @@ __all__ = [
     "Status",
     "Variable",
     "case_memory",
+    "case_seconds",
     "case_steps",
     "case_work",
     "failed",

@@ -16,19 +16,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from sweeplib.analysis import ANALYSES
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.table import named, points, row_dims, seeds_asked, value, values_at
+from sweeplib.answers.table import AskedRows, names_of, points, values_at
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
-    from numpy.typing import NDArray
 
     from sweeplib.storage.dataset.outline import Outline
 
@@ -72,7 +69,7 @@ class MoreSeeds:
         """Return the answers from the variable and its interval, each with the rows that take part in it."""
         found = ANALYSES[self.question.of](ds, **options)
         variable, low, high = (found[name] for name in self._names(found))
-        asked, dims = seeds_asked(ds), [str(dim) for dim in variable.dims]
+        asked, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
         flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
         columns = [values_at(each, dims) for each in (variable, low, high)]
@@ -81,7 +78,7 @@ class MoreSeeds:
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
             why = _flagged(flag) if flag is not None and impossible is not None and impossible[index] else ""
-            answer = self._answer(ds, asked, named(variable, place), place, numbers, why)
+            answer = self._answer(asked.at(place), named(place), numbers, why)
             answers += [answer] if answer is not None else []
         return answers
 
@@ -95,11 +92,9 @@ class MoreSeeds:
         raise InputError(problem, key=key, value=self.question.variable, choices=known)
 
     def _answer(
-        self, ds: xr.Dataset, asked: xr.DataArray, at: dict[str, Any], place: Mapping[str, int],
-        numbers: list[float], why: str,
-    ) -> Answer | None:  # fmt: skip
-        """Return the answer at one point; None if no run was to be made there."""
-        rows = _rows(ds, asked, place)
+        self, rows: list[tuple[dict[str, Any], int]], at: dict[str, Any], numbers: list[float], why: str
+    ) -> Answer | None:
+        """Return the answer at one point from the rows that take part in it; None without any."""
         if not rows:
             return None
         worth, low, high = numbers
@@ -134,21 +129,6 @@ def _no_interval(answer: Answer, seeds: int) -> str:
     if math.isfinite(answer.value) and answer.wanted == 0.0:
         return "a relative precision of the value 0"
     return f"{seeds} seeds have no such value or no interval of it"
-
-
-def _rows(ds: xr.Dataset, asked: xr.DataArray, place: Mapping[str, int]) -> list[tuple[dict[str, Any], int]]:
-    """Return the rows that take part in the answer at a point, with their numbers of seeds, at least one."""
-    fixed = {dim: index for dim, index in place.items() if dim in asked.dims}
-    here = asked.isel(fixed)
-    counts: NDArray[Any] = np.asarray(here.values)
-    if "dynamics" in here.dims:
-        counts = counts.max(axis=here.dims.index("dynamics"))
-    free = [str(dim) for dim in here.dims if dim != "dynamics"]
-    rows = []
-    for index in np.argwhere(counts > 0):
-        places = {**fixed, **dict(zip(free, map(int, index), strict=True))}
-        rows.append(({dim: value(ds, dim, places[dim]) for dim in row_dims(ds)}, int(counts[tuple(index)])))
-    return rows
 
 
 PROPOSERS.register("seeds", MoreSeeds)

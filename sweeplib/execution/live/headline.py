@@ -102,8 +102,8 @@ class Headline:
     def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> Curve:
         statistic = _median if self._threshold is not None else _mean
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
-        return Curve(*map(list, zip(*[column for column in columns if math.isfinite(column[1])], strict=True))
-                     or ([], [], [], [], []))  # fmt: skip
+        known = [column for column in columns if math.isfinite(column[1])]
+        return Curve(*map(list, zip(*known, strict=True))) if known else Curve([], [], [], [], [])
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:

@@ -50,7 +50,7 @@ def coordinates(sweep: "Sweep", problem: Problem) -> list[Coordinate]:
     """
     listed = [field for field in _fields(sweep, problem) if field.dims]
     listed += [
-        Coordinate("dynamics", ("dynamics",), lambda: list(sweep.runs), label("dynamics")),
+        Coordinate("dynamics", ("dynamics",), lambda: list(sweep.simulators), label("dynamics")),
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
         Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
     ]

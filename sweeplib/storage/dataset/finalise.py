@@ -14,7 +14,7 @@ from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, written_dataset
 from sweeplib.storage.dataset.outline import SHARED_DIMS
-from sweeplib.storage.dataset.results import Region, Results, Shape, region_of, results_of
+from sweeplib.storage.dataset.results import Region, Results, Shape, region_of, results_of_all
 from sweeplib.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.storage.records.complete_config import write_complete_config
 from sweeplib.storage.records.files import read_lines
@@ -38,7 +38,7 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
     """
     path = directory / DATASET
     with writer_lock(directory, DATASET):
-        results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+        results = results_of_all(sweep, directory)
         counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
         _write(sweep, directory, results, path, {"cases": counts})
         write_complete_config(sweep, directory)
@@ -50,7 +50,7 @@ def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
     import xarray as xr
 
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
-    results = {dynamics: results_of(sweep, dynamics, directory) for dynamics in sweep.runs}
+    results = results_of_all(sweep, directory)
     fixed = constants(sweep, problem)
     attributes = fixed | {"fixed": meanings(fixed), "stop": sweep.recording.stop}
     root = zarr.create_group(MemoryStore())
@@ -61,7 +61,7 @@ def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
 def _write(
     sweep: "Sweep", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
 ) -> None:
-    problem = sweep.probed(next(iter(sweep.runs)))[0].problem
+    problem = next(case.problem for run in sweep.runs for case in sweep.probed(run))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}
     with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:
@@ -88,8 +88,20 @@ def _write_shared(
     status = (region.status(part) for part in results.values())
     outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
     writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
+    if sweep.takes_the_cheapest:
+        _write_simulators(writer, region, results, outer[:-1], sizes[:-1])
     _write_variables(writer, region, results, None)
     writer.finish(attributes)
+
+
+def _write_simulators(
+    writer: GroupWriter, region: Region, results: Mapping[str, Results], dims: Sequence[str], sizes: Sequence[int]
+) -> None:
+    """Write which dynamics ran each point."""
+    names = tuple(dict.fromkeys(name for part in results.values() for name in part.simulators))
+    labels = {"long_name": "dynamics that ran the point", "flag_values": list(range(len(names) + 1))}
+    numbers = (region.simulators(part, names) for part in results.values())
+    writer.stacked("simulator", dims, sizes, np.uint8, labels | {"flag_meanings": " ".join(("none", *names))}, numbers)
 
 
 def _write_shape(
@@ -132,7 +144,7 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
     digest = hashlib.blake2b(digest_size=16)
     for part in results.values():
         digest.update(part.wanted.ids.tobytes())
-    journals = (read_lines(journal(directory, dynamics)) for dynamics in results)
+    journals = (read_lines(journal(directory, run)) for run in sweep.runs)
     processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
     return {
         "title": sweep.name,

@@ -105,7 +105,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     recorded = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
     kept = {name: variable for name, variable in recorded.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)}
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
-    axes |= {"dynamics": list(sweep.runs), "seed": sweep.seeds, "time": sweep.recording.times}
+    axes |= {"dynamics": list(sweep.simulators), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
     axes |= {"quantile": QUANTILES.tolist()} if any("quantile" in variable.dims for variable in kept.values()) else {}
     axes |= {dim: range(n) for dim, n in _inner_sizes(cases, kept).items()}
@@ -113,6 +113,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
         held.append(instants(sweep))
         axes["instant"] = sweep.recording.times
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
+    variables |= {"simulator": outer[:-1]} if sweep.takes_the_cheapest else {}
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})

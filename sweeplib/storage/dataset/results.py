@@ -1,6 +1,6 @@
 """The results of a sweep, read from the run store and arranged on its grid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -103,6 +103,11 @@ class Results:
             self._placed[number] = self.wanted.row[here], self.wanted.flat[here]
         return self._placed[number]
 
+    @property
+    def simulators(self) -> list[str]:
+        """Return the dynamics of the layouts."""
+        return sorted({str(layout.shared["dynamics"]) for _, layout in self.used})
+
     def cases_of(self, shape: Shape | None) -> np.ndarray:
         """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
         flat = [np.empty(0, np.int64), *(self.rows_and_places(number)[1] for number, _ in self.of_shape(shape))]
@@ -159,6 +164,13 @@ class Region:
         status.flat[part.wanted.flat] = part.wanted.status
         return status
 
+    def simulators(self, part: Results, names: Sequence[str]) -> np.ndarray:
+        """Return the number of the dynamics that ran each point, of `names` from 1; 0 where there is no case."""
+        numbers = np.zeros(self.sizes, np.uint8)
+        for number, layout in part.used:
+            numbers.flat[part.rows_and_places(number)[1]] = 1 + names.index(layout.shared["dynamics"])
+        return numbers.max(axis=-1)
+
 
 def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
     """Return the results of one dynamics; InputError if a case is missing.
@@ -179,6 +191,27 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
         problem = f"{missing} cases of {dynamics} have not been run yet"
         raise InputError(problem, file=directory, expected="`sweeplib run CONFIG` or `make sweep` first")
     return Results(list(store.layouts.values()), wanted)
+
+
+def results_of_all(sweep: "Sweep", directory: Path) -> dict[str, Results]:
+    """Return the results of a sweep by their name in the dataset; InputError if a case is missing."""
+    return {
+        name: _joined(name, [results_of(sweep, run, directory) for run in runs])
+        for name, runs in sweep.simulators.items()
+    }
+
+
+def _joined(law: str, parts: list[Results]) -> Results:
+    """Return the results of several runs, at different points, as those of one."""
+    if len(parts) == 1:
+        return parts[0]
+    layouts, wanted = [layout for part in parts for layout in part.layouts], [part.wanted for part in parts]
+    first = np.cumsum([0, *(len(part.layouts) for part in parts)]).tolist()
+    numbers = [own.layout + number for own, number in zip(wanted, first, strict=False)]
+    ids, flat, row, status = (
+        np.concatenate([getattr(own, name) for own in wanted]) for name in ("ids", "flat", "row", "status")
+    )
+    return Results(layouts, Inventory(wanted[0].sweep, law, ids, flat, np.concatenate(numbers), row, status))
 
 
 def _forget_done(directory: Path, dynamics: str) -> None:

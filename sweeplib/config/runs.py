@@ -1,0 +1,209 @@
+"""The runs of a config: which dynamics run, with which options, where, and of one law the cheapest."""
+
+import graphlib
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from sweeplib.budget import ASKED, SEEDS, WHERE, refuse_more
+from sweeplib.config.models import DynamicsSection
+from sweeplib.config.options import run_options
+from sweeplib.config.values import values
+from sweeplib.design.choices import COST
+from sweeplib.design.fields import options_of
+from sweeplib.design.grid import Grid
+from sweeplib.design.sweep import Run, Sweep
+from sweeplib.errors import InputError
+from sweeplib.language import Expression, is_symbol
+
+MAX_SEED = 2**32
+CHEAPEST = "cheapest"
+WORD = r"[A-Za-z0-9_]+"
+Sections = Mapping[str, DynamicsSection]
+
+
+@contextmanager
+def errors_under(prefix: str) -> Iterator[None]:
+    """Add the key `prefix` in front of the keys of errors raised within."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(prefix=prefix) from None
+
+
+def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str, Run]:
+    """Return the runs that the section `dynamics` describes: one each, or one for each simulator of a law."""
+    runs: dict[str, Run] = {}
+    for name, section in sections.items():
+        options = _options(name, section, grid)
+        for run, own in options.items():
+            if run in runs or (run != name and run in sections):
+                raise InputError("a run of this name is there too", key=f"dynamics.{name}", value=run)
+            runs[run] = _run(run, name, section, own, grid, seeds)
+    _check_conditions(sections, grid)
+    return runs
+
+
+def written_runs(sweep: Sweep) -> dict[str, Any]:
+    """Return the section `dynamics` of the complete config: with all options."""
+    return {
+        name: _written_law(sweep, runs) if sweep.runs[runs[0]].law else _written_run(sweep.runs[runs[0]])
+        for name, runs in sweep.simulators.items()
+    }
+
+
+def _written_law(sweep: Sweep, runs: tuple[str, ...]) -> dict[str, Any]:
+    first = sweep.runs[runs[0]]
+    simulators = {run.partition("-")[0]: dict(sweep.runs[run].options) for run in runs}
+    return {"kind": CHEAPEST, "of": simulators} | _places(first)
+
+
+def _written_run(run: Run) -> dict[str, Any]:
+    return _places(run) | dict(run.options)
+
+
+def _places(run: Run) -> dict[str, Any]:
+    where = {axis: list(wanted) for axis, wanted in run.where.items()}
+    when = run.when.text if run.when is not None else None
+    return {**({"where": where} if where else {}), **({"when": when} if when else {})}
+
+
+def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[str, Any]]:
+    """Return the numerical options of a run, or of each run of a law, by the name of the run."""
+    from sweeplib.dynamics import DYNAMICS
+
+    given = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
+    if given.get("kind") == CHEAPEST:
+        simulators = _simulators(name, section)
+        return {f"{simulator}-{name}": _options_in_law(name, simulator, own) for simulator, own in simulators.items()}
+    if section.kind is not None and name not in DYNAMICS and section.kind not in DYNAMICS:
+        raise InputError("no such kind", key=f"dynamics.{name}.kind", value=section.kind, choices=[CHEAPEST])
+    extra = (section.model_extra or {}) | given
+    options = run_options(name, extra)
+    for option in options_of(name, grid.names):
+        default = options.pop(option)
+        if option in extra:
+            problem, expected = f"given twice, in {grid.origin(f'{name}.{option}')} too", "one of the two"
+            raise InputError(problem, key=f"dynamics.{name}.{option}", value=default, expected=expected)
+    return {name: options}
+
+
+def _simulators(name: str, section: DynamicsSection) -> dict[str, dict[str, Any]]:
+    """Return the simulators of one law, with their options; InputError unless there are several."""
+    from sweeplib.dynamics import DYNAMICS
+
+    key, simulators = f"dynamics.{name}", section.of or {}
+    if name in DYNAMICS or not re.fullmatch(WORD, name):
+        expected = "a word of yours that is no dynamics: letters, digits and `_`"
+        raise InputError("not a name for the cheapest of several", key=key, value=name, expected=expected)
+    for option in section.model_extra or {}:
+        expected = "the options of a simulator beside its name, `of: {sgd: {weights: float32}, sgd_chain: {}}`"
+        raise InputError("not an option of the cheapest", key=f"{key}.{option}", value=option, expected=expected)
+    for simulator in simulators:
+        if simulator not in DYNAMICS or "-" in simulator:
+            raise InputError("no such dynamics", key=f"{key}.of", value=simulator, choices=DYNAMICS)
+    laws = {simulator: DYNAMICS[simulator].law_of or simulator for simulator in simulators}
+    for simulator, law in laws.items():
+        if law != (first := next(iter(laws.values()))):
+            same = ", ".join(other for other in DYNAMICS if (DYNAMICS[other].law_of or other) == first)
+            problem = f"its results have another law than those of {next(iter(laws))}"
+            raise InputError(problem, key=f"{key}.of", value=simulator, expected=f"simulators of one law: {same}")
+    if len(simulators) < 2:
+        expected = "two simulators of one law or more, such as `[sgd, sgd_chain]`"
+        raise InputError("nothing to choose from", key=f"{key}.of", value=list(simulators), expected=expected)
+    return dict(simulators)
+
+
+def _options_in_law(name: str, simulator: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return run_options(simulator, options)
+    except InputError as error:
+        error.key = f"dynamics.{name}.of{(error.key or '').removeprefix('dynamics')}"
+        raise
+
+
+def _run(
+    run: str, name: str, section: DynamicsSection, options: dict[str, Any], grid: Grid, seeds: tuple[int, ...]
+) -> Run:
+    with errors_under(f"dynamics.{name}.where"):
+        where = {axis: _where_values(axis, wanted, seeds) for axis, wanted in section.where.items()}
+        grid.positions({axis: wanted for axis, wanted in where.items() if axis != "seed"})
+    when = expression_at(section.when, f"dynamics.{name}.when") if section.when is not None else None
+    return Run(run, where, options, when, None if run == name else name)
+
+
+def _check_conditions(sections: Sections, grid: Grid) -> None:
+    """Raise InputError for a `when` with an unknown name, and for runs whose conditions depend on each other."""
+    uses: dict[str, set[str]] = {}
+    for name, section in sections.items():
+        if section.when is not None:
+            key, others = f"dynamics.{name}.when", {other for other in sections if is_symbol(other)} - {name}
+            when = expression_at(section.when, key)
+            refuse_unknown(when, grid, key, (COST, *others))
+            uses[name] = others.intersection(when.names).difference(grid.names)
+    try:
+        graphlib.TopologicalSorter(uses).prepare()
+    except graphlib.CycleError as error:
+        name = error.args[1][0]
+        problem = f"runs where others do that run where it does ({' -> '.join(reversed(error.args[1]))})"
+        raise InputError(problem, key=f"dynamics.{name}.when", value=sections[name].when) from None
+
+
+def _where_values(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
+    if axis == "seed":
+        chosen = seeds_in(wanted if isinstance(wanted, dict | list) else [wanted], WHERE)
+        missing = sorted(set(chosen).difference(seeds))
+        if missing:
+            expected = f"some of the {len(seeds)} seeds of the sweep"
+            raise InputError("not a seed of the sweep", key="seed", value=missing[0], expected=expected)
+        return chosen
+    chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis, WHERE))
+    refuse_more("values", len(chosen), WHERE, key=axis, instead="`when`, which takes an expression")
+    return chosen
+
+
+def refuse_never(when: Expression, key: str, points: int) -> NoReturn:
+    """Raise InputError for a `when` that is true nowhere."""
+    if points <= ASKED:
+        raise InputError("true at no point of the grid", key=key, value=when.text)
+    problem = f"true at none of {ASKED} points, evenly spread, of the {points} of the grid"
+    expected = "a condition that is true at some points; to select points, use `where` or other axes"
+    raise InputError(problem, key=key, value=when.text, expected=expected)
+
+
+def expression_at(text: str, key: str) -> Expression:
+    """Return an expression; InputError, at its key, unless it is one."""
+    try:
+        return Expression(text)
+    except InputError as error:
+        error.key = key
+        raise
+
+
+def refuse_unknown(expression: Expression, grid: Grid, key: str, others: tuple[str, ...] = ()) -> None:
+    """Raise InputError for a name that is neither one of a grid nor one of the `others`."""
+    for name in sorted(expression.names.difference(grid.names, others)):
+        raise InputError(f"unknown name in {expression!s}", key=key, value=name, choices=(*grid.names, *others))
+
+
+def seeds_in(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
+    """Return the seeds that a config gives: their number, a list, or a spacing."""
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        if not 1 <= spec <= SEEDS:
+            expected = f"1 or more, {SEEDS} at most" if spec > SEEDS else "1 or more"
+            raise InputError("not a number of seeds", key="seeds", value=spec, expected=expected)
+        return tuple(range(spec))
+    expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
+    if not isinstance(spec, list | dict):
+        forms = "a whole number, a list, a spacing, or an expression"
+        raise InputError("not seeds", key="seeds", value=spec, expected=forms)
+    seeds = values(spec, "seeds", most)
+    refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
+    for place, seed in enumerate(seeds):
+        whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
+        if not whole or not 0 <= seed < MAX_SEED:
+            raise InputError("not a seed", key=f"seeds[{place}]", value=seed, expected=expected)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError("not seeds", key="seeds", value=seeds, expected=expected)
+    return tuple(sorted(map(int, seeds)))
