@@ -52,6 +52,14 @@ def next_seeds(seeds: int, ratio: float) -> tuple[int, int]:
     return math.ceil(max(goal, STEP * seeds)), needed
 
 
+def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
+    """Return the seeds of rows in the next round, of which some need more together: `goals` in all."""
+    near = goals <= seeds / SAFE
+    totals = np.where(near, MARGIN * goals, np.minimum(SAFE * goals, GROWTH * seeds))
+    totals = np.where(goals > seeds, np.maximum(totals, STEP * seeds), seeds)
+    return [math.ceil(total) for total in totals]
+
+
 class MoreSeeds:
     """Asks for seeds at each point until its interval is narrow enough."""
 
@@ -99,7 +107,7 @@ class MoreSeeds:
         numbers: list[float], why: str,
     ) -> Answer | None:  # fmt: skip
         """Return the answer at one point; None if no run was to be made there."""
-        rows = _rows(ds, asked, place)
+        rows = rows_at(ds, asked, place)
         if not rows:
             return None
         worth, low, high = numbers
@@ -136,7 +144,7 @@ def _no_interval(answer: Answer, seeds: int) -> str:
     return f"{seeds} seeds have no such value or no interval of it"
 
 
-def _rows(ds: xr.Dataset, asked: xr.DataArray, place: Mapping[str, int]) -> list[tuple[dict[str, Any], int]]:
+def rows_at(ds: xr.Dataset, asked: xr.DataArray, place: Mapping[str, int]) -> list[tuple[dict[str, Any], int]]:
     """Return the rows that take part in the answer at a point, with their numbers of seeds, at least one."""
     fixed = {dim: index for dim, index in place.items() if dim in asked.dims}
     here = asked.isel(fixed)
