@@ -180,8 +180,8 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     if time is not None and time not in times:
         raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
     left = tuple(dim for dim in dims if dim not in (axis, "time"))
-    outline = found.only(variable).without(axis, "time")
-    return outline.with_variables({"limit": left, "untrusted": left})
+    outline = found.only(variable).without("time")
+    return outline.with_variables({"limit": left, "untrusted": left, "limit_error_of_value": (*left, axis)})
 
 
 ANALYSES.register(

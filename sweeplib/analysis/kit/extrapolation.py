@@ -48,12 +48,14 @@ class Limit(NamedTuple):
     shares: Array
 
 
-class _Fit(NamedTuple):
-    value: float
-    error: float
+class _Fits(NamedTuple):
+    """Fits with corrections of several sizes: arrays over these, `shares` (sizes, points)."""
+
+    value: Array
+    variance: Array
     shares: Array
-    chi2: float
-    evidence: float
+    chi2: Array
+    evidence: Array
 
 
 def extrapolated(
@@ -77,29 +79,29 @@ def extrapolated(
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
     least = float(np.mean(errors**-2) ** -0.5)
     sizes = np.geomspace(least, max(LARGEST * float(np.abs(plain).max()), 4.0 * least), SIZES)
-    tried = [_fit(values, errors, design, size * terms) for size in sizes]
-    wider = [_fit(values, errors, design, SURPLUS * size * terms) for size in sizes]
-    evidence = np.array([fit.evidence for fit in tried])
-    weights = np.exp(evidence - evidence.max())
+    tried, wider = (_fits(values, errors, design, terms, factor * sizes) for factor in (1.0, SURPLUS))
+    weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
-    chi2 = tried[int(weights.argmax())].chi2
+    chi2 = float(tried.chi2[weights.argmax()])
     verdict = MISFIT if chdtrc(left, chi2) < CLEAR else TRUSTED
-    centres = np.array([fit.value for fit in wider])
-    value = float(weights @ centres)
-    variance = float(weights @ (np.array([fit.error for fit in wider]) ** 2 + (centres - value) ** 2))
+    value = float(weights @ wider.value)
+    variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
     half = float(stdtrit(freedom, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
-    shares[known] = weights @ np.array([fit.shares for fit in wider])
+    shares[known] = weights @ wider.shares
     ends = (value, value - half, value + half) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / left, shares)
 
 
-def _fit(values: Array, errors: Array, design: Array, terms: Array) -> _Fit:
-    """Return the first coefficient of `design` (n, k), where `terms` (n, m) have coefficients N(0, 1)."""
-    root = np.linalg.cholesky(terms @ terms.T + np.diag(errors**2))
-    white, seen = np.linalg.solve(root, design), np.linalg.solve(root, values)
-    covariance = np.linalg.inv(white.T @ white)
-    best = covariance @ (white.T @ seen)
-    chi2 = float(np.sum((seen - white @ best) ** 2))
-    volume = np.log(np.diag(root)).sum() - 0.5 * np.linalg.slogdet(covariance)[1]
-    shares = np.linalg.solve(root.T, white @ covariance[:, 0])
-    return _Fit(float(best[0]), math.sqrt(covariance[0, 0]), shares, chi2, float(-0.5 * chi2 - volume))
+def _fits(values: Array, errors: Array, design: Array, terms: Array, sizes: Array) -> _Fits:
+    """Return the first coefficient of `design` (n, k), where `terms` (n, m) have coefficients N(0, size²)."""
+    scaled = terms / errors[:, None]
+    variances, axes = np.linalg.eigh(scaled @ scaled.T)
+    seen, white = axes.T @ (values / errors), axes.T @ (design / errors[:, None])
+    weights = 1.0 / (1.0 + sizes[:, None] ** 2 * np.maximum(variances, 0.0))
+    precision = np.einsum("sn,nk,nl->skl", weights, white, white)
+    covariance = np.linalg.inv(precision)
+    directions = np.einsum("skl,nl,sn->skn", covariance, white, weights)
+    best = directions @ seen
+    chi2 = np.sum(weights * (seen - best @ white.T) ** 2, axis=1)
+    evidence = 0.5 * (np.log(weights).sum(axis=1) - np.linalg.slogdet(precision)[1] - chi2)
+    return _Fits(best[:, 0], covariance[:, 0, 0], directions[:, 0] @ axes.T / errors, chi2, evidence)

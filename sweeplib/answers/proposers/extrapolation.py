@@ -2,14 +2,14 @@
 
 1. Values, where there are too few of them, each with FIRST seeds.
 2. Where the error by the choice of corrections takes more than the part FORM of the width that is wanted, another
-   value: in the widest gap up to six values, then beyond the last one, to the upper bound.
+   value: in the widest gap up to six values, then beyond the last one, to the upper bound; but seeds, which make
+   corrections surer too, while these cost less than another value.
 3. Otherwise seeds: those that give the limit its width for the fewest simulated steps (Neyman).
 Points that clearly have another form than the law with its corrections have no limit, however many there are.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FORM, Z = 0.7, 1.96
+FORM, LEAST_PART, Z = 0.7, 1e-3, 1.96
 MOST_FOR_FORM = 4096
 """Seeds beyond which the choice of corrections is not expected to become surer by seeds."""
 Known = list[tuple[dict[str, Any], int]]
@@ -103,16 +103,9 @@ class LimitAlongAxis:
         by_seeds = float(np.sum(errors**2))
         form = max(0.0, (answer.half_width / Z) ** 2 - by_seeds)
         room = (answer.wanted / Z) ** 2
+        spreads = np.where(errors > 0.0, errors, errors.max() * LEAST_PART or 1.0) * np.sqrt(seeds)
         if form > FORM**2 * room:
-            following = next_value(x, self.low, self.high)
-            if following is not None:
-                return self._another(answer, "the form of its corrections is not sure", rows, x)
-            if seeds.max() < MOST_FOR_FORM:
-                more = {one: int(GROWTH * count) for one, count in zip(x, seeds, strict=True)}
-                return self._asking(answer, "the form of its corrections is not sure", rows, more)
-            why = f"the form of its corrections is not surer than ± {Z * math.sqrt(form):.2g} up to {self.high:g}"
-            return replace(answer, state=State.none, why=why)
-        spreads = np.where(errors > 0.0, errors, errors.max() * 1e-3) * np.sqrt(seeds)
+            return self._unsure(answer, rows, x, seeds, costs)
         goals = spreads / np.sqrt(costs) * float(np.sum(spreads * np.sqrt(costs))) / (room - form)
         if (goals <= seeds).all():
             goals = seeds * (answer.half_width / answer.wanted) ** 2
@@ -120,6 +113,18 @@ class LimitAlongAxis:
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds")
         asked = self._asking(answer, WIDE, rows, dict(zip(x, next_totals(seeds, goals), strict=True)))
         return replace(asked, cases=float(np.maximum(goals - seeds, 0.0).sum()))
+
+    def _unsure(self, answer: Answer, rows: Known, x: list[Any], seeds: Array, costs: Array) -> Answer:
+        """Return an answer whose corrections are not sure with another value or, while it costs more, with seeds."""
+        why, following = "the form of its corrections is not sure", next_value(x, self.low, self.high)
+        price = 0.0 if following is None else FIRST * costs[-1] * max(1.0, following / x[-1])
+        if following is not None and (price <= seeds @ costs or seeds.min() >= MOST_FOR_FORM):
+            return self._another(answer, why, rows, x)
+        if seeds.min() < MOST_FOR_FORM:
+            totals = np.maximum(seeds, np.minimum(GROWTH * seeds, MOST_FOR_FORM)).astype(int).tolist()
+            return self._asking(answer, why, rows, dict(zip(x, totals, strict=True)))
+        why = f"{why} with {seeds.min():.0f} seeds of values up to {x[-1]:g}"
+        return replace(answer, state=State.none, why=why)
 
     def _another(self, answer: Answer, why: str, rows: Known, x: list[Any]) -> Answer:
         """Return an answer that asks for the next value of the axis, with FIRST seeds; none if there is none."""
