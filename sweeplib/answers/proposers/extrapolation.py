@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-FORM, LEAST_PART, Z = 0.7, 1e-3, 1.96
+FORM, Z = 0.7, 1.96
 MOST_FOR_FORM = 4096
 """Seeds beyond which the choice of corrections is not expected to become surer by seeds."""
 Known = list[tuple[dict[str, Any], int]]
@@ -94,16 +94,17 @@ class LimitAlongAxis:
             return self._another(answer, "too few values, or values too near to each other", rows, x)
         if answer.half_width <= answer.wanted:
             return replace(answer, state=State.given, cases=0.0)
-        errors = found["limit_error_of_value"].sel({self.axis: x}).values
+        taken = found["limit_error_of_value"].sel({self.axis: x}).values
         costs = steps.mean([dim for dim in steps.dims if dim != self.axis]).sel({self.axis: x}).values
-        return self._wide(answer, rows, x, fewest.astype(float), errors, costs)
+        costs = np.where(costs > 0.0, costs, np.nanmax(costs))
+        return self._wide(answer, rows, x, fewest.astype(float), np.nan_to_num(taken), costs)
 
     def _wide(self, answer: Answer, rows: Known, x: list[Any], seeds: Array, errors: Array, costs: Array) -> Answer:
         """Return an answer whose interval is too wide with what makes it narrower: a value, or seeds."""
         by_seeds = float(np.sum(errors**2))
         form = max(0.0, (answer.half_width / Z) ** 2 - by_seeds)
         room = (answer.wanted / Z) ** 2
-        spreads = np.where(errors > 0.0, errors, errors.max() * LEAST_PART or 1.0) * np.sqrt(seeds)
+        spreads = errors * np.sqrt(seeds)
         if form > FORM**2 * room:
             return self._unsure(answer, rows, x, seeds, costs)
         goals = spreads / np.sqrt(costs) * float(np.sum(spreads * np.sqrt(costs))) / (room - form)
