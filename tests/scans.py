@@ -45,7 +45,8 @@ class Asked(Protocol):
 
 def answers_of(asked: Asked) -> list[Answer]:
     """Run rounds to the end; return the answers."""
-    sweep: Any = SimpleNamespace(questions={"asked": asked.question}, analyses={}, simulators={"sgd_chain": 0}, size=0)
+    analyses = getattr(asked, "analyses", {})
+    sweep: Any = SimpleNamespace(questions={"asked": asked.question}, analyses=analyses, simulators={"sgd_chain": 0}, size=0)
     while not asked.rounds.ended:
         assert len(asked.rounds.rows) < MOST_ROUNDS
         asked.rounds = decided(sweep, asked.rounds, asked.dataset())
@@ -70,9 +71,10 @@ class SyntheticSweep:
         horizon=np.inf,
         seed=0,
         never: Law = lambda gamma: 0.0,
+        analyses: Mapping[str, Mapping[str, Any]] | None = None,
     ):
         self.law, self.noise, self.horizon, self.seed, self.never = law, noise, horizon, seed, never
-        self.question, self.rows = question, dict(rows)
+        self.question, self.rows, self.analyses = question, dict(rows), analyses or {}
         self.rounds, self.runs = Rounds({}), dict[float, np.ndarray]()
 
     def dataset(self) -> xr.Dataset:

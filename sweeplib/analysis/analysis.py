@@ -100,3 +100,12 @@ class Analysis:
 
 
 ANALYSES: Registry[Analysis] = Registry("analysis")
+
+
+def declared_quantities() -> dict[str, tuple[str, str]]:
+    """Return the analysis and the variable of each quantity that analyses declare."""
+    return {
+        name: (analysis, variable)
+        for analysis, declaring in ANALYSES.items()
+        for name, variable in declaring.quantities.items()
+    }

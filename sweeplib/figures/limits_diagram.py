@@ -17,6 +17,7 @@ from sweeplib.figures.kit.facets import Facets, arranged, free_axes
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
+from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.figures.kit.scales import logarithm
 from sweeplib.figures.kit.style import FAINT, INK, UNDECIDED, plain_ticks
 from sweeplib.storage.dataset.outline import outline_of
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
-    "scatter is less than half of the change of the risk. Open: undecided. Lines, of which theory gives only the "
-    "slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one step changes Q by more than Q itself."
+    "scatter is less than half of the change of the risk. Open: undecided. Small: points that rounds have added. "
+    "Lines, of which theory gives only the slopes: gradient flow deviates by γ/p, runs scatter by √(γ/(pd)); and one "
+    "step changes Q by more than Q itself."
 )
 LOOKS: dict[str, dict[str, Any]] = {
     "gradient_flow": {"color": "#2b9a93", "marker": "o", "markersize": 4.6},
@@ -68,7 +70,7 @@ def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
         title="Simplest limit that describes SGD over learning rate and dimension",
         split=split,
-        paint=lambda _, made: _painted(split.selected(made["limits"]), split),
+        paint=lambda ds, made: _painted(split.selected(with_rounds(made["limits"], ds, "limit")), split),
     )
 
 
@@ -95,9 +97,12 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
     axes.plot(ratio.values[~run.values], d.values[~run.values], **NOT_RUN)
-    for code, look in enumerate(_looks(part)):
-        here = (limit.values == code) & run.values
-        axes.plot(ratio.values[here], d.values[here], linestyle="none", zorder=3, gid=f"code-{code}", **look)
+    added = is_added(part, limit)
+    for size, kind in ((1.0, ~added), (ADDED_SIZE, added)):
+        for code, look in enumerate(_looks(part)) if kind.any() else ():
+            here = (limit.values == code) & run.values & kind
+            style = look | {"markersize": size * look["markersize"], "linestyle": "none", "gid": f"code-{code}"}
+            axes.plot(ratio.values[here], d.values[here], zorder=3, **style)
 
 
 def _was_run(found: xr.Dataset) -> xr.DataArray:

@@ -13,6 +13,7 @@ from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.labels import axis_label, number
 from sweeplib.figures.kit.legend import Entry, legend_below
+from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.figures.kit.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
 from sweeplib.storage.dataset.outline import outline_of
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
@@ -26,8 +27,9 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the measured regime, by marker and colour; open where no "
-    "regime has the requested confidence, with the marker of the likeliest. Lines and tints: theory. Right: the "
-    "measured exponents of d that decide, with their intervals, and the lines of theory; shaded: counted as zero."
+    "regime has the requested confidence, with the marker of the likeliest; small where a round has added the point. "
+    "Lines and tints: theory. Right: the measured exponents of d that decide, with their intervals, and the lines of "
+    "theory; shaded: counted as zero."
 )
 LOOKS: dict[str, dict[str, Any]] = {
     "perfect_learning": {"color": "#2b9a93", "marker": "o", "markersize": 6.5},
@@ -62,7 +64,7 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
         title="Regime of SGD over the exponents of width and learning rate",
         split=split,
-        paint=lambda _, made: _painted(split.selected(made["regimes"])),
+        paint=lambda ds, made: _painted(split.selected(with_rounds(made["regimes"], ds, "regime"))),
     )
 
 
@@ -158,9 +160,10 @@ def _points(found: xr.Dataset) -> list[xr.Dataset]:
 
 
 def _look(point: xr.Dataset) -> dict[str, Any]:
-    """Return marker and colour of the regime; open and grey where it is undecided."""
+    """Return marker and colour of the regime; open and grey where it is undecided, small where a round added it."""
     name, likeliest = REGIMES[point["regime"].item()], REGIMES[point["likeliest"].item()]
-    return LOOKS[name] if name in LOOKS else LOOKS.get(likeliest, LOOKS["perfect_learning"]) | OPEN
+    look = LOOKS[name] if name in LOOKS else LOOKS.get(likeliest, LOOKS["perfect_learning"]) | OPEN
+    return look | {"markersize": ADDED_SIZE * look["markersize"]} if is_added(point, point["regime"]).all() else look
 
 
 def _entry(name: str) -> Entry:

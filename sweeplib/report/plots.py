@@ -14,6 +14,7 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.facets import PANELS_FIRST
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.figures.kit.labels import axis_label
+from sweeplib.figures.kit.rounds import ROUND, with_rounds
 from sweeplib.report.choices import (
     columns_of,
     horizontal,
@@ -85,7 +86,8 @@ def interactive_plot(
     drawn = _drawn(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
-    data = data.assign(runs=run_counts(dataset, data))
+    data = with_rounds(data.assign(runs=run_counts(dataset, data)), dataset, value)
+    declared = replace(declared, hover=(*declared.hover, ROUND)) if ROUND in data else declared
     data, notes = _thinned(data, dims, drawn[-1])
     title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
     xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)

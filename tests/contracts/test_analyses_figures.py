@@ -34,6 +34,7 @@ ROWS = {
         "exit_time_median": MEDIAN,
         "exited_fraction": FRACTION,
     },
+    "extrapolation": {"limit": "`limit` of `extrapolation`"},
     "forgetting": dict.fromkeys(("forgetting", "transfer", "risk_at_switch"), "forgetting, transfer"),
     "limits": {"agreement": "`agreement` of `limits`", "bias": "`bias` of `limits`"},
     "optimal_learning_rate": {"exit_steps_min": "least exit steps", "gamma_opt": "optimal learning rate"},

@@ -26,7 +26,7 @@ from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.optimum_fit import ALLOWANCE, FEWEST, Fit
 from sweeplib.answers.proposers.scan import Scan, ScanColumn
-from sweeplib.answers.proposers.seeds import FIRST, GROWTH, MARGIN, SAFE, STEP, WIDE
+from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.table import named, points, seeds_asked, value
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
@@ -331,16 +331,8 @@ class Look:
             unsure = f"the form of its fit is not surer than ± {fit.form:.2g} of ln γ"
             why = unsure if wanted <= fit.form else f"a rate would need more than {SEEDS:,} seeds"
             return Finding(why, {}, State.none, fit.gamma, fit.half, needed)
-        seeds = dict(zip(map(float, x), _next(fit.scan.seeds, goals), strict=True))
+        seeds = dict(zip(map(float, x), next_totals(fit.scan.seeds, goals), strict=True))
         return Finding(WIDE, seeds, State.open, fit.gamma, fit.half, needed)
-
-
-def _next(seeds: Array, goals: Array) -> list[int]:
-    """Return the seeds of rows in the next round."""
-    near = goals <= seeds / SAFE
-    totals = np.where(near, MARGIN * goals, np.minimum(SAFE * goals, GROWTH * seeds))
-    totals = np.where(goals > seeds, np.maximum(totals, STEP * seeds), seeds)
-    return [math.ceil(total) for total in totals]
 
 
 PROPOSERS.register("optimum", OptimalRate)

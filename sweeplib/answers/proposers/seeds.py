@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from sweeplib.analysis import ANALYSES
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
@@ -26,6 +28,7 @@ from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
+    from numpy.typing import NDArray
 
     from sweeplib.storage.dataset.outline import Outline
 
@@ -47,6 +50,14 @@ def next_seeds(seeds: int, ratio: float) -> tuple[int, int]:
         return FIRST, needed
     goal = MARGIN * needed if needed <= seeds / SAFE else min(SAFE * needed, GROWTH * seeds)
     return math.ceil(max(goal, STEP * seeds)), needed
+
+
+def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
+    """Return the seeds of rows in the next round, of which some need more together: `goals` in all."""
+    near = goals <= seeds / SAFE
+    totals = np.where(near, MARGIN * goals, np.minimum(SAFE * goals, GROWTH * seeds))
+    totals = np.where(goals > seeds, np.maximum(totals, STEP * seeds), seeds)
+    return [math.ceil(total) for total in totals]
 
 
 class MoreSeeds:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.analysis import declared_quantities
 from sweeplib.analysis.kit.lost_runs import has_run
 from sweeplib.analysis.kit.problem_fields import has_direction
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
@@ -88,15 +89,6 @@ def recorded_quantity(outline: Outline, name: str | None, *, over_time_only: boo
     if name is not None and name not in known:
         raise InputError("not a recorded quantity of single runs", key="y", value=name, choices=known)
     return name or known[0]
-
-
-def declared_quantities() -> dict[str, tuple[str, str]]:
-    """Return the analysis and the variable of each quantity that analyses declare."""
-    return {
-        name: (analysis, variable)
-        for analysis, declaring in ANALYSES.items()
-        for name, variable in declaring.quantities.items()
-    }
 
 
 def _variables(outline: Outline, ds: Outline) -> list[str]:

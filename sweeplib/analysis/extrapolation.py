@@ -1,0 +1,197 @@
+"""The limit of a quantity along an axis, such as the input dimension, from its values at finite ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from sweeplib.analysis.analysis import ANALYSES, Analysis, declared_quantities
+from sweeplib.analysis.averages import averaged_observables
+from sweeplib.analysis.kit.extrapolation import TRUSTED, Limit, extrapolated
+from sweeplib.analysis.kit.labels import labelled, with_bounds
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run
+from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.errors import InputError
+from sweeplib.simulation.labels import label
+from sweeplib.storage.dataset.outline import outline_of
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from sweeplib.storage.dataset.outline import Outline
+
+AVERAGES = "averages"
+LEAST_SIGNAL = 2.0
+"""Values below this number of errors have no logarithm that counts."""
+Of = Annotated[
+    str | None,
+    Field(
+        description="the quantity: that of an analysis, such as exit_steps or gamma_opt, or a recorded observable; by "
+        "default the exit steps, else the first observable."
+    ),
+]
+Axis = Annotated[str, Field(description="the axis along which the limit is taken, to ∞.")]
+LawName = Annotated[
+    Literal["constant", "log", "power"],
+    Field(
+        description="what the quantity tends to: a `constant`, A ln d (`log`: the limit is A), or a power of d "
+        "(`power`: the limit is its exponent)."
+    ),
+]
+Per = Annotated[
+    float, Field(ge=-10, le=10, description="the quantity over this power of the axis has the law: 1 for steps/d.")
+]
+Correction = Annotated[
+    Positive, Field(le=10, description="the exponent of the slowest correction, d^-0.5 or faster by default.")
+]
+Time = Annotated[float | None, Field(description="the recorded time of an observable; by default the last.")]
+VERDICTS = "trusted too_few_values other_form"
+
+
+def extrapolation(
+    ds: xr.Dataset,
+    *,
+    of: Of = None,
+    axis: Axis = "d",
+    law: LawName = "constant",
+    per: Per = 0.0,
+    correction: Correction = 0.5,
+    time: Time = None,
+    confidence: Confidence = 0.95,
+    max_lost: LostPart = MOST_LOST,
+) -> xr.Dataset:
+    """Return the limit of a quantity as an axis, d say, goes to ∞, per dynamics and point of the other axes.
+
+    limit (_low, _high): with `law: constant` that of the quantity over d^per; with `log` that of this over ln d, by a
+    fit of A ln d + B; with `power` the exponent of d. Beside these terms there are corrections d^−x whose exponents are
+    not known but for the least one, `correction`: the interval has in it the errors, the choice of the exponents, and
+    what corrections of the size that the points show may change (`kit/extrapolation.py`). It says nothing of slower
+    corrections, such as 1/ln d. Errors of different points are independent, as they are without `pair_by`.
+    verdict: 0 where the limit is trusted; 1, too_few_values, for fewer values of the axis than the law has coefficients
+    and two, or a last one below eight times the first; 2, other_form, where the points clearly, at .001, deviate from
+    all such forms. There limit is NaN. reduced_chi2 is χ² over the degrees of freedom; values_used the number of
+    points; limit_error_of_value, along the axis, the error of the limit by that of each point. Points without a value
+    or an error, with a mere bound, or, with `power`, below two errors are left out.
+    """
+    import xarray as xr
+
+    name, source, variable = _source(outline_of(ds), of)
+    measured, errors = _values(ds, source, variable, time, {"max_lost": max_lost})
+    scale = ds[axis].astype(float) ** per
+    measured, errors, attrs = measured / scale, errors / scale, measured.attrs
+    if law == "power":
+        measured = measured.where(measured > LEAST_SIGNAL * errors)
+        measured, errors = xr.ufuncs.log(measured), errors / measured
+    errors = errors.broadcast_like(measured).transpose(*measured.dims)
+    freedom = _fewest_seeds(ds, measured, axis) - 1.0
+    parts, shares = xr.apply_ufunc(
+        lambda y, e, n, x: _numbers(extrapolated(x, y, e, float(n), law, correction, confidence)),
+        measured.sortby(axis), errors.sortby(axis), freedom, ds[axis].sortby(axis).astype(float),
+        input_core_dims=[[axis], [axis], [], [axis]], output_core_dims=[["part"], [axis]], vectorize=True,
+        output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
+    )  # fmt: skip
+    variables = _variables(parts, attrs, axis, law, per)
+    variables["limit_error_of_value"] = labelled(abs(shares * errors), f"error of the limit by that of one {axis}")
+    return xr.Dataset(variables).assign_attrs(
+        of=name, axis=axis, law=law, per=per, correction=correction, confidence=confidence, max_lost=max_lost
+    )
+
+
+def _numbers(limit: Limit) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(limit[:-1], float), limit.shares
+
+
+def _source(ds: Outline, of: str | None) -> tuple[str, str, str]:
+    """Return the name of a quantity, its analysis and its variable."""
+    if of is None:
+        of = "exit_steps" if "exit_steps" in ds.variables else next(iter(averaged_observables(ds)), "risk")
+    return of, *declared_quantities().get(of, (AVERAGES, of))
+
+
+def _values(
+    ds: xr.Dataset, source: str, variable: str, time: float | None, options: dict[str, Any]
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return a variable of an analysis, NaN where it is only a bound, and its standard errors."""
+    from scipy.special import ndtri
+
+    known = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
+    found = ANALYSES[source](ds, **known)
+    if "time" in found[variable].dims:
+        found = found.sel(time=found["time"].values[-1] if time is None else time, drop=True)
+    value = found[variable]
+    if "bound" in value.attrs:
+        value = value.where(~found[value.attrs["bound"]].astype(bool)).assign_attrs(value.attrs)
+    if f"{variable}_error" in found:
+        return value, found[f"{variable}_error"]
+    width = found[f"{variable}_high"] - found[f"{variable}_low"]
+    return value, 0.5 * width / float(ndtri(0.5 + 0.5 * found.attrs["confidence"]))
+
+
+def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray, axis: str) -> xr.DataArray:
+    """Return the least number of seeds of the rows that take part in a limit."""
+    counts = has_run(ds).sum("seed")
+    counts = counts.where(counts > 0)
+    over = [dim for dim in counts.dims if dim not in measured.dims or dim == axis]
+    return counts.min(over).fillna(FEWEST_SEEDS).clip(FEWEST_SEEDS)
+
+
+def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, per: float) -> dict[str, xr.DataArray]:
+    power = {0.0: "", 1.0: f" over {axis}"}.get(per, f" over {axis}^{per:g}")
+    what = f"{attrs['long_name']}{power}"
+    names = {
+        "constant": f"limit of the {what} as {axis} → ∞",
+        "log": f"limit of the {what} over ln {axis} as {axis} → ∞",
+        "power": f"exponent of {axis} of the {what} as {axis} → ∞",
+    }
+    result = with_bounds("limit", (parts.isel(part=at) for at in range(3)), names[law])
+    result["limit"].attrs["needs"] = f"more values of {axis}, or larger ones"
+    result["limit"].attrs["bound"] = "untrusted"
+    verdict, used = parts.isel(part=3), parts.isel(part=4)
+    flags = {"flag_values": [0, 1, 2], "flag_meanings": VERDICTS, "long_name": "whether the limit is trusted"}
+    reason = f"too few values of {axis}, or points that deviate from the law and its corrections"
+    return result | {
+        "verdict": verdict.astype(np.uint8).assign_attrs(flags | {"units": "1"}),
+        "untrusted": labelled(verdict != TRUSTED, "the limit is not trusted").assign_attrs(reason=reason),
+        "reduced_chi2": labelled(parts.isel(part=5), "chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
+        "values_used": labelled(used.astype(int), f"points of the fit along {axis}"),
+    }
+
+
+def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_: Any) -> Outline:
+    name, source, variable = _source(ds, of)
+    known = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
+    if name not in known:
+        raise InputError("not a quantity", key="of", value=name, choices=known)
+    found = ANALYSES[source].outlined(ds, {})
+    if found is None:
+        raise InputError("its analysis does not say what it returns", key="of", value=name, choices=known)
+    dims = found.dims_of(variable)
+    if axis not in dims or axis in ("dynamics", "time", "threshold"):
+        choices = [dim for dim in dims if dim not in ("dynamics", "time", "threshold")]
+        raise InputError("not an axis of this quantity", key="axis", value=axis, choices=choices)
+    values = ds.axes[axis]
+    if len(values) < 2 or any(isinstance(one, str | bool) or one <= 0 for one in values):
+        shown = f"{label(axis)['long_name']} {list(values)[:3]}"
+        raise InputError("no axis that goes to ∞", key="axis", value=shown, expected="two values or more, all above 0")
+    times = ds.axes["time"] if "time" in dims else ()
+    if time is not None and time not in times:
+        raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
+    left = tuple(dim for dim in dims if dim not in (axis, "time"))
+    outline = found.only(variable).without("time")
+    return outline.with_variables({"limit": left, "untrusted": left, "limit_error_of_value": (*left, axis)})
+
+
+ANALYSES.register(
+    "extrapolation",
+    Analysis(
+        "extrapolation",
+        extrapolation,
+        "The limit of a quantity as an axis goes to infinity",
+        outline=_outline,
+        headline="limit",
+        quantities={"limit": "limit"},
+    ),
+)

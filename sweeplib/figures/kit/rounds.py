@@ -1,0 +1,38 @@
+"""The round of a sweep with questions that asked for each point of a figure: 0 for those of the config."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sweeplib.simulation.labels import label
+
+if TYPE_CHECKING:
+    import xarray as xr
+    from numpy.typing import NDArray
+
+ROUND = "round"
+ADDED_SIZE = 0.6
+"""The size of the marker of a point that a round has added, relative to that of one of the config."""
+
+
+def with_rounds(found: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
+    """Return data with the round in which the points of a variable were first asked for, NaN where they were not.
+
+    Of a point that many rows take part in it is that of the first one. Unchanged if no round has added to the dataset.
+    """
+    if ROUND not in ds.coords or not bool((ds[ROUND] > 0).any()):
+        return found
+    rounds = ds[ROUND].where(ds[ROUND] >= 0)
+    first = rounds.min([dim for dim in rounds.dims if dim not in found[variable].dims])
+    places = {dim: found[dim].values for dim in first.dims if dim in found.indexes}
+    return found.drop_vars(ROUND, errors="ignore").assign({ROUND: first.sel(places).assign_attrs(label(ROUND))})
+
+
+def is_added(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
+    """Return which points of a variable rounds have added, in the order of its axes."""
+    if ROUND not in data:
+        return np.zeros(like.shape, bool)
+    rounds = data[ROUND].broadcast_like(like).transpose(*like.dims)
+    return np.asarray(rounds.values > 0)

@@ -1,0 +1,117 @@
+"""The analysis `extrapolation` and its question: values of an axis and seeds until a limit is known."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sweeplib import analysis
+from sweeplib.answers import State
+from sweeplib.config import from_mapping
+from sweeplib.contracts.datasets import sweep_dataset
+from sweeplib.design.questions import Question
+from sweeplib.errors import InputError
+from tests.scans import Law, SyntheticSweep
+
+ALONG: Mapping[str, Any] = {"extrapolation": {"axis": "gamma"}}
+
+
+def asked(to: float = 0.05, high: float = 1000.0) -> Question:
+    return Question("extrapolation", "limit", to, bounds={"gamma": (1.0, high)})
+
+
+def swept(law: Law, question: Question, **options: Any) -> SyntheticSweep:
+    return SyntheticSweep(law, {1.0: 16, 4.0: 16}, question, analyses=options.pop("analyses", ALONG), **options)
+
+
+@pytest.mark.parametrize("correction", [0.0, 1.0])
+def test_values_and_seeds_are_added_until_the_limit_is_known(correction: float) -> None:
+    sweep = swept(lambda gamma: 10.0 * (1.0 + correction / gamma), asked())
+    [answer] = sweep.answered()
+    assert answer.state is State.given
+    assert answer.low <= 10.0 <= answer.high
+    assert answer.half_width <= 0.05 * answer.value
+    assert len(sweep.rows) > 2
+
+
+def test_a_limit_that_its_bounds_do_not_let_be_known_says_so() -> None:
+    [answer] = swept(lambda gamma: 10.0, asked(high=5.0)).answered()
+    assert answer.state is State.none
+    assert "too few values" in answer.why and "no more values between its bounds" in answer.why
+
+
+def test_points_of_another_form_are_no_answer() -> None:
+    [answer] = swept(lambda gamma: 10.0 + 5.0 * gamma**2, asked()).answered()
+    assert answer.state is State.none
+    assert "deviate from the law" in answer.why
+
+
+def test_runs_that_do_not_exit_leave_their_point_out() -> None:
+    sweep = swept(lambda gamma: 10.0, asked(0.2, 64.0), never=lambda gamma: 0.5 * (gamma > 10), horizon=1e3)
+    [answer] = sweep.answered()
+    assert answer.low <= 10.0 <= answer.high
+    assert max(sweep.rows) < 64.0
+
+
+@pytest.mark.parametrize(
+    ("options", "key", "words"),
+    [
+        ({"of": "exit_step"}, "of", "did you mean 'exit_steps'"),
+        ({"of": "limit"}, "of", "not a quantity"),
+        ({"axis": "Delta"}, "axis", "above 0"),
+        ({"axis": "p"}, "axis", "d"),
+        ({"axis": "threshold"}, "axis", "d"),
+        ({"law": "exponential"}, "law", "constant"),
+        ({"correction": 0}, "correction", "greater"),
+        ({"of": "risk", "time": 0.123}, "time", "recorded time"),
+        ({"time": 1.0}, "time", "recorded time"),
+    ],
+)
+def test_what_has_no_limit_is_refused_at_its_option(options: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        analysis.extrapolation(sweep_dataset(seeds=4, d=(100, 300, 1000)), **options)
+    assert error.value.key == key
+    assert words in str(error.value)
+
+
+def test_a_power_is_the_exponent_and_a_quantity_over_a_power_has_less() -> None:
+    ds = sweep_dataset(seeds=200, d=(100, 300, 1000, 3000, 10000, 100000), ratios=(1.0,), dynamics=("sgd_chain",))
+    whole = analysis.extrapolation(ds, law="power", correction=1)
+    over = analysis.extrapolation(ds, law="power", per=1, correction=1)
+    np.testing.assert_allclose(whole.limit, over.limit + 1.0, atol=1e-6)
+    assert "exponent of d of the mean exit steps" in whole.limit.attrs["long_name"]
+    assert (whole.limit_low < whole.limit).all()
+
+
+def config(**question: Any) -> dict[str, Any]:
+    return {
+        "name": "limits",
+        "problem": {"p": 1, "k": 1, "activation": "square", "spherical": True, "gamma": 0.08},
+        "grid": {"d": [30, 100], "Delta": [0.5, 1.0]},
+        "seeds": 8,
+        "dynamics": ["sgd_chain"],
+        "times": [0, 40],
+        "thresholds": [0.3],
+        "figures": [],
+        "answers": {"q": {"of": "extrapolation", "to": "20 %", "refine": {"d": [30, 1000]}} | question},
+    }
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ({"refine": {"Delta": [0.1, 1.0]}}, "not the axis of the limit"),
+        ({"refine": {"d": [-5, 1000]}}, "at least 1"),
+        ({"variable": "untrusted"}, "limit"),
+    ],
+)
+def test_a_question_that_does_not_fit_is_refused(question: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        from_mapping(config(**question))
+
+
+def test_a_question_of_a_limit_adds_its_analysis() -> None:
+    sweep = from_mapping(config())
+    assert sweep.analyses["extrapolation"] == {}
+    assert from_mapping(config(refine="seeds")).questions["q"].bounds == {}

@@ -1,0 +1,44 @@
+"""Points that rounds have added are seen as such: small in the diagrams, with their round under the mouse."""
+
+import numpy as np
+import xarray as xr
+
+from sweeplib import analysis
+from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.contracts.datasets import regime_dataset
+from sweeplib.figures import FIGURES
+from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
+from sweeplib.report.plots import interactive_plot
+
+
+def grown() -> xr.Dataset:
+    """Return a dataset of regimes whose point δ = 0 was asked for by round 2, in its larger d by round 3."""
+    ds = regime_dataset((-1.0, 0.0, 1.0), (0.0, 0.5), (100, 1000), seeds=6)
+    rounds = xr.zeros_like(ds.status.isel(dynamics=0, seed=0, drop=True), int)
+    later = (ds.delta == 0.0) & (rounds == 0)
+    rounds = rounds.where(~later, xr.where(ds.d > 500, 3, 2))
+    return ds.assign_coords(round=rounds)
+
+
+def test_points_have_the_round_that_asked_for_them_first() -> None:
+    ds = grown()
+    found = with_rounds(analysis.regimes(ds), ds, "regime")
+    assert found["round"].sel(delta=0.0).values.tolist() == [2, 2]
+    assert found["round"].drop_sel(delta=0.0).max() == 0
+    assert is_added(found, found["regime"]).sum() == 2
+    plain = ds.drop_vars("round")
+    assert "round" not in with_rounds(analysis.regimes(plain), plain, "regime")
+
+
+def test_added_points_are_small_in_the_picture_and_named_in_the_plot() -> None:
+    ds = with_constants(grown())
+    made = {"regimes": with_constants(analysis.regimes(ds))}
+    plane = FIGURES["phase_diagram"](ds, made).axes[0]
+    points = [line for line in plane.lines if line.get_zorder() == 4]
+    sizes = {float(np.ravel(line.get_xdata())[0]): line.get_markersize() for line in points}
+    assert sizes[0.0] < 1.3 * ADDED_SIZE * sizes[1.0]
+    declared = FIGURES["phase_diagram"].interactive
+    assert declared is not None
+    plot = interactive_plot("phase_diagram", declared(ds, made), ds, made, {})
+    assert "round" in [column.name for column in plot.table.columns]
+    assert "round" in str(plot.spec["shown"])
