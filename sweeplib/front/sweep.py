@@ -128,7 +128,7 @@ def shown(config: Path, directory: Path) -> dict[str, Any]:
     from sweeplib.config import load
     from sweeplib.execution.plan import plan_when_done
     from sweeplib.front.status import status_when_done
-    from sweeplib.report import summary
+    from sweeplib.report.summary import answers, summary
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = with_rounds(load(config), directory)
@@ -137,7 +137,8 @@ def shown(config: Path, directory: Path) -> dict[str, Any]:
     if found.failed:
         return texts
     status = json.dumps(status_when_done(sweep, directory).record())  # text, because the order of names counts
-    return texts | {"status": status, "plan": plan_when_done(directory)}
+    plan = {"plan": plan_when_done(directory), "answers": answers(sweep, directory)}
+    return texts | {"status": status, **plan}
 
 
 def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":
