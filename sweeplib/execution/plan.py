@@ -11,7 +11,16 @@ import numpy as np
 
 from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
-from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot, basis, cases_in, costs_on, planned_cases
+from sweeplib.execution.calibration import (
+    PILOT_CASES,
+    Calibration,
+    Cost,
+    Pilot,
+    basis,
+    cases_in,
+    costs_on,
+    planned_cases,
+)
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
 from sweeplib.execution.memory import refuse_large_cases
@@ -34,8 +43,7 @@ if TYPE_CHECKING:
 BLOCK_OVERHEAD = 0.01
 """Seconds of a block in addition to its cases."""
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
-"""What a shape takes in the store and in the dataset, about, in addition to its blocks; from how many on this is said.
-"""
+"""What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
 
 
 @dataclass(frozen=True)
