@@ -3,7 +3,8 @@
 `fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
 (`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
 user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
-of the sweep that started it. Where it is missing or has died, processes import for themselves.
+of the sweep that started it. It may leave its last imports to a fork, which then answers in its place. Where it is
+missing or has died, processes import for themselves.
 """
 
 import atexit
