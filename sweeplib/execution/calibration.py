@@ -259,13 +259,13 @@ def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
     }
 
 
-def planned_cases(path: Path, measured_on: str) -> dict[str, int]:
+def planned_cases(path: Path, measured_on: str) -> dict[str, int | None]:
     """Return the number of cases by dynamics of the plan in a file, none if it was measured on another basis."""
     return cases_in(_plan_on(path, measured_on))
 
 
-def cases_in(plan: Mapping[str, Any]) -> dict[str, int]:
-    """Return the number of cases by dynamics of the record of a plan."""
+def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the number of cases by dynamics of the record of a plan, None where it says none."""
     return {name: part.get("cases") for name, part in plan["dynamics"].items()}
 
 
