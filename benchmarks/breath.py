@@ -1,7 +1,8 @@
 """Short commands: new processes, and a sweep of sixteen cases from its file to its report, from Python, and repeated.
 
-The baseline of a sweep is a loop in NumPy with xyzpy's Harvester and plots, where xyzpy is installed. With
-`--checkout FOLDER` the commands of another checkout, such as the commit before, are the floor.
+The baseline of a sweep is a loop in NumPy with xyzpy's Harvester and plots, where xyzpy is installed, or where the
+environment variable SWEEPLIB_XYZPY names a Python that has it. With `--checkout FOLDER` the commands of another
+checkout, such as the commit before, are the floor.
 """
 
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,8 @@ from benchmarks.timing import Benchmark, Work
 
 CHECKOUT = "SWEEPLIB_CHECKOUT"
 """The environment variable with the folder of another checkout."""
+XYZPY = os.environ.get("SWEEPLIB_XYZPY") or (sys.executable if find_spec("xyzpy") else None)
+"""The Python that has xyzpy, None if none is known."""
 HERE = Path(__file__).parents[1]
 SWEEP = """\
 name: breath
@@ -64,10 +67,25 @@ def risks(gamma, seed):
 
 runner = xyzpy.Runner(risks, ["risk"], var_dims={"risk": ["time"]}, var_coords={"time": TIMES})
 harvester = xyzpy.Harvester(runner, data_name="risks.h5")
-harvester.harvest_combos({"gamma": [.05, .1], "seed": range(8)}, verbosity=0)
-for name, options in {"curves": {"aggregate": "seed"}, "runs": {"col": "seed"}, "rates": {"row": "gamma"}}.items():
+
+def harvest(seeds):
+    harvester.harvest_combos({"gamma": [.05, .1], "seed": seeds}, verbosity=0)
+
+def plot(name, **options):
     figure, _ = harvester.full_ds.xyz.infiniplot("time", "risk", color="gamma", show_and_close=False, **options)
     figure.savefig(f"{name}.png")
+
+def plots():
+    plot("curves", aggregate="seed")
+    plot("runs", col="seed")
+    plot("rates", row="gamma")
+"""
+PLAIN_TIMED = """
+import time
+{before}
+started = time.perf_counter()
+{timed}
+print(time.perf_counter() - started)
 """
 FIRST_CALL = """
 import time
@@ -96,10 +114,10 @@ def first_call() -> float:
     return (time.perf_counter() - started) / float(_output(HERE, Path.cwd(), "-c", FIRST_CALL))
 
 
-def _output(checkout: Path, folder: Path, *arguments: str) -> str:
+def _output(checkout: Path, folder: Path, *arguments: str, python: str = sys.executable) -> str:
     """Return what a new Python prints that finds sweeplib in a checkout."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])}
-    command = [sys.executable, "-P", *arguments]
+    command = [python, "-P", *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True, text=True)
     return done.stdout
 
@@ -120,12 +138,17 @@ Timed = Callable[[Path, Path], float]
 """Does something with a checkout in a folder, and returns the seconds that it took."""
 
 
-def command(*words: str, new: bool = False) -> Timed:
-    """Return the timing of a command on the finished sweep, or on one that has no results yet if `new`."""
+def command(*words: str, new: bool = False, before: Sequence[str] = ()) -> Timed:
+    """Return the timing of a command on the finished sweep, or on one that has no results yet if `new`.
+
+    The words of another command, which is not timed, may come before.
+    """
 
     def timed(checkout: Path, folder: Path) -> float:
         if new:
             shutil.rmtree(folder / "results")
+        if before:
+            _output(checkout, folder, "-m", "sweeplib", *before)
         started = time.perf_counter()
         _output(checkout, folder, "-m", "sweeplib", *words)
         return time.perf_counter() - started
@@ -153,11 +176,27 @@ def timed_in(checkout: Path, timed: Timed) -> Work:
     return work
 
 
-def plain() -> float:
-    """Do the sixteen cases by a loop, with xyzpy."""
-    with tempfile.TemporaryDirectory() as folder:
-        _output(HERE, Path(folder), "-c", PLAIN)
-    return 1.0
+def plain(timed: str, before: str = "", *, whole: bool = False) -> Work | None:
+    """Return work of a loop with xyzpy after other work, None without xyzpy.
+
+    If it is the `whole` process, its imports are timed too, and the work before is done by another one.
+    """
+    if XYZPY is None:
+        return None
+
+    def work() -> float:
+        started = time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            for code in [before] if whole and before else []:
+                _output(HERE, Path(folder), "-c", PLAIN + code, python=XYZPY)
+            begun = time.perf_counter()
+            first = "" if whole else before
+            code = PLAIN + PLAIN_TIMED.format(before=first, timed=timed)
+            inside = float(_output(HERE, Path(folder), "-c", code, python=XYZPY).split()[-1])
+            seconds = time.perf_counter() - begun if whole else inside
+        return (time.perf_counter() - started) / seconds
+
+    return work
 
 
 def breath(name: str, reach: float, timed: Timed, baseline: Work | None = None) -> Benchmark:
@@ -168,10 +207,10 @@ def breath(name: str, reach: float, timed: Timed, baseline: Work | None = None) 
     return Benchmark(name, "", timed_in(HERE, timed), baseline, beside, floor, other or "", reach)
 
 
-LOOP = plain if find_spec("xyzpy") else None
-if LOOP is None:
+if XYZPY is None:
     sys.stderr.write("xyzpy is not installed (pip install .[bench]): no sweep is compared with it\n")
 
+PLAN = ("plan", "breath.yaml")
 RUN = "sweep.run(progress=False)"
 BENCHMARKS = [
     Benchmark(
@@ -186,15 +225,34 @@ BENCHMARKS = [
     ),
     Benchmark("sweeplib --help", "a process", process("-m", "sweeplib", "--help"), reach=0.4),
     Benchmark("first cached kernel call", "a process", first_call, reach=0.5),
-    breath("16 cases, file to report", 5.0, command("sweep", "breath.yaml", new=True), LOOP),
-    breath("8 seeds more", 3.5, command("sweep", "breath.yaml", "seeds=16")),
+    breath(
+        "16 cases, file to report",
+        5.0,
+        command("sweep", "breath.yaml", new=True),
+        plain("harvest(range(8)); plots()", whole=True),
+    ),
+    breath(
+        "8 seeds more",
+        3.5,
+        command("sweep", "breath.yaml", "seeds=16"),
+        plain("harvest(range(8, 16)); plots()", "harvest(range(8))", whole=True),
+    ),
     breath("nothing to do", 0.8, command("sweep", "breath.yaml")),
-    *(breath(f"sweeplib {word}", 0.5, command(word, "breath.yaml")) for word in ("plan", "status", "summary")),
-    breath("Python: first run", 2.0, in_python(RUN, "root_seed=2")),
+    breath("sweeplib plan, which tries runs without an exit again", 2.5, command(*PLAN)),
+    breath("sweeplib plan once more", 0.5, command(*PLAN, before=PLAN)),
+    *(breath(f"sweeplib {word}", 0.5, command(word, "breath.yaml", before=PLAN)) for word in ("status", "summary")),
+    breath("sweeplib list", 0.5, command("list", before=PLAN)),
+    breath("Python: first run", 2.0, in_python(RUN, "root_seed=2"), plain("harvest(range(8))")),
     breath(
         "Python: 8 seeds more",
         0.3,
         in_python("Sweep.from_yaml('breath.yaml', 'root_seed=2', 'seeds=16').run()", "root_seed=2", RUN),
+        plain("harvest(range(8, 16))", "harvest(range(8))"),
     ),
-    breath("Python: a figure", 0.5, in_python("sweep.figure('risk_curves')", "seeds=8", RUN)),
+    breath(
+        "Python: a figure",
+        0.5,
+        in_python("sweep.figure('risk_curves')", "seeds=8", RUN),
+        plain("plot('curves', aggregate='seed')", "harvest(range(8))"),
+    ),
 ]

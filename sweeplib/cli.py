@@ -28,11 +28,13 @@ from sweeplib.cli_options import (
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.commands import explain, new, schema, test_plugin
-from sweeplib.front.repeated import as_left
+from sweeplib.front.repeated import as_left, remember_plan
 from sweeplib.process.command import command
 from sweeplib.process.terminal import echo, table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from sweeplib.design.sweep import Sweep
     from sweeplib.execution.progress import Steps
     from sweeplib.storage.records.attempts import Attempt
@@ -114,8 +116,9 @@ def plan(
 ) -> None:
     """Show the cases to compute and their cost on this machine; with --json also each case."""
     given = [*(set_ or ()), *(overrides or ())]
-    if workers is None and not json and (done := as_left(config, given, results).get("plan")):
-        show(table(**done))
+    left = as_left(config, given, results) if workers is None and not json else {}
+    if left.get("plan"):
+        _show_plan(table(**left["plan"]), left["answers"])
         return
     sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
@@ -131,8 +134,15 @@ def plan(
     if json:
         echo(made.json(sweep, directory))
         return
-    show(made.table())
-    for line in answers(sweep, directory):
+    lines = answers(sweep, directory)
+    if left and not made.todo:
+        remember_plan(left, made.cells(), lines)
+    _show_plan(made.table(), lines)
+
+
+def _show_plan(table: "Table", answers: Iterable[str]) -> None:
+    show(table)
+    for line in answers:
         echo(line)
 
 

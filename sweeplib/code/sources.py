@@ -66,6 +66,12 @@ def library_digest(*modules: str) -> str:
     return digest.hexdigest()
 
 
+def prepare() -> None:
+    """Read what digests take from the files of this package, for this process and its forks."""
+    all_imports([f"{PACKAGE}.stages"])
+    write_cache()
+
+
 def code(path: Path) -> str:
     """Return the text of a source file that can change its behaviour: without comments, docstrings and layout."""
     if path.suffix == ".py":

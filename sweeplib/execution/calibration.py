@@ -251,17 +251,31 @@ def basis(sweep: "Sweep") -> str:
 
 def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
     """Return the costs that the plan in a file has measured on the same basis, by the name of their pilot."""
-    try:
-        plan = read_json(path) or {}
-    except DamageError:  # it is written again
-        return {}
-    parts = plan["dynamics"] if plan.get("measured_on") == measured_on else {}
     return {
         f"{dynamics}/{name}": Cost(layout["seconds"], True)
-        for dynamics, part in parts.items()
+        for dynamics, part in _plan_on(path, measured_on)["dynamics"].items()
         for name, layout in part["layouts"].items()
         if layout["measured"]
     }
+
+
+def planned_cases(path: Path, measured_on: str) -> dict[str, int | None]:
+    """Return the number of cases by dynamics of the plan in a file, none if it was measured on another basis."""
+    return cases_in(_plan_on(path, measured_on))
+
+
+def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
+    """Return the number of cases by dynamics of the record of a plan, None where it says none."""
+    return {name: part.get("cases") for name, part in plan["dynamics"].items()}
+
+
+def _plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
+    """Return the record of the plan in a file, an empty one if it was measured on another basis or is damaged."""
+    try:
+        plan = read_json(path) or {}
+    except DamageError:  # it is written again
+        plan = {}
+    return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 
 def _spaced(count: int) -> list[int]:

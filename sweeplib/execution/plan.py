@@ -11,7 +11,16 @@ import numpy as np
 
 from sweeplib.execution.advice import advice
 from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
-from sweeplib.execution.calibration import PILOT_CASES, Calibration, Cost, Pilot, basis, costs_on
+from sweeplib.execution.calibration import (
+    PILOT_CASES,
+    Calibration,
+    Cost,
+    Pilot,
+    basis,
+    cases_in,
+    costs_on,
+    planned_cases,
+)
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
 from sweeplib.execution.memory import refuse_large_cases
@@ -20,7 +29,7 @@ from sweeplib.process.terminal import bytes_text, duration
 from sweeplib.simulation import Cases, case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
-from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.files import read_json, write_changed, write_json
 from sweeplib.storage.store.damage import damaged
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.other_stores import other_cases
@@ -34,8 +43,7 @@ if TYPE_CHECKING:
 BLOCK_OVERHEAD = 0.01
 """Seconds of a block in addition to its cases."""
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
-"""What a shape takes in the store and in the dataset, about, in addition to its blocks; from how many on this is said.
-"""
+"""What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +143,11 @@ class Plan:
     dynamics: dict[str, DynamicsPlan] = field(default_factory=dict)
     advice: tuple[str, ...] = ()
     resources: str | None = None
+
+    @property
+    def todo(self) -> int:
+        """Return the number of cases to compute or to take from others."""
+        return sum(part.todo + sum(part.taken.values()) for part in self.dynamics.values())
 
     @property
     def cpu_seconds(self) -> float:
@@ -253,6 +266,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
 
     The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
     and however fast the machine is. Costs that the plan before measured are used again if only the seeds have changed.
+    The plan of the same cases stays once all of them are done: its costs are known to the next run with more seeds.
     With `progress`, each step is reported when it begins.
     """
     steps = Steps(sweep.name if progress else None)
@@ -275,11 +289,10 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
     plan = plan_of(sweep, parts, texts, workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
-    write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on})
-    write_json(
-        directory / "plan.done.json",
-        {"cases": {name: part.cases for name, part in parts.items()}, "made_from": cases_made_from(sweep)},
-    )
+    cases = {name: part.cases for name, part in parts.items()}
+    if plan.todo or planned_cases(directory / "plan.json", measured_on) != cases:
+        write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on})
+    write_changed(directory / "plan.done.json", {"cases": cases, "made_from": cases_made_from(sweep)})
     return plan
 
 
@@ -319,8 +332,7 @@ def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
 def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]:
     """Return the advice in `plan.json`, none if the plan is of other numbers of `cases` by dynamics."""
     plan = read_json(directory / "plan.json") or {"dynamics": {}}
-    planned = {name: part.get("cases") for name, part in plan["dynamics"].items()}
-    return tuple(plan.get("advice", ())) if planned == dict(cases) else ()
+    return tuple(plan.get("advice", ())) if cases_in(plan) == dict(cases) else ()
 
 
 def counted(sweep: "Sweep", wanted: Inventory) -> tuple[int, int]:

@@ -63,6 +63,15 @@ def remember(
         write_json(directory / COMPLETE, record | shown, durable=False)
 
 
+def remember_plan(left: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
+    """Add to what the last complete run recorded what the table of a plan shows that found nothing to do.
+
+    What is recorded of the sweep's folder is what `left` says, so that a change since then is noticed.
+    """
+    record = {name: value for name, value in left.items() if name != "directory"}
+    write_json(left["directory"] / COMPLETE, record | {"plan": plan, "answers": answers}, durable=False)
+
+
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
     """Return a digest of a config, overrides, files of the user's code, the library, and where Python finds modules.
 

@@ -1,6 +1,7 @@
 """`sweeplib sweep`: all stages of a sweep, from its file to its report."""
 
 import json
+import os
 import sys
 import tempfile
 import time
@@ -14,7 +15,7 @@ from sweeplib.front.repeated import made_from, remember, repeated
 from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
 from sweeplib.process.caches import caches_in
 from sweeplib.process.environment import refuse_few_processes, refuse_shell
-from sweeplib.process.forks import WAIT, fork_server
+from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
@@ -30,6 +31,7 @@ IMPORTS = (
     "sweeplib.config.build",
     "dask",
     "snakemake.cli:get_argument_parser",
+    "sweeplib.code.sources:prepare",
     WAIT,
     "sweeplib.execution.plan",
     "sweeplib.execution.child",
@@ -42,6 +44,7 @@ IMPORTS = (
     "sweeplib.storage.dataset.finalise",
     "pandas",
     "xarray",
+    NEXT,
     "sweeplib.analysis",
     "dask.array",
     "matplotlib.axes",
@@ -53,7 +56,10 @@ IMPORTS = (
     "sweeplib.report.write:prepare",
     "latex2mathml.converter",
 )
-"""What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs."""
+"""What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs.
+
+Figures and the report, which come last, have processes with their imports; the stages before do not wait for these.
+"""
 
 
 def run_stages(
@@ -86,7 +92,8 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep, directory)
         complete = bool(overrides) or not is_lasting(config)
-        command = snakemake_command(directory / OVERRIDDEN if complete else config, results, profile)
+        used = directory / OVERRIDDEN if complete else config
+        command = snakemake_command(used, results, profile)
         from sweeplib.storage.records.file_system import examine
         from sweeplib.storage.records.jobs import WHOLE, job, refuse_second
 
@@ -100,44 +107,50 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
             from sweeplib.storage.records.complete_config import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
-        status = _followed(sweep, directory, command)
+        status, shown = _followed(sweep, directory, command, used)
         if status:
             return status
-        shown = _shown(directory / OVERRIDDEN if complete else config, directory)
         if begun is not None and not shown["failed"]:
             remember(directory, config, overrides, sweep.files(), begun, shown)
     echo(shown["summary"])
     return int(shown["failed"])
 
 
-def _shown(config: Path, directory: Path) -> dict[str, Any]:
-    """Return what commands show of a sweep that has ended, if possible from a fork that has the imports."""
-    with tempfile.TemporaryFile() as file:
-        status = ran(f"{__name__}:write_shown", str(config), str(directory), output=file.fileno())
-        file.seek(0)
-        return json.loads(file.read()) if status == 0 else shown(config, directory)
+def _at_the_end(config: Path, directory: Path) -> dict[str, Any]:
+    """Return `at_the_end`, if possible from a fork that has the imports; what plugins print there is not shown."""
+    with tempfile.NamedTemporaryFile() as file, Path(os.devnull).open("wb") as nowhere:
+        words = f"{__name__}:write_at_the_end", str(config), str(directory), file.name
+        status = ran(*words, output=nowhere.fileno())
+        return json.loads(file.read()) if status == 0 else at_the_end(config, directory)
 
 
-def write_shown(config: str, directory: str) -> None:
-    """Write what commands show of a sweep that has ended to standard output."""
-    sys.stdout.buffer.write(json.dumps(shown(Path(config), Path(directory))).encode())
+def write_at_the_end(config: str, directory: str, file: str) -> None:
+    """Write `at_the_end` into a file."""
+    Path(file).write_text(json.dumps(at_the_end(Path(config), Path(directory))), encoding="utf-8")
 
 
-def shown(config: Path, directory: Path) -> dict[str, Any]:
-    """Return what commands show of a sweep that has ended: the summary and, if nothing `failed`, status and plan."""
+def at_the_end(config: Path, directory: Path) -> dict[str, Any]:
+    """Return what is to be said of a sweep once Snakemake has succeeded.
+
+    That is what is `undone`, if something is; otherwise the summary and, if nothing `failed`, what the commands
+    `status` and `plan` show.
+    """
     from sweeplib.config import load
     from sweeplib.execution.plan import plan_when_done
     from sweeplib.front.status import status_when_done
-    from sweeplib.report import summary
+    from sweeplib.report.summary import answers, summary
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = with_rounds(load(config), directory)
+    if undone := _undone(sweep, directory):
+        return {"undone": undone}
     found = summary(sweep, directory)
     texts = {"summary": found.text, "failed": found.failed}
     if found.failed:
         return texts
     status = json.dumps(status_when_done(sweep, directory).record())  # text, because the order of names counts
-    return texts | {"status": status, "plan": plan_when_done(directory)}
+    plan = {"plan": plan_when_done(directory), "answers": answers(sweep, directory)}
+    return texts | {"status": status, **plan}
 
 
 def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":
@@ -168,17 +181,16 @@ def _refuse_no_folder(path: Path) -> None:
 def _undone(sweep: "Sweep", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
     from sweeplib.storage.records.artefacts import stale_outputs
-    from sweeplib.storage.records.rounds import with_rounds
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
-    stale = stale_outputs(directory, with_rounds(sweep, directory), remember=False, failed=False)
+    stale = stale_outputs(directory, sweep, remember=False, failed=False)
     left = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
     return [f"{problem}: {', '.join(left)}"] if left else []
 
 
-def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
-    """Run Snakemake and show its jobs; return the exit status, after saying what failed."""
+def _followed(sweep: "Sweep", directory: Path, command: list[str], config: Path) -> tuple[int, dict[str, Any]]:
+    """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
     from sweeplib.front.screen import view
     from sweeplib.front.state import State, stages
     from sweeplib.storage.records.jobs import WHOLE, jobs
@@ -192,12 +204,13 @@ def _followed(sweep: "Sweep", directory: Path, command: list[str]) -> int:
     with view(sweep.name, f"started; log: {log}") as shown:
         before = log.stat().st_size if log.exists() else 0
         status = run_snakemake(command, log, lambda: shown.update(state()))
-        undone = [] if status else _undone(sweep, directory)
+        ended = {} if status else _at_the_end(config, directory)
+        undone = ended.get("undone", [])
         last = state("failed" if status or undone else "ok")
         shown.update(last)
     if status or undone:
         _say_what_failed(last, undone, log, before)
-    return 2 if status == 2 else int(bool(status or undone))
+    return 2 if status == 2 else int(bool(status or undone)), ended
 
 
 def _say_what_failed(state: "State", undone: list[str], log: Path, before: int) -> None:

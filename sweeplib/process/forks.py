@@ -3,7 +3,8 @@
 `fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
 (`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
 user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
-of the sweep that started it. Where it is missing or has died, processes import for themselves.
+of the sweep that started it. It may leave its last imports to a fork, which then answers in its place. Where it is
+missing or has died, processes import for themselves.
 """
 
 import atexit
@@ -35,6 +36,9 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 WAIT = ""
 """An item in a list of imports: those before it are for the first request, those after it are done once that came."""
+NEXT = "+"
+"""An item after which a fork imports the rest, so that no request waits for it, and then answers in place of this one.
+"""
 
 Task = Callable[[], Any]
 _askers: dict[int, socket.socket] = {}
@@ -125,19 +129,26 @@ class _Forks:
     """The requests that arrive on a socket, and the forks that answer them."""
 
     def __init__(self, listening: socket.socket, imports: Sequence[str]) -> None:
-        self._listening, self._imports = listening, list(imports)
+        self._listening, self._imports, self._sweep = listening, list(imports), os.getppid()
+        self._listening.setblocking(False)  # this process and the next one may see the same request
+        self._answers, self._next, self._before = True, list[socket.socket](), list[socket.socket]()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._without_forks()
+
+    def _without_forks(self) -> None:
+        """See to it that the ends of this process's forks are noticed; it has none yet."""
         self._connections: dict[int, socket.socket] = {}
         self._ended, self._wake = socket.socketpair()
         self._wake.setblocking(False)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
 
     def task(self) -> Task | None:
         """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
         while True:
             wait = 0.0 if self._imports and self._imports[0] != WAIT else None
-            sources: list[int | socket.socket] = [0, self._ended, self._listening]
+            listening = [self._listening] if self._answers else []
+            sources: list[int | socket.socket] = [0, self._ended, *self._next, *listening]
             ready, _, _ = select.select(sources, [], [], wait)
             if 0 in ready and not os.read(0, 1):
                 end(descendants())
@@ -145,13 +156,46 @@ class _Forks:
             if self._ended in ready:
                 self._ended.recv(MOST_BYTES)
                 self._report()
+            if self._next and self._next[0] in ready:
+                self._hear()
             if self._listening in ready:
                 if (task := self._answer()) is not None:
                     return task
                 if WAIT in self._imports:
                     del self._imports[: self._imports.index(WAIT) + 1]
             elif wait == 0.0:
-                self._import(self._imports.pop(0))
+                self._go_on(self._imports.pop(0))
+
+    def _go_on(self, item: str) -> None:
+        """Import an item or, if it says so, leave the rest to a fork, which answers once it has all of it."""
+        if item == NEXT:
+            with suppress(OSError):  # no room for a process: this one goes on
+                self._leave_the_rest()
+        else:
+            self._import(item)
+        if not self._imports and self._before:
+            self._answers = True
+            with suppress(OSError):
+                self._before[0].send(b"+")
+
+    def _leave_the_rest(self) -> None:
+        """Fork; the fork imports the rest, this process answers until it hears from it."""
+        mine, theirs = socket.socketpair()
+        gc.freeze()
+        if os.fork():
+            theirs.close()
+            self._imports, self._next = [], [mine]
+            return
+        for other in (mine, self._ended, self._wake, *self._connections.values()):
+            other.close()
+        self._answers, self._before = False, [theirs]
+        self._without_forks()
+
+    def _hear(self) -> None:
+        """Stop answering once the next process does, and answer again if it has died."""
+        self._answers = not self._next[0].recv(1)
+        if self._answers:
+            self._next.pop().close()
 
     def _import(self, item: str) -> None:
         with suppress(Exception):  # the stage that needs the module reports the error
@@ -167,14 +211,17 @@ class _Forks:
 
     def _answer(self) -> Task | None:
         """Fork for the next request and return the task in the fork. On an error, the request has no answer."""
-        connection, _ = self._listening.accept()
+        try:
+            connection, _ = self._listening.accept()
+        except BlockingIOError:  # the other process was faster
+            return None
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
         pid = -1
         with suppress(OSError, ValueError):
             content, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
             request = _Request(*json.loads(content))
-            if _is_of_this_sweep(connection):
+            if _is_of(connection, self._sweep):
                 pid = os.fork()
         if not pid:
             return self._fork_task(request, descriptors, connection)
@@ -192,7 +239,8 @@ class _Forks:
             gc.freeze()  # what was imported is not searched for garbage, now or at the end
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            for other in (self._listening, self._ended, self._wake, *self._connections.values()):
+            own = (self._listening, self._ended, self._wake, *self._next, *self._before)
+            for other in (*own, *self._connections.values()):
                 other.close()
             os.chdir(request.folder)
             os.environ.clear()
@@ -205,11 +253,11 @@ class _Forks:
             _exit(1)
 
 
-def _is_of_this_sweep(connection: socket.socket) -> bool:
+def _is_of(connection: socket.socket, sweep: int) -> bool:
     """Return whether a process is the sweep's or a descendant: a job that a batch system runs elsewhere is not."""
     pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     with suppress(psutil.Error):
-        return os.getppid() in {pid, *(parent.pid for parent in psutil.Process(pid).parents())}
+        return sweep in {pid, *(parent.pid for parent in psutil.Process(pid).parents())}
     return False
 
 

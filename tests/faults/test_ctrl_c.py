@@ -1,9 +1,13 @@
 """Ctrl-C and SIGTERM: the end comes soon, in one line with the way to continue, and no process is left."""
 
+import os
+import pty
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -157,6 +161,26 @@ def test_a_killed_sweep_leaves_no_process(tmp_path: Path, commands: list[Started
     command.until_it_says("dashboard")
     command.process.kill()
     wait_until(lambda: not command.left(), LONGEST)
+
+
+@pytest.mark.slow
+def test_a_terminal_that_is_closed_leaves_no_process(tmp_path: Path, commands: list[Started]) -> None:
+    ours, theirs = pty.openpty()
+    os.set_blocking(ours, False)
+    words = ["setsid", "--ctty", SWEEPLIB, "sweep", "slow.yaml"]
+    process = subprocess.Popen(words, cwd=tmp_path, stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    commands.append(Started(process, tmp_path / "said"))
+
+    def says_where_the_dashboard_is() -> bool:
+        with suppress(BlockingIOError):
+            os.read(ours, 2**16)
+        return "dashboard" in log(tmp_path)
+
+    wait_until(says_where_the_dashboard_is)
+    os.close(ours)
+    process.wait(LONGEST)
+    wait_until(lambda: not commands[-1].left(), LONGEST)
 
 
 def log(folder: Path) -> str:

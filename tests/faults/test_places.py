@@ -120,6 +120,14 @@ def test_a_user_without_a_home_keeps_caches_with_the_results(home: str, desk: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("limits", ["ulimit -n 64; exec", "exec taskset -c 0", "exec 0<&- 1>&- 2>&-; exec"])
+def test_few_open_files_one_processor_and_no_streams_are_enough(limits: str, desk: Path) -> None:
+    done = ran(desk, "sh", "-c", f'{limits} "$@"', "sh")
+    assert done.returncode == 0, done.stderr
+    assert (desk / "results" / "small" / "report" / "index.html").exists()
+
+
+@pytest.mark.slow
 def test_root_with_a_package_and_a_home_that_are_read_only(desk: Path) -> None:
     package = Path(__file__).parents[2]
     if subprocess.run(["unshare", "-m", "true"], check=False).returncode:

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.process.forks import fork_of, fork_server
+from sweeplib.process.forks import NEXT, fork_of, fork_server
 from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
@@ -177,3 +177,31 @@ def test_others_are_not_answered(forks):
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     output, _ = process.communicate()
     assert output.split()[-2] != str(forks.pid)
+
+
+def test_the_next_process_answers_once_it_has_its_imports_and_as_long_as_it_lives(monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    others = servers()
+
+    def answers() -> int:
+        output, _ = asked("shown").communicate()
+        return int(output.split()[-2])
+
+    with fork_server(["sweeplib.errors", NEXT, "sweeplib.budget"]):
+        assert ran("builtins:len", "until the import is done, requests come first") == 0
+        [first] = servers() - others
+        assert eventually(lambda: answers() != first.pid)
+        following = psutil.Process(answers())
+        assert following in first.children()
+        following.kill()
+        assert eventually(lambda: answers() == first.pid)
+    assert not first.is_running() and not following.is_running()
+
+
+def test_a_next_process_that_dies_while_it_imports_leaves_the_requests_to_the_first(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
+    (tmp_path / "deadly.py").write_text("import os\nos._exit(1)\n")
+    with fork_server([NEXT, "deadly", "sweeplib.errors"]):
+        for _ in range(5):
+            assert ran("builtins:len", "x") == 0
+            time.sleep(0.1)

@@ -32,7 +32,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import Summary, run_sweep
 from sweeplib.front.status import state
-from sweeplib.front.sweep import OVERRIDDEN
+from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
@@ -561,3 +561,15 @@ def test_the_scan_of_a_new_sweep_contains_the_optima(tmp_path: Path, monkeypatch
     run_sweep(sweep, Path("results/first"), progress=False)
     found = ANALYSES["optimal_learning_rate"](open_dataset(finalise(sweep, Path("results/first"))))
     assert found.gamma_opt.notnull().all() and not found.at_edge.any()
+
+
+def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ran(task: str, config: str, directory: str, file: str, output: int) -> int:
+        os.write(output, b"a plugin is imported\n")
+        Path(file).write_text('{"summary": "all ok"}')
+        return 0
+
+    monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
+    assert _at_the_end(tmp_path / "scan.yaml", tmp_path) == {"summary": "all ok"}

@@ -299,6 +299,22 @@ def test_a_sweep_without_a_step_has_a_plan(starts: Sweep, tmp_path: Path) -> Non
     assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 0
 
 
+def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(starts: Sweep, tmp_path: Path) -> None:
+    write_plan(starts, tmp_path)
+    run_sweep(starts, tmp_path, progress=False)
+    names = "plan.json", "plan.done.json"
+    before = [(tmp_path / name).stat().st_mtime_ns for name in names]
+    assert write_plan(starts, tmp_path).todo == 0
+    assert [(tmp_path / name).stat().st_mtime_ns for name in names] == before
+    fewer = replace(starts, runs={"ode": starts.runs["ode"]})
+    assert write_plan(fewer, tmp_path).todo == 0
+    planned = json.loads((tmp_path / "plan.json").read_text())["dynamics"]
+    assert list(planned) == ["ode"], "the plan of other cases is written"
+    (tmp_path / "plan.json").write_text("{")
+    write_plan(starts, tmp_path)
+    assert read_json(tmp_path / "plan.json")
+
+
 def test_a_run_shows_one_plan_after_a_dynamics_is_added(
     starts: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from sweeplib.front import repeated
-from sweeplib.front.repeated import as_left, made_from, remember
+from sweeplib.front.repeated import as_left, made_from, remember, remember_plan
 from sweeplib.storage.records.files import write_json
 
 
@@ -49,6 +49,25 @@ def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     assert as_left(config, [], results) == {}
 
 
+def test_a_plan_that_finds_nothing_to_do_is_remembered(complete):
+    config, _, results = complete
+    left = as_left(config, ["seeds=8"], results)
+    assert "plan" not in left
+    remember_plan(left, {"title": "0 s"}, ["answered"])
+    again = as_left(config, ["seeds=8"], results)
+    assert again == left | {"plan": {"title": "0 s"}, "answers": ["answered"]}
+    assert repeated.repeated(config, ["seeds=8"], results) == again
+
+
+def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
+    config, _, results = complete
+    left = as_left(config, ["seeds=8"], results)
+    write_json(results / "scan" / "runs.zarr" / "status.json", {})  # while the plan was made
+    remember_plan(left, {"title": "0 s"}, [])
+    assert as_left(config, ["seeds=8"], results) == {}
+
+
+@pytest.mark.parametrize("planned", [False, True])
 @pytest.mark.parametrize(
     "change",
     [
@@ -62,10 +81,13 @@ def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
         lambda config, plugin, results: (results / "scan/dataset.done.json").write_text("{}"),
     ],
 )
-def test_a_change_is_noticed(complete, change):
+def test_a_change_is_noticed(complete, change, planned):
     config, plugin, results = complete
+    if planned:
+        remember_plan(as_left(config, ["seeds=8"], results), {"title": "0 s"}, [])
     change(config, plugin, results)
     assert repeated.repeated(config, ["seeds=8"], results) is None
+    assert as_left(config, ["seeds=8"], results) == {}
 
 
 def test_other_overrides_files_and_libraries_are_noticed(complete, tmp_path, monkeypatch):

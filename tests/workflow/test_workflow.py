@@ -301,9 +301,9 @@ def test_edits_of_the_config_rerun_the_stages_that_read_it(finished: Project) ->
 
 
 def test_edits_that_change_no_result_and_a_new_plan_rerun_nothing(finished: Project) -> None:
-    before = (finished.results / "plan.json").read_text()
+    (finished.results / "plan.json").unlink()
     finished.sweeplib("plan", "tiny.yaml")
-    assert (finished.results / "plan.json").read_text() != before
+    assert (finished.results / "plan.json").exists()
     finished.edit("desk/tiny.yaml", "workers: 1", "workers: 2")
     finished.edit("desk/tiny.yaml", "name: tiny", "name: tiny # a comment")
     finished.append("sweeplib/dynamics/__init__.py", "# a comment")

@@ -9,7 +9,7 @@ the output would be made from now, wherever the workflow is started.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,8 @@ UNREAD = (*EXECUTION_KEYS, "analyses", "figures", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
-def settings_digest(source: str, *others: str, unread: Iterable[str] = UNREAD) -> str:
+@lru_cache(16)  # it is asked for several times in each stage
+def settings_digest(source: str, *others: str, unread: tuple[str, ...] = UNREAD) -> str:
     """Return a digest of what a config says about the numbers of its dataset, without some of its keys."""
     settings = {key: value for key, value in (parsed(source) or {}).items() if key not in (*unread, *others)}
     return digest(json.dumps(settings, sort_keys=True, default=str).encode())

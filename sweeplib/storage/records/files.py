@@ -20,7 +20,7 @@ from uuid import uuid4
 
 import google_crc32c
 
-from sweeplib.storage.store.damage import damaged
+from sweeplib.storage.store.damage import DamageError, damaged
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
@@ -182,6 +182,16 @@ def exchange(one: Path, other: Path) -> None:
 def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, indent: int | None = 1) -> Path:
     """Write an object as JSON with its checksum in one rename; return the path."""
     return write_text(path, _with_checksum(json.loads(json.dumps(value, default=str)), indent), durable=durable)
+
+
+def write_changed(path: Path, value: Mapping[str, Any]) -> None:
+    """Write an object as JSON unless that is what the file has."""
+    try:
+        same = read_json(path) == json.loads(json.dumps(value, default=str))
+    except DamageError:
+        same = False
+    if not same:
+        write_json(path, value)
 
 
 def read_json(path: Path) -> dict[str, Any] | None:
