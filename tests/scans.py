@@ -45,8 +45,8 @@ class Asked(Protocol):
 
 def answers_of(asked: Asked) -> list[Answer]:
     """Run rounds to the end; return the answers."""
-    analyses = getattr(asked, "analyses", {})
-    sweep: Any = SimpleNamespace(questions={"asked": asked.question}, analyses=analyses, simulators={"sgd_chain": 0}, size=0)
+    given = {"questions": {"asked": asked.question}, "analyses": getattr(asked, "analyses", {})}
+    sweep: Any = SimpleNamespace(**given, simulators={"sgd_chain": 0}, size=0)
     while not asked.rounds.ended:
         assert len(asked.rounds.rows) < MOST_ROUNDS
         asked.rounds = decided(sweep, asked.rounds, asked.dataset())

@@ -287,9 +287,13 @@ class OverlapDynamics(Dynamics):
         replicas, error = self.replicas, self.risk_errors()
         found = {} if error is None else {"risk_error": error}
         if self.uses_drifts and replicas.equations.finer:
-            self._drift_error = np.fmax(self._drift_error, replicas.drift_errors(self.fields, self.a, self.end_time))
+            self._drift_error = np.fmax(self._drift_error, self.drift_errors(self.fields, self.a, self.end_time))
             found["drift_error"] = self._drift_error
         return found
+
+    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+        """The errors (n,) of the drifts that it uses, at some state of the replicas."""
+        return self.replicas.drift_errors(fields, a, times)
 
     def risk_errors(self) -> Array | None:
         """The error (n,) of the present risk: of quadrature, and rounding; None for closed forms."""

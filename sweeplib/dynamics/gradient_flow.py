@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
+from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Array, Bound
 from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
@@ -43,6 +43,10 @@ class GradientFlow(Ode):
         view = super().overlap_view(*overlaps, **others)
         view.Delta = self._Delta
         return view
+
+    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+        """The errors (n,) of all drifts but Ψ^Var."""
+        return self.replicas.drift_errors(fields, a, times, stretch=0.0)
 
     def bounds(self) -> Sequence[Bound]:
         """As for the ODE; and the risk is not above that of an earlier time by more than both errors.

@@ -157,7 +157,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if self.options.rtol is not None or pair.finer is None:
             rtol = self.options.rtol or DEFAULT_RTOL
             return np.full(len(start), max(rtol, finest) if self._finite_d else rtol)
-        errors = start.drift_errors(start.fields, start.a, np.zeros(len(start)))
+        errors = self.drift_errors(start.fields, start.a, np.zeros(len(start)))
         return np.clip(errors, max(finest, LEAST_BY_QUADRATURE), LARGEST_DEFAULT_RTOL)
 
     def _numbers(self) -> Any:

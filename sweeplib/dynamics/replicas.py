@@ -16,6 +16,7 @@ from sweeplib.kernels.loss_drifts import equations
 from sweeplib.kernels.numbers import Numbers
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.expectations import Expectations, Risks
+from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.overlaps import Overlaps
 from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import UPDATES, Criterion, Rule
@@ -269,14 +270,20 @@ class Replicas:
         names = self.activation, self.target, self.teacher_activation
         return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
 
-    def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
+    def drift_errors(
+        self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0
+    ) -> Array:
         """The errors (n,) of the drifts at covariances of fields and second layers (n, p) at ODE times (n,).
 
-        They are those with dropout, noise of inputs, and the label noise of these times.
+        They are those with dropout, noise of inputs, and the label noise of these times; with `stretch` as a `System`.
         """
         keep, noise = self.numbers.keep_probability, self.numbers.input_noise
-        drifts_of = (lambda rule, one, i: disturbed_drifts(rule, one, keep[i], noise[i])) if self.is_disturbed else None
-        return self.equations.drift_errors(*fields, a, self.a_star, self._noise_at(times), drifts_of=drifts_of)
+
+        def disturbed(rule: Expectations, system: System, i: int) -> Drifts:
+            return disturbed_drifts(rule, system, keep[i], noise[i], with_variance=stretch != 0.0)
+
+        state, drifts_of = (*fields, a, self.a_star, self._noise_at(times)), disturbed if self.is_disturbed else None
+        return self.equations.drift_errors(*state, stretch=stretch, drifts_of=drifts_of)
 
     def _noise_at(self, times: Array) -> Array:
         """The label-noise variances Δ χ (n,) at these times."""

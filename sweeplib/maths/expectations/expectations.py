@@ -121,16 +121,17 @@ class Expectations:
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def drift_errors(
-        self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array, *, drifts_of: DriftsOf | None = None
-    ) -> Array:
+        self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array,
+        *, stretch: float = 1.0, drifts_of: DriftsOf | None = None,
+    ) -> Array:  # fmt: skip
         """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
 
         It is estimated by the largest difference to the finer rule. Drifts are those of the rules, unless a function
-        `drifts_of(rule, system, i)` makes others of system number i of them.
+        `drifts_of(rule, system, i)` makes others of system number i of them; without Ψ^Var if `stretch` is 0.
         """
         errors, found = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
-        for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.ones(len(M)))):
-            coarse, fine = (_flat(found(rule, system, i)) for rule in (self, self.finer or self))
+        for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):
+            coarse, fine = (_flat(found(rule, system, i), stretch != 0.0) for rule in (self, self.finer or self))
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 
@@ -142,8 +143,9 @@ def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:
     return rule
 
 
-def _flat(drifts: Drifts) -> Array:
-    return np.concatenate([drift.ravel() for drift in drifts])
+def _flat(drifts: Drifts, with_variance: bool) -> Array:
+    used = drifts if with_variance else (drifts.M, drifts.GF, drifts.a)
+    return np.concatenate([drift.ravel() for drift in used])
 
 
 @dataclass(frozen=True)
