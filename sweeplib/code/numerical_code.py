@@ -43,7 +43,7 @@ LABELS: dict[str, dict[str, int]] = {
 REFUSALS = frozenset({"InputError", "UnknownNameError"})
 """Exceptions that refuse input."""
 
-DECLARED = frozenset({"law_of", "seconds", "unaffected_by"})
+DECLARED = frozenset({"cost_seconds", "law_of", "unaffected_by"})
 """Attributes of classes that say something about the numbers or their cost, and do not enter them."""
 
 OPTIONS = frozenset({"NumericalOptions", "Parameters"})

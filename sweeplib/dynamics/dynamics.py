@@ -64,7 +64,7 @@ class Dynamics(ABC):
     """Whether it has the overlaps of each block where inputs have several eigenvalues, and acts on such data laws."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
-    seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
+    cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
     """Seconds of a unit of `work`, of a step, and of a unit of the student in a step, on one core of 3 GHz.
 
     A model, the same on every machine: the `cost` in a sweep's `when`, by which the cheapest simulator is taken.

@@ -80,7 +80,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     name = "ode"
     label = "ODE"
     replicas_at_once = 256
-    seconds = (3e-11, 0.0, 0.0)
+    cost_seconds = (3e-11, 0.0, 0.0)
     reads = ONE_PASS | {"batch_size", "schedule", "tasks"} | STEPS
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True

@@ -83,7 +83,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
-    seconds = (2e-11, 0.0, 0.0)
+    cost_seconds = (2e-11, 0.0, 0.0)
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     Options: ClassVar[type[ParticleOptions]] = NoiseOptions

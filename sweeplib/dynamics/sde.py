@@ -55,7 +55,7 @@ class Sde(LaneDynamics):
     name = "sde"
     label = "SDE"
     uses_drifts = True
-    seconds = (2e-10, 0.0, 0.0)
+    cost_seconds = (2e-10, 0.0, 0.0)
     reads = LaneDynamics.reads | {"batch_size", "schedule", "noise_schedule", "loss"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
     Options = SdeOptions

@@ -74,7 +74,7 @@ class Sgd(StepDynamics):
     view = TrainingView
     of_batches = frozenset({"batch_size", "repeats", "samples", "sampling"})
     reads = StepDynamics.reads | of_batches | {"schedule", "data", "tasks"} | OFFSETS | STEPS
-    seconds = (0.75e-10, 2e-7, 7e-9)
+    cost_seconds = (0.75e-10, 2e-7, 7e-9)
     unaffected_by = frozenset({"thresholds"})  # a recording time ends a group of four steps, which are rounded together
     Options = SgdOptions
     options: SgdOptions

@@ -42,7 +42,7 @@ class SgdChain(LaneDynamics):
     label = "SGD (overlap chain)"
     reads = LaneDynamics.reads | {"batch_size", "repeats", "schedule", "tasks"} | STEPS
     law_of = "sgd"
-    seconds = (0.75e-10, 1.1e-8, 4e-9)
+    cost_seconds = (0.75e-10, 1.1e-8, 4e-9)
     unaffected_by = frozenset({"times", "thresholds"})
     takes_spectra = True
 

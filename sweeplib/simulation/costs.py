@@ -15,7 +15,7 @@ SECONDS_A_WEIGHT = 1e-8
 def case_seconds(case: Case) -> float:
     """Return the seconds of a case that runs to its last recording time, with its start."""
     kind, problem = DYNAMICS[case.dynamics], case.problem
-    of_work, of_step, of_unit = kind.seconds
+    of_work, of_step, of_unit = kind.cost_seconds
     steps = case_steps(case) / kind.step_length(problem, case.numerical_options())
     weights = (2.0 * problem.p + problem.k) * problem.d if "start" in kind.reads else 0.0
     return of_work * case_work(case) + steps * (of_step + of_unit * problem.p) + SECONDS_A_WEIGHT * weights

@@ -206,7 +206,7 @@ def test_names_of_the_grid_come_before_costs_and_runs() -> None:
 
 def test_the_model_of_each_dynamics_has_three_numbers() -> None:
     for kind in DYNAMICS.values():
-        of_work, of_step, of_unit = kind.seconds
+        of_work, of_step, of_unit = kind.cost_seconds
         assert of_work > 0.0 <= min(of_step, of_unit)
 
 

@@ -154,10 +154,11 @@ def test_drifts_of_smooth_committees_of_rank_three(pair, p, k):
 
 
 PRODUCT = "tanh(5*lam1)*lam2 + 0.5"
-RULES = [("erf", "erf"), ("square", "square"), ("he3", "he3"), ("relu", "relu"), ("tanh", "erf"), ("erf", PRODUCT)]
+RULES = [("erf", "erf"), ("square", "square"), ("he3", "he3"), ("relu", "relu"), ("tanh", "erf")]
+ON_PRODUCT = [("erf", PRODUCT), ("relu", PRODUCT)]
 
 
-@pytest.mark.parametrize(("student", "teacher"), slow_among([*RULES, ("relu", PRODUCT)], ("relu", PRODUCT)))
+@pytest.mark.parametrize(("student", "teacher"), slow_among([*RULES, *ON_PRODUCT], *ON_PRODUCT))
 def test_a_rule_that_leaves_out_the_variance_has_the_same_bits_of_all_else(student, teacher):
     needed = target(PRODUCT).expectations(student, "erf") if teacher == PRODUCT else expectations(student, teacher)
     omega = PLANES[3, 2] @ PLANES[3, 2].T + 0.1 * np.eye(5)

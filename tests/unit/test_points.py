@@ -122,7 +122,7 @@ def test_an_option_is_an_axis_or_fixed_and_belongs_to_a_run(tmp_path: Path) -> N
     message = refusal(tmp_path, problem=problem, dynamics={"fine": {"kind": "ode"}})
     assert "dynamics.fine.kind" in message
     assert "`ode-fine: {...}`" in message
-    assert "unknown dynamics" in refusal(tmp_path, problem=problem, dynamics={"fine": {"kind": ["ode"]}})
+    assert "expected a text" in refusal(tmp_path, problem=problem, dynamics={"fine": {"kind": ["ode"]}})
 
 
 def test_runs_are_told_apart_by_their_marks() -> None:
