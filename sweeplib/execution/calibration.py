@@ -113,6 +113,7 @@ class Calibration:
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
         self._compiled: set[tuple[str, ...]] = set()
+        self._given_up: set[tuple[str, ...]] = set()
         self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
 
     def __enter__(self) -> "Calibration":
@@ -186,14 +187,20 @@ class Calibration:
         return taken / done if done > 0 else taken
 
     def asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
-        """Return the result of a task that may take `seconds`, not counting compilation."""
+        """Return the result of a task that may take `seconds`, not counting compilation.
+
+        If it takes longer, no other task of the pilot's kind is begun.
+        """
         if self._deaths >= MOST_DEATHS:
             raise DiedError(Trouble("too many processes died"))
+        if pilot.kind in self._given_up:
+            raise TimeUpError(Trouble("pilots of its kind take too long"))
         try:
             return self.child.call(task, *args, limits=Limits(seconds, self.memory))
         except EndedError as error:
             if isinstance(error, TimeUpError):
                 self._least[pilot.name] = seconds / len(pilot.cases)
+                self._given_up.add(pilot.kind)
             else:
                 self._deaths += 1
             self.steps.say(f"{pilot.title}: {error}; the cost of its cases is extrapolated")
