@@ -26,10 +26,9 @@ from sweeplib.config.runs import (
     refuse_never,
     refuse_unknown,
     runs_of,
-    seeds_in,
     written_runs,
 )
-from sweeplib.config.values import count, up_to, values
+from sweeplib.config.values import count, seeds_in, up_to, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.grid import Grid
 from sweeplib.design.sweep import Sweep, replica_counts

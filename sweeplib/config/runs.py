@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from sweeplib.budget import ASKED, SEEDS, WHERE, refuse_more
+from sweeplib.budget import ASKED, WHERE, refuse_more
 from sweeplib.config.models import DynamicsSection
 from sweeplib.config.options import run_options
-from sweeplib.config.values import values
+from sweeplib.config.values import seeds_in, values
 from sweeplib.design.choices import COST
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
@@ -17,7 +17,6 @@ from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.language import Expression, is_symbol
 
-MAX_SEED = 2**32
 CHEAPEST = "cheapest"
 WORD = r"[A-Za-z0-9_]+"
 Sections = Mapping[str, DynamicsSection]
@@ -185,25 +184,3 @@ def refuse_unknown(expression: Expression, grid: Grid, key: str, others: tuple[s
     """Raise InputError for a name that is neither one of a grid nor one of the `others`."""
     for name in sorted(expression.names.difference(grid.names, others)):
         raise InputError(f"unknown name in {expression!s}", key=key, value=name, choices=(*grid.names, *others))
-
-
-def seeds_in(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
-    """Return the seeds that a config gives: their number, a list, or a spacing."""
-    if isinstance(spec, int) and not isinstance(spec, bool):
-        if not 1 <= spec <= SEEDS:
-            expected = f"1 or more, {SEEDS} at most" if spec > SEEDS else "1 or more"
-            raise InputError("not a number of seeds", key="seeds", value=spec, expected=expected)
-        return tuple(range(spec))
-    expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
-    if not isinstance(spec, list | dict):
-        forms = "a whole number, a list, a spacing, or an expression"
-        raise InputError("not seeds", key="seeds", value=spec, expected=forms)
-    seeds = values(spec, "seeds", most)
-    refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
-    for place, seed in enumerate(seeds):
-        whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
-        if not whole or not 0 <= seed < MAX_SEED:
-            raise InputError("not a seed", key=f"seeds[{place}]", value=seed, expected=expected)
-    if not seeds or len(set(seeds)) < len(seeds):
-        raise InputError("not seeds", key="seeds", value=seeds, expected=expected)
-    return tuple(sorted(map(int, seeds)))

@@ -1,4 +1,4 @@
-"""The values of an axis: a list, or a spacing with first value, last value and count.
+"""The values of an axis, and the seeds: a list, or a spacing with first value, last value and count.
 
 Spaced values are computed in decimal arithmetic and rounded to a double once: 0.03 + 0.01·k is 0.04 and never
 0.039999999999999994, on any machine, and a larger grid keeps the values that it shares with a smaller one.
@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.budget import SEEDS, VALUES
+from sweeplib.budget import SEEDS, VALUES, refuse_more
 from sweeplib.errors import InputError
 
 Number = int | float
 _DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)  # of arithmetic, and those of its results that are right
+MAX_SEED = 2**32
 _ROUNDING = 2.0**-52  # the distance from 1 to the next double
 
 
@@ -152,6 +153,28 @@ def up_to(horizon: float | None, times: Sequence[float], spec: Any) -> tuple[flo
         steps = [last * (last / before) ** k if geometric else last + k * (last - before) for k in more]
     earlier = [time for time in times if time < horizon * (1.0 - CLOSE)]
     return (*earlier, *(float(f"{step:.12g}") for step in steps), float(horizon))
+
+
+def seeds_in(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
+    """Return the seeds that a config gives: their number, a list, or a spacing."""
+    if isinstance(spec, int) and not isinstance(spec, bool):
+        if not 1 <= spec <= SEEDS:
+            expected = f"1 or more, {SEEDS} at most" if spec > SEEDS else "1 or more"
+            raise InputError("not a number of seeds", key="seeds", value=spec, expected=expected)
+        return tuple(range(spec))
+    expected = f"different whole numbers from 0 to {MAX_SEED - 1}, one at least"
+    if not isinstance(spec, list | dict):
+        forms = "a whole number, a list, a spacing, or an expression"
+        raise InputError("not seeds", key="seeds", value=spec, expected=forms)
+    seeds = values(spec, "seeds", most)
+    refuse_more("seeds", len(seeds), most, key="seeds", instead="fewer, or several sweeps")
+    for place, seed in enumerate(seeds):
+        whole = isinstance(seed, int | float) and not isinstance(seed, bool) and seed == seed // 1
+        if not whole or not 0 <= seed < MAX_SEED:
+            raise InputError("not a seed", key=f"seeds[{place}]", value=seed, expected=expected)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise InputError("not seeds", key="seeds", value=seeds, expected=expected)
+    return tuple(sorted(map(int, seeds)))
 
 
 def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[Number]:

@@ -1,14 +1,10 @@
 """Where a run of a sweep runs, if that depends on costs or on other runs, and which simulator of a law is taken.
 
-Two designs were sketched for the cheapest of some simulators of one law.
+The simulators of a law are runs of their own, at the points where each is the cheapest, which the dataset has as one.
+Their cases are shared with all sweeps that name the simulator; only what makes the dataset knows of the law.
 
-1. A dynamics that delegates: one run in whose cases the simulator differs. Stores, blocks, pilots, journals and what
-   other sweeps have are by dynamics, and all of them would need to know of a second name.
-2. A run for each simulator, at the points where it is the cheapest, which the dataset has as one. Cases are those of
-   the simulator, shared with all sweeps that name it; only what makes the dataset knows of the law.
-
-The second is kept. Costs are those of the model (`simulation/costs.py`) and not measured, so that a config has the same
-rows on every machine, and a point the same simulator however the sweep grows.
+Costs are those of the model (`simulation/costs.py`) and not measured, so that a config has the same rows on every
+machine, and a point the same simulator however the sweep grows.
 """
 
 from collections.abc import Callable, Mapping, Sequence

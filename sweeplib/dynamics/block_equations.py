@@ -58,20 +58,20 @@ def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     return Equations(block_rule(), systems, block_work_space(parts.shape[1], replicas.p, replicas.k))
 
 
-def block_starts(replicas: Replicas, trained: bool, scheduled: bool) -> Array:
+def block_starts(replicas: Replicas) -> Array:
     """The flat states (n, size) at time zero; rows of spherical students are normalised first."""
     Q, M = replicas.blocks.Q, replicas.blocks.M
     if replicas.spherical:
         Q, M = blocks_on_sphere(Q, M)
-    return pack_blocks(Q, M, replicas.a, trained, scheduled)
+    return pack_blocks(Q, M, replicas.a, replicas.trains_second_layer, replicas.scheduled)
 
 
-def blocks_of(replicas: Replicas, states: Array, *, trained: bool) -> tuple[Array, Array, Array]:
+def blocks_of(replicas: Replicas, states: Array) -> tuple[Array, Array, Array]:
     """Q (n, L, p, p), replaced where Ω_b is indefinite by the nearest, M (n, L, p, k) and a (n, p) of flat states."""
     start, a = replicas.blocks, replicas.a.copy()
     Q, M = np.empty_like(start.Q), np.empty_like(start.M)
     for i, state in enumerate(states):
-        unpack_blocks(state, trained, Q[i], M[i], a[i])
+        unpack_blocks(state, replicas.trains_second_layer, Q[i], M[i], a[i])
     for b in range(Q.shape[1]):
         Q[:, b] = nearest_covariances(Q[:, b], M[:, b], start.P[:, b])
     return (*blocks_on_sphere(Q, M), a) if replicas.spherical else (Q, M, a)

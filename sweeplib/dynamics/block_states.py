@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sweeplib.dynamics.lane_dynamics import rows, trained, unrolled
+from sweeplib.dynamics.lane_dynamics import rows, unrolled
 from sweeplib.dynamics.replicas import Array, Replicas
 from sweeplib.kernels.chain_blocks import BlockSettings
 from sweeplib.maths.overlaps import split_factors
@@ -16,7 +16,7 @@ def block_settings(replicas: Replicas) -> BlockSettings:
     lengths = 2 + (k + p) * coordinates + p * p * factored
     first_rows, first_draws = (np.cumsum([0, *counts]) for counts in (lengths, coordinates + p * factored))
     decays = bool((replicas.numbers.weight_decay > 0.0).any())
-    own = replicas.spherical, trained(replicas), decays
+    own = replicas.spherical, replicas.trains_second_layer, decays
     return BlockSettings(p, k, *own, coordinates, factored, first_rows, first_draws)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics.dynamics import Array, NumericalOptions
-from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import LANES, Functions, Progress
 from sweeplib.kernels.schedules import rates
@@ -102,11 +101,6 @@ class LaneDynamics(StepDynamics):
     @abstractmethod
     def observe(self, state: Array) -> None:
         """Take Q, M and a from the states (rows, n) at a recording time."""
-
-
-def trained(replicas: Replicas) -> bool:
-    """Whether the second layers are trained; replicas agree in this."""
-    return bool(replicas.numbers.second_layer_rate[0] > 0.0)
 
 
 def rows(part: Array) -> Array:

@@ -90,8 +90,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     def __init__(self, replicas: Replicas, options: IntegrationOptions) -> None:
         super().__init__(replicas, options)
-        self._trained = bool((replicas.numbers.second_layer_rate > 0).any())
-        self._states = states_of(replicas, trained=self._trained)
+        self._states = states_of(replicas)
         self._finite_d = isinstance(options, OdeOptions) and options.finite_d
         if self._finite_d and are_dependent(replicas.P).any():
             expected = "independent teacher rows with finite_d; or `finite_d: false`"
@@ -116,7 +115,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def begin_phase(self, phase: int) -> None:
         """Integrate the equations of the task, from where the solutions came."""
         super().begin_phase(phase)
-        self._states = states_of(self.replicas, trained=self._trained)
+        self._states = states_of(self.replicas)
         no_targets = np.empty((len(self.replicas), 0))
         self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
 
@@ -134,7 +133,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             asked |= {"longest": self.longest_step, "beyond": states.without_lost_units}
             return Integration(equations, starts, ends, **asked, max_steps=most, after=before)
         systems = [
-            MeanSystem(equations, i, StepMoments(replicas, i, trained=self._trained), step_time)
+            MeanSystem(equations, i, StepMoments(replicas, i, trained=replicas.trains_second_layer), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
         return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
@@ -173,7 +172,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         L_star = teacher_factors(P) if projected else P[:0]
         _, xi, _, anneals, chi = rates(replicas.schedule, noise=replicas.noise_schedule)
         end, layers = np.ascontiguousarray(replicas.times[:, -1]), (P, a, a_star)
-        kinds, numbers = (replicas.spherical, self._trained), self._numbers()
+        kinds, numbers = (replicas.spherical, replicas.trains_second_layer), self._numbers()
         schedules: Any = replicas.scheduled, xi, anneals, chi, end
         others: Any = self._factor, self._adapts, replicas.is_disturbed, disturbed_address(replicas.is_disturbed)
         return Systems(*kinds, numbers, *layers, *rules, L_star, inside_address(), *schedules, *others)

@@ -130,7 +130,7 @@ class RiskAtEnd:
 
     def __init__(self, replicas: Replicas) -> None:
         self._replicas = replicas
-        self._trained = bool((replicas.numbers.second_layer_rate > 0).any())
+        self._trained = replicas.trains_second_layer
         self._systems = Ode(replicas, OdeOptions()).systems(replicas.equations)
         self._starts = overlap_flow.pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self._trained)
         self._size = self._starts.shape[1]

@@ -25,10 +25,10 @@ Overlaps = tuple[Array, Array, Array]
 
 
 class OverlapStates:
-    """States (n, size) of Q and M, of a where it is `trained`, and of the time or B of AdaGrad-norm if there is one."""
+    """States (n, size) of Q and M, of a where it is trained, and of the time or B of AdaGrad-norm if there is one."""
 
-    def __init__(self, replicas: Replicas, *, trained: bool) -> None:
-        self.replicas, self.trained = replicas, trained
+    def __init__(self, replicas: Replicas) -> None:
+        self.replicas, self.trained = replicas, replicas.trains_second_layer
 
     def equations(self, systems: Systems) -> Equations:
         """The equations, with the constants of the replicas."""
@@ -36,10 +36,8 @@ class OverlapStates:
 
     def starts(self) -> Array:
         """The states at time zero."""
-        given = self.replicas
-        return pack(
-            given.Q, given.M, given.a, given.spherical, self.trained, given.memory[:, 0] if self._timed else None
-        )
+        given, last = self.replicas, self.replicas.memory[:, 0] if self._timed else None
+        return pack(given.Q, given.M, given.a, given.spherical, self.trained, last)
 
     def starts_after(self, states: Array) -> Array:
         """The states at the start of a task, from those at the end of the one before; with the head of the task."""
@@ -106,17 +104,17 @@ class BlockStates(OverlapStates):
 
     def starts(self) -> Array:
         """The states at time zero."""
-        return block_starts(self.replicas, self.trained, self.replicas.scheduled)
+        return block_starts(self.replicas)
 
     def fields(self, states: Array) -> Overlaps:
         """The covariances of the fields, of blocks with Ω_b ≥ 0; and a."""
         given = self.replicas
-        Q, M, a = blocks_of(given, states, trained=self.trained)
+        Q, M, a = blocks_of(given, states)
         return *Blocks(given.eigenvalues, Q, M, given.blocks.P).weighted()[:2], a
 
     def values(self, states: Array) -> dict[str, Any]:
         """And `by_block`; Q and M are sums over the blocks."""
-        Q, M, a = blocks_of(self.replicas, states, trained=self.trained)
+        Q, M, a = blocks_of(self.replicas, states)
         return {"by_block": (Q, M), "Q": Q.sum(axis=1), "M": M.sum(axis=1), "a": a}
 
     def without_lost_units(self, i: int, state: Array) -> Array | None:
@@ -170,7 +168,7 @@ class ReplayStates(OverlapStates):
         return slice(last - self._lessons.heads[0].size, last)
 
 
-def states_of(replicas: Replicas, *, trained: bool) -> OverlapStates:
-    """The states of the replicas, whose second layers are `trained` or not."""
+def states_of(replicas: Replicas) -> OverlapStates:
+    """The states of the replicas."""
     kind = BlockStates if replicas.has_spectrum else OverlapStates if replicas.replayed is None else ReplayStates
-    return kind(replicas, trained=trained)
+    return kind(replicas)

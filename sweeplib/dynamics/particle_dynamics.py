@@ -91,7 +91,6 @@ class ParticleDynamics(IntegratedDynamics):
 
     def __init__(self, replicas: Replicas, options: ParticleOptions) -> None:
         super().__init__(replicas, options)
-        self._trained = bool((replicas.numbers.second_layer_rate > 0).any())
         self._starts = [self.start_of(i) for i in range(len(replicas))]
         self._paths = [self._path(i) for i in range(len(replicas))]
         self._drift_error = np.full(len(replicas), np.nan)
@@ -148,7 +147,7 @@ class ParticleDynamics(IntegratedDynamics):
         scheduled, xi, *_ = rates(given.schedule)
         return Flow(
             given.spherical,
-            self._trained,
+            self.replicas.trains_second_layer,
             start.D > 0,
             given.has_offsets,
             NOISES[self._noise],

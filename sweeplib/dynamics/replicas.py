@@ -159,6 +159,11 @@ class Replicas:
         return self.schedule is not None or self.noise_schedule is not None
 
     @property
+    def trains_second_layer(self) -> bool:
+        """Whether the second layers are trained; replicas agree in this."""
+        return bool(self.numbers.second_layer_rate[0] > 0.0)
+
+    @property
     def drops(self) -> bool:
         """Whether steps leave out units."""
         return bool((self.numbers.keep_probability < 1.0).any())

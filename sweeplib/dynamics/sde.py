@@ -28,7 +28,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, Array, NumericalOptions
-from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
+from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
 from sweeplib.kernels.factors import reflection
@@ -80,7 +80,7 @@ class Sde(LaneDynamics):
         given, samples = self.replicas, self.options.samples
         n_b = given.batch_size
         share, spread = (factor / n_b for factor in multiplier(n_b * part, samples))
-        shape = given.p, given.k, given.spherical, trained(given)
+        shape = given.p, given.k, given.spherical, given.trains_second_layer
         decays = bool((given.numbers.weight_decay + given.numbers.second_layer_decay > 0.0).any())
         return Settings(*shape, part, samples, share, spread, n_b, decays, reflection())
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
 from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, Array, NumericalOptions
-from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, trained, unrolled
+from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
 from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work
@@ -54,7 +54,7 @@ class SgdChain(LaneDynamics):
         self._rows = 2 * p if self.called.rule.has_velocities else p
         remembers = UPDATES[replicas.rule.update].memory is not None
         rest: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise
-        self.settings = Settings(p, k, replicas.spherical, trained(replicas), *of_batch, *rest)
+        self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *rest)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
             self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
