@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.analysis.kit.lost_runs import has_run
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Where
@@ -64,8 +65,14 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
         title="Regime of SGD over the exponents of width and learning rate",
         split=split,
-        paint=lambda ds, made: _painted(split.selected(with_rounds(made["regimes"], ds, "regime"))),
+        paint=lambda ds, made: _painted(split.selected(_with_runs(with_rounds(made["regimes"], ds, "regime"), ds))),
     )
+
+
+def _with_runs(found: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
+    """Return the regimes with `was_run`, whether a point has runs: a round need not fill the grid of its values."""
+    run = has_run(ds)
+    return found.assign(was_run=run.any([dim for dim in run.dims if dim not in found["regime"].dims]))
 
 
 def _painted(found: xr.Dataset) -> Drawing:
@@ -125,6 +132,8 @@ def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
             _, middle, kappa = max(room, key=lambda one: round(one[0], 9))
             style = {"color": LOOKS[name]["color"], "style": "italic", "ha": "center", "va": "center", "zorder": 3}
             title = _region_title(name)
+            if max(room)[0] <= 0.0:  # the region is beyond the values of δ
+                continue
             narrow = max(room)[0] < CHARACTER * len(title) * (delta[1] - delta[0])
             axes.text(middle, kappa, title.replace(" ", "\n") if narrow else title, **style)
 
@@ -155,8 +164,9 @@ def _with_interval(axes: Axes, point: xr.Dataset, name: str) -> None:
 
 
 def _points(found: xr.Dataset) -> list[xr.Dataset]:
+    """Return the points that have runs."""
     flat = found.drop_dims(["d", "candidate"], errors="ignore").stack(point=PLANE, create_index=False)
-    return [flat.isel(point=place) for place in range(flat.sizes["point"])]
+    return [flat.isel(point=place) for place in np.flatnonzero(flat["was_run"].values)]
 
 
 def _look(point: xr.Dataset) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.report.plots import interactive_plot
+from sweeplib.simulation import Status
 
 
 def grown() -> xr.Dataset:
@@ -42,3 +43,19 @@ def test_added_points_are_small_in_the_picture_and_named_in_the_plot() -> None:
     plot = interactive_plot("phase_diagram", declared(ds, made), ds, made, {})
     assert "round" in [column.name for column in plot.table.columns]
     assert "round" in str(plot.spec["shown"])
+
+
+def test_points_without_runs_and_names_of_regions_beyond_the_plane_are_not_drawn() -> None:
+    ds = with_constants(grown()).sel(delta=[0.0, 1.0])
+    missing = (ds.delta == 1.0) & (ds.kappa == 0.5) & (ds.status >= 0)
+    ds = ds.assign(
+        status=ds.status.where(~missing, Status.missing).astype(ds.status.dtype).assign_attrs(ds.status.attrs)
+    )
+    plane = FIGURES["phase_diagram"](ds, {"regimes": with_constants(analysis.regimes(ds))}).axes[0]
+    places = {
+        (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in plane.lines if line.get_zorder() == 4
+    }
+    assert places == {(0.0, 0.0), (0.0, 0.5), (1.0, 0.0)}
+    (left, right), names = plane.get_xlim(), plane.texts
+    assert names
+    assert all(left <= name.get_position()[0] <= right for name in names)
