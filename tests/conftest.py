@@ -65,6 +65,14 @@ def forked(forks: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """Let files be on the disk when the system likes: no test cuts the power. `test_power_cut` counts the calls."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def collected_tests_left_alone() -> None:
     """Keep the objects of thousands of collected tests out of collections of garbage, and make these rare."""
     gc.collect()

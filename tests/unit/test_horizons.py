@@ -1,6 +1,5 @@
 """Runs that go on from where they ended: a longer horizon has the bits of a run of that length."""
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,6 @@ LONG = replace(SHORT, times=(0.0, 1.0, 2.0, 3.0, 4.0))
 def _shared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(COMPUTE_ALL)
     monkeypatch.setattr(work, "dispatched", computed)
-    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def begun(directory: Path) -> int:

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sweeplib.storage.store.layout
 from sweeplib.code.plugins import load_plugins
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
@@ -70,23 +69,17 @@ class CrashError(Exception):
 
 
 def crashing(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[int]:
-    """Let writes of chunks and metadata fail from number `after` on."""
-    count = 0
+    """Let renames of files, by which chunks and metadata appear, fail from number `after` on."""
+    count, replace_file = 0, Path.replace
 
-    def wrapped(owner: object, name: str) -> None:
-        original = getattr(owner, name)
+    def failing(path: Path, target: Path) -> Path:
+        nonlocal count
+        count += 1
+        if count > after:
+            raise CrashError
+        return replace_file(path, target)
 
-        def method(*args: object, **kwargs: object) -> object:
-            nonlocal count
-            count += 1
-            if count > after:
-                raise CrashError
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(owner, name, method)
-
-    wrapped(sweeplib.storage.store.layout, "write_metadata")
-    wrapped(sweeplib.storage.store.layout, "write_chunk")
+    monkeypatch.setattr(Path, "replace", failing)
 
 
 def test_append_cut_short_anywhere_is_repaired(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,9 @@ import json
 import os
 import re
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from glob import escape
 from pathlib import Path, PurePosixPath
@@ -24,6 +26,7 @@ from sweeplib.storage.store.damage import DamageError, damaged
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
+SYNCS_AT_ONCE = 16
 _NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{16})([0-9a-f]{16})\.partial")
@@ -40,48 +43,60 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> Path:
 
 def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
     """Write a file with this content (any buffer) in one rename, as `write_text` does."""
-    new = [folder for folder in path.parents if not folder.exists()]
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = partial(path)
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            if durable:
-                file.flush()
-                _fsync(file.fileno())
-        beside.replace(path)
-        if durable:
-            for folder in (path.parent, *(made.parent for made in new)):
-                sync(folder)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    write_files({path: content}, durable=durable)
     return path
 
 
-def sync(path: Path) -> None:
-    """Wait until a file's content, or the names in a folder, are on the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
+    """Write files with these contents (any buffers), each in one rename, in order; all wait for the disk at once."""
+    made = {folder for path in contents for folder in path.parents if not folder.exists()}
+    beside = {path: partial(path) for path in contents}
     try:
-        _fsync(descriptor)
-    finally:
-        os.close(descriptor)
+        for path, content in contents.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            beside[path].write_bytes(content)
+        if durable:
+            sync(*beside.values())
+        for path in contents:
+            beside[path].replace(path)
+        if durable:
+            sync(*{folder.parent for folder in (*contents, *made)})
+    except BaseException:
+        for path in beside.values():
+            path.unlink(missing_ok=True)
+        raise
 
 
-def _fsync(descriptor: int) -> None:
-    """Wait until what a descriptor names is on the disk, if its file system has this operation (`file_system`)."""
+def sync(*paths: Path) -> None:
+    """Wait until the contents of files, and the names in folders, are on the disk.
+
+    Threads wait for many paths at once: a disk does in one turn what it is asked meanwhile.
+    """
+    try:
+        if len(paths) > 1:
+            with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
+                deque(pool.map(_sync, paths), maxlen=0)
+            return
+    except RuntimeError:  # a limit of the container or the user allows no further thread
+        pass
+    for path in paths:
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
         if error.errno not in _NO_SUCH_OPERATION:
             raise
+    finally:
+        os.close(descriptor)
 
 
 def sync_tree(folder: Path) -> None:
     """Wait until all files below a folder, and their names, are on the disk."""
-    for path in folder.rglob("*"):
-        sync(path)
-    sync(folder)
+    sync(*folder.rglob("*"), folder)
 
 
 def is_intact(chunk: Any) -> bool:

@@ -13,7 +13,7 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 import hashlib
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
 from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync
 from sweeplib.storage.store.damage import DamageError, damaged, lost
-from sweeplib.storage.store.layout_files import COMPRESSORS, read_chunk, read_metadata, write_chunk, write_metadata
+from sweeplib.storage.store.layout_files import COMPRESSORS, read_chunk, read_metadata, write_chunks, write_metadata
 from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of, shared_fields
 
 INDEX_ROWS = 16384
@@ -152,29 +152,32 @@ class Layout:
     def write(self, number: int, positions: np.ndarray, data: dict[str, np.ndarray], status: np.ndarray) -> None:
         """Write results into `positions` of a block, first the data, then `status`. Only for the block's writer."""
         merge = bool(self.status(self.block(number)).any())
-        for name in self.variables:
-            self._put(name, number, positions, data[name], merge=merge)
-        self._put("status", number, positions, status, merge=True)
+        self._put(number, positions, {name: data[name] for name in self.variables}, merge=merge)
+        self._put(number, positions, {"status": status}, merge=True)
 
     def write_status(self, number: int, positions: np.ndarray, status: np.ndarray) -> None:
         """Write the status of `positions` of a block, and no data. Only for the block's writer."""
         if not self.status(self.block(number)).any():
-            for name in self.variables:
-                self._put(name, number, positions, self.empty(name, len(positions)), merge=False)
-        self._put("status", number, positions, status, merge=True)
+            empty = {name: self.empty(name, len(positions)) for name in self.variables}
+            self._put(number, positions, empty, merge=False)
+        self._put(number, positions, {"status": status}, merge=True)
 
     def empty(self, variable: str, cases: int) -> np.ndarray:
         """Return an array of a variable for `cases` cases, filled with its fill value."""
         array = self.array(variable)
         return np.full((cases, *array.shape[1:]), array.fill_value, array.dtype)
 
-    def _put(self, name: str, number: int, positions: np.ndarray, values: np.ndarray, *, merge: bool) -> None:
-        chunk = self._read(name, number) if merge else None
-        if merge and chunk is None and name != "status":
-            raise lost(self._chunk(name, number), RETRY)
-        block = self.empty(name, self.block_size) if chunk is None else chunk.copy()
-        block[positions] = values
-        write_chunk(self._chunk(name, number), block)
+    def _put(self, number: int, positions: np.ndarray, data: Mapping[str, np.ndarray], *, merge: bool) -> None:
+        """Write values of arrays into `positions` of a block; its other values are kept if `merge`."""
+        chunks = {}
+        for name, values in data.items():
+            chunk = self._read(name, number) if merge else None
+            if merge and chunk is None and name != "status":
+                raise lost(self._chunk(name, number), RETRY)
+            block = self.empty(name, self.block_size) if chunk is None else chunk.copy()
+            block[positions] = values
+            chunks[self._chunk(name, number)] = block
+        write_chunks(chunks)
         self.__dict__.pop("_begun", None)
 
     def reset(self, rows: np.ndarray) -> None:
@@ -232,40 +235,43 @@ class Layout:
         start, stop = len(self), len(self) + len(ids)
         for name in INDEX:
             self._index(name, slice(start - 1, start))
-        for name in (*self.variables, "status", *INDEX):
-            self._resize(name, stop)
+        self._resize(stop)
         for number in range(start // self.index_rows, -(-stop // self.index_rows)):
             first = number * self.index_rows
             some = slice(max(start, first) - start, min(stop, first + self.index_rows) - start)
             words = np.ascontiguousarray(ids[some]).view("<u8").reshape(-1, 2)
             columns = index_of(cases_at(some)) | {"case_id": words}
-            for name, column in columns.items():
-                self._put_index(name, number, max(start - first, 0), column)
+            self._put_index(columns, number, max(start - first, 0))
         self._commit(stop)
 
-    def _put_index(self, name: str, number: int, start: int, values: np.ndarray) -> None:
-        """Write values into a chunk of the index from row `start` of the chunk on; rows before it are kept."""
-        array = self.array(name)
-        empty = "" if name == "problem" else 0
-        chunk = np.full(array.chunks, empty, object if name == "problem" else array.dtype)
-        if start:
-            chunk[:start] = self._index_chunk(name, number)[:start]
-        chunk[start : start + len(values)] = values
-        write_chunk(self._chunk(name, number), chunk)
+    def _put_index(self, columns: Mapping[str, np.ndarray], number: int, start: int) -> None:
+        """Write columns into a chunk of the index from row `start` of the chunk on; rows before it are kept."""
+        chunks = {}
+        for name, column in columns.items():
+            array = self.array(name)
+            empty = "" if name == "problem" else 0
+            chunk = np.full(array.chunks, empty, object if name == "problem" else array.dtype)
+            if start:
+                chunk[:start] = self._index_chunk(name, number)[:start]
+            chunk[start : start + len(column)] = column
+            chunks[self._chunk(name, number)] = chunk
+        write_chunks(chunks)
 
-    def _resize(self, name: str, rows: int) -> None:
-        path = self.path / name / "zarr.json"
-        metadata = read_metadata(path, self._deletion)
-        if metadata["shape"][0] != rows:
-            metadata["shape"][0] = rows
-            write_metadata(path, metadata)
-        self._opened.pop(name, None)
+    def _resize(self, rows: int) -> None:
+        """Give all arrays this number of rows."""
+        paths = [self.path / name / "zarr.json" for name in (*self.variables, "status", *INDEX)]
+        metadata = {path: read_metadata(path, self._deletion) for path in paths}
+        shorter = {path: content for path, content in metadata.items() if content["shape"][0] != rows}
+        for content in shorter.values():
+            content["shape"][0] = rows
+        write_metadata(shorter)
+        self._opened.clear()
 
     def _commit(self, rows: int) -> None:
         path = self.path / "zarr.json"
         metadata = read_metadata(path, self._deletion)
         metadata["attributes"]["rows"] = rows
-        write_metadata(path, metadata)
+        write_metadata({path: metadata})
         self._rows = rows
         self._kept.clear()
         self.__dict__.pop("ids", None)
@@ -301,7 +307,7 @@ class Layout:
 
     def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:
         """Write a damaged chunk of the index again; `rows` are those of the chunk. Only for the driver."""
-        self._put_index(name, rows.start // self.index_rows, 0, column.astype(self.array(name).dtype))
+        self._put_index({name: column.astype(self.array(name).dtype)}, rows.start // self.index_rows, 0)
         self._kept.clear()
         self.__dict__.pop("ids", None)
 
@@ -358,8 +364,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
         for name, dtype in INDEX.items():
             shape, dims = ((rows, 2), ("word",)) if name == "case_id" else ((rows,), ())
             _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
-        for file in new.rglob("zarr.json"):
-            write_metadata(file, json.loads(file.read_bytes()))
+        write_metadata({file: json.loads(file.read_bytes()) for file in new.rglob("zarr.json")})
         new.rename(path)
         sync(path.parent)
     finally:

@@ -5,6 +5,7 @@ A zarr.json contains a checksum of itself among its attributes, the part of its 
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from numcodecs import VLenUTF8, Zstd
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from sweeplib.storage.records.files import CHECKSUM, digest, is_intact, is_partial, write_bytes, write_text
+from sweeplib.storage.records.files import CHECKSUM, digest, is_intact, is_partial, write_files
 from sweeplib.storage.store.damage import damaged, lost
 
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
@@ -30,9 +31,9 @@ def chunk_bytes(values: np.ndarray) -> bytes:
     return packed + int(google_crc32c.value(packed)).to_bytes(4, "little")
 
 
-def write_chunk(path: Path, values: np.ndarray) -> None:
-    """Write a chunk in one rename, so that readers see the old or the new one; it survives a power cut."""
-    write_bytes(path, chunk_bytes(values))
+def write_chunks(chunks: Mapping[Path, np.ndarray]) -> None:
+    """Write chunks, each in one rename, so that readers see the old or the new one; they survive a power cut."""
+    write_files({path: chunk_bytes(values) for path, values in chunks.items()})
 
 
 def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str) -> np.ndarray | None:
@@ -50,9 +51,9 @@ def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str)
     return np.frombuffer(raw, dtype).reshape(shape)
 
 
-def write_metadata(path: Path, content: dict[str, Any]) -> None:
-    """Write a zarr.json with this content and its checksum, in one rename."""
-    write_text(path, _with_checksum(content))
+def write_metadata(contents: Mapping[Path, dict[str, Any]]) -> None:
+    """Write each zarr.json with its content and checksum, in one rename."""
+    write_files({path: _with_checksum(content).encode() for path, content in contents.items()})
 
 
 def read_metadata(path: Path, remedy: str) -> dict[str, Any]:

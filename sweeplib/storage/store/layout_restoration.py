@@ -42,6 +42,7 @@ def _restore_metadata(path: Path, case: Case) -> None:
     chunks = next((metadata["chunk_grid"]["configuration"]["chunk_shape"][0] for metadata in indices), None)
     with TemporaryDirectory() as folder:
         template = create_layout(Path(folder, path.name), case, block_size).path
+        contents = {}
         for file in template.rglob("zarr.json"):
             target = path / file.relative_to(template)
             if _read(target) is None:
@@ -52,7 +53,8 @@ def _restore_metadata(path: Path, case: Case) -> None:
                         content["chunk_grid"]["configuration"]["chunk_shape"][0] = chunks
                 else:
                     content["attributes"]["rows"] = rows
-                write_metadata(target, content)
+                contents[target] = content
+        write_metadata(contents)
 
 
 def _read(path: Path) -> dict[str, Any] | None:

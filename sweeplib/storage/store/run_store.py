@@ -20,7 +20,7 @@ AT_ONCE = 2**17
 
 def write_group(path: Path) -> None:
     """Write the metadata of the store itself or of the group of a dynamics; they have no content."""
-    write_metadata(path, {"attributes": {}, "node_type": "group", "zarr_format": 3})
+    write_metadata({path: {"attributes": {}, "node_type": "group", "zarr_format": 3}})
 
 
 def stored_dynamics(directory: Path) -> list[str]:
