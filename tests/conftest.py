@@ -58,12 +58,6 @@ def forks() -> Iterator[str]:
         yield os.environ.pop(ADDRESS)
 
 
-@pytest.fixture
-def forked(forks: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let processes for cases be forks, as in the command `sweep`; else each imports the library in a second."""
-    monkeypatch.setenv(ADDRESS, forks)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def no_wait_for_the_disk() -> Iterator[None]:
     """Let files be on the disk when the system likes: no test cuts the power. `test_power_cut` counts the calls."""

@@ -16,8 +16,6 @@ from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 
 @pytest.fixture(scope="module")
 def ds() -> xr.Dataset:

@@ -18,8 +18,6 @@ from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording
 from tests.in_process import InProcess
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 
 class Measured(Calibration):
     """A calibration with given costs, by dynamics and options."""

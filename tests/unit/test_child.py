@@ -14,9 +14,11 @@ import pytest
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.child import Child, DiedError, Limits, MemoryUpError, RaisedError, TimeUpError
 
+pytestmark = pytest.mark.usefixtures("unforked")
+
 
 @pytest.fixture(scope="module")
-def child():
+def child(unforked):
     child = Child()
     yield child
     child.close()

@@ -15,6 +15,8 @@ from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
 
+pytestmark = pytest.mark.usefixtures("unforked")
+
 
 def shown(*arguments: str) -> None:
     words = *arguments, Path.cwd().name, os.environ.get("ASKED"), os.getppid(), "sweeplib.errors" in sys.modules
@@ -58,7 +60,7 @@ def servers() -> set[psutil.Process]:
 
 
 @pytest.fixture
-def forks(monkeypatch):
+def server(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     others = servers()
     with fork_server(["sweeplib.errors"]):
@@ -79,11 +81,11 @@ def eventually(condition) -> bool:
     return condition()
 
 
-def test_a_fork_is_like_a_process_of_its_own(tmp_path, forks):
+def test_a_fork_is_like_a_process_of_its_own(tmp_path, server):
     process = asked("shown", "a b", "", cwd=tmp_path, env=os.environ | {"ASKED": "yes"})
     output, errors = process.communicate()
     assert process.returncode == 7
-    assert output.split() == ["a", "b", tmp_path.name, "yes", str(forks.pid), "True"]
+    assert output.split() == ["a", "b", tmp_path.name, "yes", str(server.pid), "True"]
     assert errors == "to the errors\n"
 
 
@@ -95,18 +97,18 @@ def test_without_forks_the_process_does_the_work_itself(tmp_path, monkeypatch):
     assert output.split()[-2] == str(os.getpid())
 
 
-def test_a_fork_that_is_killed(forks):
+def test_a_fork_that_is_killed(server):
     assert ran(f"{__name__}:killed") == 128 + signal.SIGKILL
     assert ran("sweeplib.errors:InputError", "a later request is answered") == 0
 
 
-def test_a_fork_ends_with_the_one_that_asked(tmp_path, forks):
+def test_a_fork_ends_with_the_one_that_asked(tmp_path, server):
     process = asked("waiting", str(tmp_path / "pid"))
     assert eventually((tmp_path / "pid").exists)
     pid = int((tmp_path / "pid").read_text())
     process.kill()
     assert eventually(lambda: not psutil.pid_exists(pid))
-    assert forks.is_running()
+    assert server.is_running()
 
 
 def test_forks_end_with_the_sweep(tmp_path, monkeypatch):
@@ -119,7 +121,7 @@ def test_forks_end_with_the_sweep(tmp_path, monkeypatch):
     assert ADDRESS not in os.environ
 
 
-def test_where_a_fork_cannot_begin_the_process_does_the_work_itself(tmp_path, forks):
+def test_where_a_fork_cannot_begin_the_process_does_the_work_itself(tmp_path, server):
     """A folder that was deleted: the fork ends, and the process that forks goes on."""
     folder = tmp_path / "gone"
     folder.mkdir()
@@ -145,22 +147,22 @@ def test_a_fork_compiles_what_was_imported_before(tmp_path, monkeypatch):
     assert list(tmp_path.rglob("*.nbi"))
 
 
-def test_a_dead_process_is_not_asked(forks):
-    forks.kill()
-    assert eventually(lambda: forks.status() == psutil.STATUS_ZOMBIE)
+def test_a_dead_process_is_not_asked(server):
+    server.kill()
+    assert eventually(lambda: server.status() == psutil.STATUS_ZOMBIE)
     assert ran(f"{__name__}:shown") is None
     assert fork_of(f"{__name__}:writes", 1) is None
 
 
-def test_a_job_tells_its_end_without_the_process_that_forked_it(tmp_path, forks):
+def test_a_job_tells_its_end_without_the_process_that_forked_it(tmp_path, server):
     process = asked("waiting_for", str(tmp_path / "pid"), str(tmp_path / "go"))
     assert eventually((tmp_path / "pid").exists)
-    forks.kill()
+    server.kill()
     (tmp_path / "go").touch()
     assert process.wait(10) == 5
 
 
-def test_a_fork_apart(forks):
+def test_a_fork_apart(server):
     reading, writing = os.pipe()
     fork = fork_of(f"{__name__}:writes", writing)
     os.close(writing)
@@ -170,13 +172,13 @@ def test_a_fork_apart(forks):
     fork.kill()
 
 
-def test_others_are_not_answered(forks):
+def test_others_are_not_answered(server):
     """A job that a batch system starts on this machine is no descendant of the sweep."""
     words = command(f"{__name__}:shown")
     script = f"import os, sys, time\nif os.fork(): os._exit(0)\ntime.sleep(.3)\nos.execv(sys.executable, {words!r})"
     process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     output, _ = process.communicate()
-    assert output.split()[-2] != str(forks.pid)
+    assert output.split()[-2] != str(server.pid)
 
 
 def test_the_next_process_answers_once_it_has_its_imports_and_as_long_as_it_lives(monkeypatch):

@@ -24,8 +24,6 @@ from sweeplib.problem import problem_expectations, target
 from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 MEANINGS = {
     "lam1*lam2": lambda x, y, z: x * y,
     "lam1 + lam1*lam2 + he3(lam3)": lambda x, y, z: x + x * y + (z**3 - 3 * z) / math.sqrt(6),

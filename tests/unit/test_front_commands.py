@@ -45,8 +45,6 @@ from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 RUNNER = CliRunner()
 REFERENCE = Path(__file__).parents[2] / "config" / "README.md"
 TEXT = """\

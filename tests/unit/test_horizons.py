@@ -24,8 +24,6 @@ from tests.in_process import computed
 from tests.tiers import slow_but
 from tests.unit.test_other_stores import GAMMAS, alone, cut_after, planned, ran, sweep_of, version
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 SHORT = Recording((0.0, 1.0, 2.0), (0.1, 0.4), ("risk",), "exit", keep_ends=True)
 LONG = replace(SHORT, times=(0.0, 1.0, 2.0, 3.0, 4.0))
 

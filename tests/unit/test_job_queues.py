@@ -16,8 +16,6 @@ from sweeplib.execution.clusters.job_queue import JobQueue
 from sweeplib.execution.plan import write_plan
 from sweeplib.execution.run import run_sweep
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 JOB: dict[str, Any] = {"jobs": {"min": 1, "max": 16}, "cores": 4, "memory": "8GB", "walltime": "04:00:00"}
 OWN: dict[str, dict[str, Any]] = {
     "slurm": {"partition": "cpu", "account": "physics"},

@@ -26,8 +26,6 @@ from sweeplib.storage.store.run_store import RunStore
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 load_plugins(["tests.faults.troubled"])
 
 WHOLE = Recording((0.0, 0.5, 1.0, 2.0), (0.01, 0.02, 0.5), ("risk", "overlap_M"))

@@ -17,8 +17,6 @@ from sweeplib.storage.records.jobs import job
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 CONTENT = {
     "problem": {"p": 1, "k": 1, "activation": "square", "spherical": True, "d": 50, "Delta": 0},
     "grid": {"gamma": [0.02, 0.08, 0.14]},

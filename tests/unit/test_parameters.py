@@ -26,8 +26,6 @@ from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import Here, computed
 from tests.plugged import nothing_left
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 OWN = {"data": "signs", "start": "nearness", "target": "slope", "observable": "power"}
 """The parameter of each template."""
 KINDS = {"data": "data", "start": "starts", "target": "targets", "observable": "observables"}

@@ -34,8 +34,6 @@ from tests.faults.troubled import HANGS, KILLS
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 WAITS = """
 import os, time
 from pathlib import Path

@@ -26,8 +26,6 @@ from sweeplib.upkeep.cases import chosen_case
 from tests.in_process import Here, computed
 from tests.tiers import slow_but
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 PROBLEM = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "erf"}
 SHORT = {"times": [0, 0.5, 1], "figures": []}
 

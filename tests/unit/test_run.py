@@ -21,8 +21,6 @@ from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.locks import driver_lock
 from tests.in_process import InProcess
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 SEEDS = 6
 
 

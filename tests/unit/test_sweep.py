@@ -15,8 +15,6 @@ import sweeplib
 from sweeplib import InputError, Sweep
 from sweeplib.config.values import plain
 
-pytestmark = pytest.mark.usefixtures("forked")
-
 if TYPE_CHECKING:
     from distributed import Client
 
