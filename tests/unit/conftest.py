@@ -7,17 +7,17 @@ import pytest
 from sweeplib.process.job import ADDRESS
 
 
-@pytest.fixture(scope="package", autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def forked(forks: str) -> Iterator[None]:
-    """Set the address of the process that forks; before all fixtures of modules, which run sweeps too."""
+    """Set the address of the process that forks; before other fixtures of the module, which run sweeps too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ADDRESS, forks)
         yield
 
 
 @pytest.fixture(scope="module")
-def unforked() -> Iterator[None]:
+def unforked(forked: None) -> Iterator[None]:
     """Let processes import the library, or be forks of those that the tests of a module start."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv(ADDRESS)
+        patch.delenv(ADDRESS, raising=False)
         yield
