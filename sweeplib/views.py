@@ -24,6 +24,20 @@ class Estimate(NamedTuple):
     error: Array
 
 
+class Level(NamedTuple):
+    """How kernels compute a quantity whose fall exits are of: the value of a rule and a constant.
+
+    rule : function (pair, Q, M, P, a, a_star, out) that fills out (n,), as the `risk` of `Expectations` does; plain
+        Python that numba compiles. Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n) and a_star (k, n) are covariances of
+        fields and second layers of n networks, none of which depends on the others. None: the risk itself. It is the
+        same for all problems that differ in numbers alone.
+    floor : the constant of a problem.
+    """
+
+    rule: Callable[..., None] | None = None
+    floor: float = 0.0
+
+
 QUANTILES = (np.arange(64) + 0.5) / 64.0
 """The levels of recorded quantiles over units, the coordinates of the dimension `quantile`."""
 

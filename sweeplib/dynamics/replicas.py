@@ -1,7 +1,7 @@
 """Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -112,6 +112,7 @@ class Replicas:
     times (n, n_times) : ODE times at which to record.
     thresholds (n_thresholds,) : exit thresholds.
     stop_at_exit : whether a replica may end at its last exit.
+    level, floor (n,) : the `Level` whose fall exits are of, with a floor for each replica.
     lessons : the tasks, if there are several; a and a_star are those of the present one.
     """
 
@@ -143,6 +144,8 @@ class Replicas:
     times: Array
     thresholds: Array
     stop_at_exit: bool
+    level: Callable[..., None] | None
+    floor: Array
     lessons: Lessons | None = None
 
     def __len__(self) -> int:
@@ -274,6 +277,19 @@ class Replicas:
         """The same with the drifts of the loss and of the step."""
         names = self.activation, self.target, self.teacher_activation
         return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
+
+    def levels(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The values (n,) of the rule of exits, by default the risks."""
+        rule = self.expectations if self.level is None else replace(self.expectations, risk=self.level)
+        return rule.risks(Q, M, P, a, a_star)
+
+    @property
+    def targets(self) -> Array:
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached."""
+        if not self.thresholds.size:
+            return np.empty((len(self), 0))
+        start, floor = self.levels(*self.fields, self.a, self.a_star)[:, None], self.floor[:, None]
+        return (1.0 - self.thresholds) * (start + floor) - floor
 
     def drift_errors(
         self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0

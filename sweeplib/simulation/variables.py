@@ -67,9 +67,10 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     }
     if recording.thresholds:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
-        shape = (len(recording.thresholds),)
+        shape, whose = (len(recording.thresholds),), exit_words(recording.exit_on)
         for unit, labels, long_name in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
-            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": long_name} | rule)
+            named = {"long_name": f"{long_name}{whose}"} | rule
+            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | named)
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
@@ -87,6 +88,11 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
             of_error |= {"error_of": name, "comment": "of quadrature at the recorded state"}
             variables[error_of(name)] = replace(variables[name], attrs=of_error)
     return variables
+
+
+def exit_words(exit_on: str) -> str:
+    """What stands behind the names of exits that are not of the risk: ' (misalignment)'."""
+    return "" if exit_on == "risk" else f" ({OBSERVABLES[exit_on].long_name})"
 
 
 def stored_variables(case: "Case") -> dict[str, Variable]:
