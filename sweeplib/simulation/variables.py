@@ -8,7 +8,7 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.simulation.labels import label
+from sweeplib.simulation.labels import exit_words, label
 from sweeplib.simulation.recording import Status
 
 if TYPE_CHECKING:
@@ -88,11 +88,6 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
             of_error |= {"error_of": name, "comment": "of quadrature at the recorded state"}
             variables[error_of(name)] = replace(variables[name], attrs=of_error)
     return variables
-
-
-def exit_words(exit_on: str) -> str:
-    """What stands behind the names of exits that are not of the risk: ' (misalignment)'."""
-    return "" if exit_on == "risk" else f" ({OBSERVABLES[exit_on].long_name})"
 
 
 def stored_variables(case: "Case") -> dict[str, Variable]:
