@@ -168,7 +168,7 @@ class Dynamics(ABC):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """Whether its exits, with these options, may be on another observable than the risk (`Replicas.level`)."""
+        """Whether its exits, with these options, may be on another observable than the risk (`Replicas.levels`)."""
         return False
 
     @classmethod

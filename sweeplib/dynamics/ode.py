@@ -165,7 +165,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The constants of the equations, by a rule for the drifts."""
         replicas = self.replicas
         P, a, a_star = map(np.ascontiguousarray, (replicas.fields[2], replicas.a, replicas.a_star))
-        rules = needed.pair, drifts_address(needed.drifts), risk_address(replicas.level or needed.risk)
+        rules = needed.pair, drifts_address(needed.drifts), risk_address(replicas.exit_rule or needed.risk)
         projected = needed.pair.nodes.size and not self._finite_d
         L_star = teacher_factors(P) if projected else P[:0]
         _, xi, _, anneals, chi = rates(replicas.schedule, noise=replicas.noise_schedule)

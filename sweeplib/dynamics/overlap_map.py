@@ -224,7 +224,7 @@ class OverlapMap(StepDynamics):
         if waiting.size:
             given = self.replicas
             fields = self._fields_of(waiting, *(part[waiting] for part in self._overlaps))
-            levels = given.levels(*fields, self.a[waiting], given.a_star[waiting])
+            levels = given.exit_values(*fields, self.a[waiting], given.a_star[waiting])
             reached = levels[:, None] <= self.targets[waiting]
             found = reached & (self.exits[waiting] < 0)
             self.exits[waiting] = np.where(found, self.step[waiting, None], self.exits[waiting])

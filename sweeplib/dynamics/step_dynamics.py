@@ -55,7 +55,7 @@ class StepDynamics(OverlapDynamics):
         """The addresses of the functions of activations and target that kernels call."""
         given = self.replicas
         forms = given.activation, given.target, given.teacher_activation
-        return functions(*forms, given.criterion, given.rule, drifts, given.level)
+        return functions(*forms, given.criterion, given.rule, drifts, given.exit_rule)
 
     def stop(self) -> None:
         """Stop the replicas that diverged, and those that made their last exit if they may stop there."""

@@ -1,17 +1,25 @@
 """Probability that the sign of the output is not that of the label, P(y f < 0), for labels with noise.
 
-Where output and label have the signs of two Gaussian fields it is their angle over π. Exits can be on it there.
+Where the output has the sign of one Gaussian field and f* that of another, it increases with their angle: exits can be
+on it.
 """
 
 import math
+from functools import lru_cache, partial
 from typing import Any
+
+import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import activation
-from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.test_loss import READS_OF_LABELS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import Estimate, Level, OverlapView
+
+NODES = np.linspace(-8.0, 8.0, 4001)
+"""The field of labels with noise, in standard deviations: sums are exact but for a kink at 0, of 10⁻⁶."""
+DENSITY = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 
 
 def classification_error(now: OverlapView) -> Estimate:
@@ -36,17 +44,50 @@ def angles(pair: Any, Q: Any, M: Any, P: Any, a: Any, a_star: Any, out: Any) -> 
         out[lane] = math.acos(min(max(across / norm, -1.0), 1.0)) / math.pi if norm > 0.0 else 0.5
 
 
+@lru_cache(maxsize=64)
+def _plus(Delta: float, teacher: str, amplitude: float, scale: float) -> Array:
+    """P(y > 0) at `NODES` z of the labels' field, f* = amplitude σ*(scale z)."""
+    from scipy.special import ndtr
+
+    value = activation(teacher).value
+    f_star = amplitude * np.array([value(scale * z) for z in NODES.tolist()])
+    return np.asarray(ndtr(f_star / math.sqrt(Delta)))
+
+
+def _error(angle: float, plus: Array) -> float:
+    """P(y f < 0) at an angle over π, with the probabilities of positive labels at `NODES`."""
+    from scipy.special import ndtr
+
+    negative = ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)
+    return float(DENSITY @ (plus * negative + (1.0 - plus) * (1.0 - negative)))
+
+
+def _with_noise(Delta: float, teacher: str, value: float, part: float, P: Array, a_star: Array) -> float:
+    """The angle over π at which the error is `part` of that at the angle `value`; −∞ if it is larger at all angles."""
+    from scipy.optimize import brentq
+
+    k = len(a_star)
+    spread = math.sqrt(a_star @ P @ a_star) / k  # units of several are linear
+    plus = _plus(Delta, teacher, *((abs(a_star[0]), math.sqrt(P[0, 0])) if k == 1 else (1.0, spread)))
+    goal = part * _error(value, plus)
+    return float(brentq(lambda u: _error(u, plus) - goal, 0.0, value)) if _error(0.0, plus) < goal else -math.inf
+
+
 def level(problem: Problem) -> Level:
-    """The angle; InputError unless the sign of f is that of Σ a_i λ_i, and that of y likewise."""
-    for key, name, width in (("activation", problem.activation, problem.p), ("teacher", problem.teacher, problem.k)):
+    """The angle; InputError unless the sign of f is that of Σ a_i λ_i, and that of f* likewise."""
+    for key, name, width in (
+        ("activation", problem.activation, problem.p),
+        ("teacher_activation", problem.teacher, problem.k),
+    ):
         if not _keeps_signs(name, width):
             expected = "linear units, or a single one of erf, in student and teacher; or misalignment"
             raise InputError("no closed classification error", key=key, value=name, expected=expected)
-    for key, value in (("target", problem.target), ("Delta", problem.Delta)):
-        if value != DEFAULTS.get(key, 0.0):
-            expected = f"{DEFAULTS.get(key, 0)} where runs exit on it; or misalignment"
-            raise InputError("no closed classification error", key=key, value=value, expected=expected)
-    return Level(angles)
+    if problem.target != DEFAULTS["target"]:
+        expected = f"{DEFAULTS['target']} where runs exit on it; or misalignment"
+        raise InputError("no closed classification error", key="target", value=problem.target, expected=expected)
+    if problem.Delta == 0.0:
+        return Level(angles)
+    return Level(angles, partial(_with_noise, problem.Delta, problem.teacher))
 
 
 def _keeps_signs(name: str, width: int) -> bool:

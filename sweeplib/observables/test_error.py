@@ -20,6 +20,6 @@ OBSERVABLES.register(
         r"\mathcal{R} + \Delta/2",
         reads=READS | {"Delta"},
         least=0.0,
-        level=lambda problem: Level(floor=problem.Delta / 2.0),
+        level=lambda problem: Level.above(problem.Delta / 2.0),
     ),
 )

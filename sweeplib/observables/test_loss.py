@@ -20,7 +20,7 @@ def level(problem: Problem) -> Level:
         expected = "risk; or the test_loss of square and real labels"
         what = f"no exits on the mean loss {problem.loss} of {problem.labels} labels"
         raise InputError(what, key="exit_on", value="test_loss", expected=expected)
-    return Level(floor=problem.Delta / 2.0)
+    return Level.above(problem.Delta / 2.0)
 
 
 OBSERVABLES.register(

@@ -16,6 +16,7 @@ from sweeplib.problem.columns import ProblemRow, Problems, columns_of
 from sweeplib.problem.parameters import RESERVED
 from sweeplib.simulation.cases import CHECKS, Case, level_of, shared_digest
 from sweeplib.table import Column, Reading
+from sweeplib.views import Level
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
 """The fields of a case that are columns beside those of its problem."""
@@ -98,13 +99,13 @@ class Cases(Problems, Sequence[Case]):
         """Return the shapes of cases that can be run together."""
         return self.each(lambda case: case.shape)
 
-    def levels(self) -> dict[str, Any]:
-        """Return the rule and the floors (n,) of what the exits of cases of one shape are of."""
+    def levels(self) -> list[Level]:
+        """Return what the exits of cases of one shape are of, one for each."""
         levels = self.each(level_of)
-        if len(rules := {level.rule for level in levels.values}) > 1:
+        if len({level.rule for level in levels.values}) > 1:
             on = self[0].recording.exit_on
             raise SweeplibError(f"the level of {on} has another rule for problems that differ in numbers alone")
-        return {"level": rules.pop(), "floor": np.array([level.floor for level in levels.values])[levels.codes]}
+        return levels.items()
 
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""

@@ -324,7 +324,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         times=times,
         thresholds=np.array(recording.thresholds, dtype=float),
         stop_at_exit=recording.stop == "exit",
-        **cases.levels(),
+        levels=cases.levels(),
         lessons=_lessons(cases),
     )
 
