@@ -28,7 +28,7 @@ def _product(value: float, part: float, P: Array, a_star: Array) -> float:
     return part * value
 
 
-class Level(NamedTuple):
+class ExitLevel(NamedTuple):
     """How kernels see an observable fall: it increases with the value of a rule, and is this value by default.
 
     rule : function (pair, Q, M, P, a, a_star, out) that fills out (n,), as the `risk` of `Expectations` does; plain
@@ -43,7 +43,7 @@ class Level(NamedTuple):
     target: Callable[[float, float, Array, Array], float] = _product
 
     @classmethod
-    def above(cls, floor: float) -> "Level":
+    def above(cls, floor: float) -> "ExitLevel":
         """The level of the risk plus a constant, the floor."""
         return cls(target=lambda value, part, P, a_star: part * (value + floor) - floor)
 

@@ -22,7 +22,7 @@ from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import UPDATES, Criterion, Rule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
-from sweeplib.views import Blocks, Level, OverlapView
+from sweeplib.views import Blocks, ExitLevel, OverlapView
 
 Array = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ class Replicas:
     times: Array
     thresholds: Array
     stop_at_exit: bool
-    levels: Sequence[Level]
+    levels: Sequence[ExitLevel]
     lessons: Lessons | None = None
 
     def __len__(self) -> int:

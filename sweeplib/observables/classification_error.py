@@ -6,7 +6,6 @@ on it.
 
 import math
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 
@@ -15,10 +14,11 @@ from sweeplib.maths.activations import activation
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.test_loss import READS_OF_LABELS
 from sweeplib.problem import DEFAULTS, Problem
-from sweeplib.views import Estimate, Level, OverlapView
+from sweeplib.views import Estimate, ExitLevel, OverlapView
 
 NODES = np.linspace(-8.0, 8.0, 4001)
 """The field of labels with noise, in standard deviations: sums are exact but for a kink at 0, of 10⁻⁶."""
+UNKNOWN = "no closed form of the classification_error to exit on"
 DENSITY = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 
 
@@ -27,7 +27,7 @@ def classification_error(now: OverlapView) -> Estimate:
     return now.of_labels.classification_error(now.fields)
 
 
-def angles(pair: Any, Q: Any, M: Any, P: Any, a: Any, a_star: Any, out: Any) -> None:
+def angles(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
     """Fill arccos(aᵀMa*/√(aᵀQa a*ᵀPa*))/π, ½ for an output of zero."""
     p, k, n = M.shape
     for lane in range(n):
@@ -73,7 +73,7 @@ def _with_noise(Delta: float, teacher: str, value: float, part: float, P: Array,
     return float(brentq(lambda u: _error(u, plus) - goal, 0.0, value)) if _error(0.0, plus) < goal else -math.inf
 
 
-def level(problem: Problem) -> Level:
+def level(problem: Problem) -> ExitLevel:
     """The angle; InputError unless the sign of f is that of Σ a_i λ_i, and that of f* likewise."""
     for key, name, width in (
         ("activation", problem.activation, problem.p),
@@ -81,13 +81,13 @@ def level(problem: Problem) -> Level:
     ):
         if not _keeps_signs(name, width):
             expected = "linear units, or a single one of erf, in student and teacher; or misalignment"
-            raise InputError("no closed classification error", key=key, value=name, expected=expected)
+            raise InputError(UNKNOWN, key=key, value=name, expected=expected)
     if problem.target != DEFAULTS["target"]:
         expected = f"{DEFAULTS['target']} where runs exit on it; or misalignment"
-        raise InputError("no closed classification error", key="target", value=problem.target, expected=expected)
+        raise InputError(UNKNOWN, key="target", value=problem.target, expected=expected)
     if problem.Delta == 0.0:
-        return Level(angles)
-    return Level(angles, partial(_with_noise, problem.Delta, problem.teacher))
+        return ExitLevel(angles)
+    return ExitLevel(angles, partial(_with_noise, problem.Delta, problem.teacher))
 
 
 def _keeps_signs(name: str, width: int) -> bool:

@@ -5,14 +5,13 @@ direction.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
 from sweeplib.errors import InputError
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.problem import DEFAULTS, Problem
-from sweeplib.views import Level, OverlapView
+from sweeplib.views import ExitLevel, OverlapView
 
 
 def of_units(now: OverlapView) -> Array:
@@ -22,7 +21,7 @@ def of_units(now: OverlapView) -> Array:
     return 1.0 - cosines.max(axis=1).min(axis=1)
 
 
-def rule(pair: Any, Q: Any, M: Any, P: Any, a: Any, a_star: Any, out: Any) -> None:
+def rule(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
     """Fill the misalignment of n networks."""
     p, k, n = M.shape
     for lane in range(n):
@@ -36,12 +35,12 @@ def rule(pair: Any, Q: Any, M: Any, P: Any, a: Any, a_star: Any, out: Any) -> No
         out[lane] = 1.0 - least
 
 
-def level(problem: Problem) -> Level:
+def level(problem: Problem) -> ExitLevel:
     """The misalignment; InputError for inputs with a spectrum, whose fields have another covariance than overlaps."""
     if problem.has_spectrum:
         expected = f"{DEFAULTS['data']} where runs exit on misalignment; or exits on risk"
-        raise InputError("no overlaps in the fields", key="data", value=problem.data, expected=expected)
-    return Level(rule)
+        raise InputError("no misalignment to exit on", key="data", value=problem.data, expected=expected)
+    return ExitLevel(rule)
 
 
 OBSERVABLES.register(

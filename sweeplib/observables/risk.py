@@ -1,7 +1,7 @@
 """Population risk R = ½ E[(y − f)²] of labels without noise, that is without the floor Δ/2; y = f* with a teacher."""
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
-from sweeplib.views import Level, NetworkView, OverlapView
+from sweeplib.views import ExitLevel, NetworkView, OverlapView
 
 
 def risk(now: OverlapView | NetworkView) -> Array:
@@ -24,6 +24,6 @@ OBSERVABLES.register(
         r"\mathcal{R}",
         reads=READS,
         least=0.0,
-        level=lambda problem: Level(),
+        level=lambda problem: ExitLevel(),
     ),
 )

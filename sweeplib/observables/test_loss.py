@@ -4,7 +4,7 @@ from sweeplib.errors import InputError
 from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
 from sweeplib.observables.risk import READS
 from sweeplib.problem import Problem
-from sweeplib.views import Estimate, Level, OverlapView
+from sweeplib.views import Estimate, ExitLevel, OverlapView
 
 READS_OF_LABELS = READS | {"Delta"}
 
@@ -14,13 +14,13 @@ def test_loss(now: OverlapView) -> Estimate:
     return now.of_labels.test_loss(now.fields)
 
 
-def level(problem: Problem) -> Level:
+def level(problem: Problem) -> ExitLevel:
     """R + Δ/2, the mean of the square loss of real labels; InputError for another one, which takes sums over nodes."""
     if not problem.criterion.is_plain:
         expected = "risk; or the test_loss of square and real labels"
-        what = f"no exits on the mean loss {problem.loss} of {problem.labels} labels"
+        what = f"no closed form of the test_loss to exit on: {problem.loss} of {problem.labels} labels"
         raise InputError(what, key="exit_on", value="test_loss", expected=expected)
-    return Level.above(problem.Delta / 2.0)
+    return ExitLevel.above(problem.Delta / 2.0)
 
 
 OBSERVABLES.register(

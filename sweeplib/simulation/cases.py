@@ -34,7 +34,7 @@ from sweeplib.simulation.numerics_version import names_of, numerics_version
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, stored_variables
 from sweeplib.validation import refusal
-from sweeplib.views import Level, View
+from sweeplib.views import ExitLevel, View
 
 
 @dataclass(frozen=True)
@@ -348,7 +348,7 @@ def shared_values(
     return values, {}
 
 
-def level_of(case: Case) -> Level:
+def level_of(case: Case) -> ExitLevel:
     """What the exits of a case are of; InputError for an observable that this problem has no level of."""
     level = OBSERVABLES[case.recording.exit_on].level
     assert level is not None  # by `Recording`

@@ -16,7 +16,7 @@ from sweeplib.problem.columns import ProblemRow, Problems, columns_of
 from sweeplib.problem.parameters import RESERVED
 from sweeplib.simulation.cases import CHECKS, Case, level_of, shared_digest
 from sweeplib.table import Column, Reading
-from sweeplib.views import Level
+from sweeplib.views import ExitLevel
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
 """The fields of a case that are columns beside those of its problem."""
@@ -99,7 +99,7 @@ class Cases(Problems, Sequence[Case]):
         """Return the shapes of cases that can be run together."""
         return self.each(lambda case: case.shape)
 
-    def levels(self) -> list[Level]:
+    def levels(self) -> list[ExitLevel]:
         """Return what the exits of cases of one shape are of, one for each."""
         levels = self.each(level_of)
         if len({level.rule for level in levels.values}) > 1:
