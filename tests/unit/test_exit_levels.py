@@ -138,6 +138,18 @@ def test_runs_stop_at_their_exit_on_it_and_each_keeps_its_own_noise() -> None:
     )
 
 
+@pytest.mark.parametrize("on", ["misalignment", "classification_error", "test_error"])
+def test_exits_of_the_chain_have_those_of_the_ode_as_their_mean(on: str) -> None:
+    """From one overlap, at d = 3000, where the ODE's error, of the order 1/d, is a tenth of the standard error."""
+    problem = Problem(gamma=0.5, p=1, k=1, d=3000, Delta=0.2, activation="erf", m0=0.2, spherical=True)
+    common = {"times": [8.0], "thresholds": [0.1, 0.4], "exit_on": on}
+    [expected] = simulate(problem, "ode", **common).exit_time.values
+    found = simulate(problem, "sgd_chain", seeds=64, **common).exit_time.values
+    error = found.std(axis=0, ddof=1) / 8.0
+    assert (np.abs(found.mean(axis=0) - expected) < 4.0 * error).all()
+    assert (error < 0.02 * expected).all()
+
+
 def refused(problem: Problem, dynamics: str, on: str, **options: object) -> str:
     with pytest.raises(InputError) as error:
         simulate(problem, dynamics, times=[1.0], thresholds=[0.1], exit_on=on, options=options or None)
