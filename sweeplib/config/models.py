@@ -340,9 +340,8 @@ class SweepConfig(Section):
     )
     exit_on: str = Field(
         default="risk",
-        description="What the exits are of: the excess `risk`, or another observable that kernels compute at every "
-        "step, in sgd, sgd_chain, overlap_map, sde, ode and gradient_flow: `test_error`, `misalignment` (1 minus the "
-        "cosine of the teacher row found last), `test_loss` and `classification_error` where they have closed forms.",
+        description="What the exits are of: the excess `risk`, `test_error`, `misalignment` (1 minus the cosine of the "
+        "teacher row found last), `test_loss` or `classification_error` where they have closed forms.",
         examples=["misalignment"],
     )
     stop: Literal["end", "exit"] = Field(

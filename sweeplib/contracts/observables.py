@@ -144,11 +144,11 @@ def runs_exit_on_its_level(name: str) -> None:
     """With a `level`: at the first step at which its recorded value has fallen by a threshold, of some problem."""
     observable, refusals = OBSERVABLES[name], list[InputError]()
     for activation in LEVELLED if observable.level is not None else ():
-        problem = Problem(gamma=1.0, p=3, k=2, d=40, Delta=0.1, activation=activation)
-        steps = np.arange(80) * problem.step_time()
+        problem = Problem(gamma=2.0, p=2, k=2, d=20, Delta=0.1, activation=activation)
+        steps = np.arange(40) * problem.step_time()
         asked: dict[str, Any] = {"observables": [name], "thresholds": EXITS, "exit_on": name}
         try:
-            run = simulate(problem, "sgd_chain", times=steps, seeds=2, **asked)
+            run = simulate(problem, "sgd_chain", times=steps, **asked)
         except InputError as refusal:
             refusals.append(refusal)
             continue
