@@ -52,7 +52,7 @@ class LaneDynamics(StepDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """True."""
+        """All: its kernel calls the rule in place of the risk."""
         return True
 
     @classmethod

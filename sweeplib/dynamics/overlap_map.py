@@ -110,7 +110,7 @@ class OverlapMap(StepDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """True."""
+        """All."""
         return True
 
     @classmethod

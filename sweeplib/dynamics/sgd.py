@@ -264,7 +264,7 @@ class Sgd(StepDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """True."""
+        """All: its kernel calls the rule in place of the risk."""
         return True
 
     @staticmethod

@@ -170,7 +170,7 @@ def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any
 
     figure, _ = requested(name, sweep.figures[name])
     whose = exit_words(sweep.recording.exit_on)
-    exits = f" Exits are not those of the risk{whose}." if whose else ""
+    exits = f" Exits are on another observable than the risk{whose}." if whose else ""
     shown = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
