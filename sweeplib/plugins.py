@@ -45,7 +45,16 @@ if TYPE_CHECKING:
         Update,
         parameter,
     )
-    from sweeplib.views import Estimate, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
+    from sweeplib.views import (
+        Estimate,
+        ExitLevel,
+        NetworkView,
+        OverlapView,
+        ParticleView,
+        TrainingView,
+        TwoTimeView,
+        View,
+    )
 
 __all__ = [
     "ACTIVATIONS",
@@ -76,6 +85,7 @@ __all__ = [
     "Diagnostic",
     "Dynamics",
     "Estimate",
+    "ExitLevel",
     "Expectations",
     "Family",
     "Figure",

@@ -24,6 +24,30 @@ class Estimate(NamedTuple):
     error: Array
 
 
+def _product(value: float, part: float, P: Array, a_star: Array) -> float:
+    return part * value
+
+
+class ExitLevel(NamedTuple):
+    """How kernels see an observable fall: it increases with the value of a rule, and is this value by default.
+
+    rule : function (pair, Q, M, P, a, a_star, out) that fills out (n,), as the `risk` of `Expectations` does; plain
+        Python that numba compiles. Q (p, p, n), M (p, k, n), P (k, k, n), a (p, n) and a_star (k, n) are covariances of
+        fields and second layers of n networks, none of which depends on the others. None: the risk itself. It is the
+        same for all problems that differ in numbers alone.
+    target : function (value, part, P, a_star) that returns the value of the rule at which the observable is so many
+        times what it is at this one: numbers, of a network with the teacher P (k, k) and a_star (k,).
+    """
+
+    rule: Callable[..., None] | None = None
+    target: Callable[[float, float, Array, Array], float] = _product
+
+    @classmethod
+    def above(cls, floor: float) -> "ExitLevel":
+        """The level of the risk plus a constant, the floor."""
+        return cls(target=lambda value, part, P, a_star: part * (value + floor) - floor)
+
+
 QUANTILES = (np.arange(64) + 0.5) / 64.0
 """The levels of recorded quantiles over units, the coordinates of the dimension `quantile`."""
 

@@ -12,7 +12,7 @@ from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.variables import stops_at_exits
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry
-from sweeplib.simulation.labels import stored_attributes
+from sweeplib.simulation.labels import exit_words, stored_attributes
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
@@ -78,8 +78,11 @@ class Analysis:
         dataset = with_constants(ds)
         self.outlined(outline_of(dataset), options)
         result = without_constants(self.function(dataset, **options), ds).copy()
+        whose = exit_words(ds.attrs.get("exit_on", "risk"))
         for variable in result.variables.values():
             variable.attrs = stored_attributes(variable.attrs)
+            if "exit" in (name := variable.attrs.get("long_name", "")) and whose not in name:
+                variable.attrs["long_name"] = name + whose
         return result.assign_attrs(title=self.doc, analysis=self.name)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:

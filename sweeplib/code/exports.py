@@ -22,6 +22,7 @@ HOMES = {
     "Diagnostic": "sweeplib.dynamics.diagnostics",
     "Dynamics": "sweeplib.dynamics",
     "Estimate": "sweeplib.views",
+    "ExitLevel": "sweeplib.views",
     "Expectations": "sweeplib.maths.expectations",
     "FAMILIES": "sweeplib.maths.expectations",
     "FIGURES": "sweeplib.figures",

@@ -187,6 +187,7 @@ def _recording(config: SweepConfig) -> Recording:
         thresholds=_ascending_numbers(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,
+        exit_on=config.exit_on,
         keep_ends=config.keep == "ends" or (config.keep is None and config.stop == "exit"),
     )
 

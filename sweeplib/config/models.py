@@ -334,8 +334,15 @@ class SweepConfig(Section):
     )
     thresholds: list[float] = Field(
         default_factory=list,
-        description="Record when the excess risk first falls to (1 - T) of its initial value, for each T in (0, 1).",
+        description="Record when the excess risk, or `exit_on`, first falls to (1 - T) of its initial value, for each "
+        "T in (0, 1).",
         examples=[[0.01]],
+    )
+    exit_on: str = Field(
+        default="risk",
+        description="What the exits are of: the excess `risk`, `test_error`, `misalignment` (1 minus the cosine of the "
+        "teacher row found last), `test_loss` or `classification_error` where they have closed forms.",
+        examples=["misalignment"],
     )
     stop: Literal["end", "exit"] = Field(
         default="end",

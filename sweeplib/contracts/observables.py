@@ -8,14 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.check import BrokenError, Check, LeftOutError, require, require_equal
 from sweeplib.contracts.problems import OTHERS, two_values
 from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_replica, parts
+from sweeplib.errors import InputError
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import PARAMETERS, Problem
 from sweeplib.simulation.labelled_runs import simulate
 from sweeplib.views import Estimate, TrainingView, View
+
+EXITS = (0.02, 0.05, 0.2)
+"""The thresholds at which runs are tried to exit on an observable."""
+LEVELLED = "erf", "linear"
+"""The activations of the problems of which they are."""
 
 
 def quick(names: tuple[str, ...], *problems: Problem) -> tuple[str, ...]:
@@ -134,6 +140,29 @@ def _require_same(observable: Observable, view: type[View], field: str, one: Arr
     require(field in observable.acts_on or np.array_equal(one, other), problem)
 
 
+def runs_exit_on_its_level(name: str) -> None:
+    """With a `level`: at the first step at which its recorded value has fallen by a threshold, of some problem."""
+    observable, refusals = OBSERVABLES[name], list[InputError]()
+    for activation in LEVELLED if observable.level is not None else ():
+        problem = Problem(gamma=2.0, p=2, k=2, d=20, Delta=0.1, activation=activation)
+        steps = np.arange(40) * problem.step_time()
+        asked: dict[str, Any] = {"observables": [name], "thresholds": EXITS, "exit_on": name}
+        try:
+            run = simulate(problem, "sgd_chain", times=steps, **asked)
+        except InputError as refusal:
+            refusals.append(refusal)
+            continue
+        values = run[name].values[:, None]
+        low = values <= (1.0 - np.array(EXITS)[:, None]) * values[:, :, :1]
+        first = np.where(low.any(axis=2), low.argmax(axis=2), np.nan)
+        found = run.exit_steps.values
+        said = f"at thresholds {EXITS} runs exit after {found.tolist()} steps; by recorded values {first.tolist()}"
+        require(np.array_equal(found, first, equal_nan=True), said)
+        return
+    if refusals:
+        raise LeftOutError(f"its level is of none of the problems that are tried: {refusals[0]}")
+
+
 def what_is_recorded_once_is_constant(name: str) -> None:
     """An observable that is not `over_time` has the same value at the start and at the end of a run of SGD."""
     observable = OBSERVABLES[name]
@@ -167,6 +196,7 @@ CHECKS: tuple[Check, ...] = (
     it_leaves_the_view_alone,
     it_depends_only_on_the_fields_that_it_reads,
     it_changes_with_its_parameters,
+    runs_exit_on_its_level,
     what_is_recorded_once_is_constant,
     it_reads_fields_of_a_problem,
     it_is_labelled,

@@ -259,7 +259,8 @@ class Sweep:
         """Return a text of everything in the sweep on which the cases of one dynamics depend, and their order."""
         grid, run, names = self.grid, self._run(dynamics), self.recording
         derived = {name: expression.text for name, expression in grid.derived.items()}
-        recording = (names.times, names.thresholds, names.observables, names.stop, names.keep_ends)
+        exit_on = () if names.exit_on == "risk" else (names.exit_on,)
+        recording = (names.times, names.thresholds, names.observables, names.stop, names.keep_ends, *exit_on)
         when = self.when(dynamics)
         chosen = (dict(run.where), dict(run.options), when and when.text)
         replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)

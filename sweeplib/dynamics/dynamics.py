@@ -167,6 +167,11 @@ class Dynamics(ABC):
         return 0
 
     @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """Whether its exits, with these options, may be on another observable than the risk (`Replicas.levels`)."""
+        return False
+
+    @classmethod
     def most_steps(cls, problem: Problem, options: NumericalOptions) -> float:
         """The largest number of its steps to the last recording time; a run of more is refused."""
         return np.inf

@@ -51,6 +51,11 @@ class LaneDynamics(StepDynamics):
         self.state = np.ascontiguousarray(earlier["end_state"].T)
 
     @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """All: its kernel calls the rule in place of the risk."""
+        return True
+
+    @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
         """The rows of `state`: p (p + k + 1) for one eigenvalue and one task; other runs do not go on."""
         alone = not (problem.has_spectrum or problem.in_turn)

@@ -95,12 +95,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         if self._finite_d and are_dependent(replicas.P).any():
             expected = "independent teacher rows with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d, as P is singular", key="initial", expected=expected)
-        start = self.replicas.expectations.risks(*replicas.fields, replicas.a, replicas.a_star)
-        targets = (1.0 - replicas.thresholds) * start[:, None]
         self._rtol = self._tolerances()
         given = replicas.equations
         self._finer = given.finer or given
-        self._solution, self._companion = self._integrations(targets)
+        self._solution, self._companion = self._integrations(self.replicas.targets)
         self.risk_error = np.zeros(len(replicas))
 
     def _integrations(
@@ -167,7 +165,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         """The constants of the equations, by a rule for the drifts."""
         replicas = self.replicas
         P, a, a_star = map(np.ascontiguousarray, (replicas.fields[2], replicas.a, replicas.a_star))
-        rules = needed.pair, drifts_address(needed.drifts), risk_address(needed.risk)
+        rules = needed.pair, drifts_address(needed.drifts), risk_address(replicas.exit_rule or needed.risk)
         projected = needed.pair.nodes.size and not self._finite_d
         L_star = teacher_factors(P) if projected else P[:0]
         _, xi, _, anneals, chi = rates(replicas.schedule, noise=replicas.noise_schedule)
@@ -242,6 +240,11 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             (weight, self.overlap_view(*self._states.overlaps(member)))
             for weight, member in zip(weights.T, members.swapaxes(0, 1), strict=True)
         ]
+
+    @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """Unless it integrates means at finite d, of which the risk alone is known."""
+        return not (isinstance(options, OdeOptions) and options.finite_d)
 
     @classmethod
     def diagnostics(

@@ -109,6 +109,11 @@ class OverlapMap(StepDynamics):
             part[:] = values.reshape(part.shape)
 
     @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """All."""
+        return True
+
+    @classmethod
     def state_size(cls, problem: Problem, options: NumericalOptions) -> int:
         """The numbers of Q and M, or of those of each block of inputs, and of a, twice with a companion."""
         size = len(problem.blocks[0]) * problem.p * (problem.p + problem.k) + problem.p
@@ -219,8 +224,8 @@ class OverlapMap(StepDynamics):
         if waiting.size:
             given = self.replicas
             fields = self._fields_of(waiting, *(part[waiting] for part in self._overlaps))
-            risks = given.expectations.risks(*fields, self.a[waiting], given.a_star[waiting])
-            reached = risks[:, None] <= self.targets[waiting]
+            levels = given.exit_values(*fields, self.a[waiting], given.a_star[waiting])
+            reached = levels[:, None] <= self.targets[waiting]
             found = reached & (self.exits[waiting] < 0)
             self.exits[waiting] = np.where(found, self.step[waiting, None], self.exits[waiting])
 

@@ -1,7 +1,7 @@
 """Replicas: the problems, starts and recording times of runs of one shape, independent of the dynamics."""
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import UPDATES, Criterion, Rule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
-from sweeplib.views import Blocks, OverlapView
+from sweeplib.views import Blocks, ExitLevel, OverlapView
 
 Array = NDArray[np.float64]
 
@@ -112,6 +112,7 @@ class Replicas:
     times (n, n_times) : ODE times at which to record.
     thresholds (n_thresholds,) : exit thresholds.
     stop_at_exit : whether a replica may end at its last exit.
+    levels (n,) : what the fall is of that exits are; their rules are the same.
     lessons : the tasks, if there are several; a and a_star are those of the present one.
     """
 
@@ -143,6 +144,7 @@ class Replicas:
     times: Array
     thresholds: Array
     stop_at_exit: bool
+    levels: Sequence[ExitLevel]
     lessons: Lessons | None = None
 
     def __len__(self) -> int:
@@ -274,6 +276,26 @@ class Replicas:
         """The same with the drifts of the loss and of the step."""
         names = self.activation, self.target, self.teacher_activation
         return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
+
+    @property
+    def exit_rule(self) -> Callable[..., None] | None:
+        """The rule of exits, in place of the risk; None for the risk."""
+        return self.levels[0].rule
+
+    def exit_values(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
+        """The values (n,) of the rule of exits."""
+        rule = self.expectations if self.exit_rule is None else replace(self.expectations, risk=self.exit_rule)
+        return rule.risks(Q, M, P, a, a_star)
+
+    @property
+    def targets(self) -> Array:
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached."""
+        if not self.thresholds.size:
+            return np.empty((len(self), 0))
+        P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
+        start = self.exit_values(*self.fields, self.a, self.a_star).tolist()
+        of_replicas = zip(self.levels, start, P, self.a_star, strict=True)
+        return np.array([[level.target(x, part, *teacher) for part in parts] for level, x, *teacher in of_replicas])
 
     def drift_errors(
         self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0

@@ -262,6 +262,11 @@ class Sgd(StepDynamics):
         )
         return [(np.ones(len(self.replicas)), view)]
 
+    @classmethod
+    def finds_levels(cls, options: NumericalOptions) -> bool:
+        """All: its kernel calls the rule in place of the risk."""
+        return True
+
     @staticmethod
     def work(problem: Problem, time: float) -> float:
         """The number of steps times the work of the draws and products of one step; a training set is drawn once."""

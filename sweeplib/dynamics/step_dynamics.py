@@ -22,7 +22,7 @@ class StepDynamics(OverlapDynamics):
     part (n,) : SGD steps between `step` and the state that is shown, which a part of the next step leads to.
     exits (n, thresholds) : steps of the exits, negative before.
     failed (n,) : step of a divergence, negative without one.
-    targets (n, thresholds) : risks at which thresholds are reached.
+    targets (n, thresholds) : risks, or levels, at which thresholds are reached.
     """
 
     reads = ONE_PASS
@@ -35,10 +35,7 @@ class StepDynamics(OverlapDynamics):
         self.step, self.part = np.zeros(count, dtype=np.int64), np.zeros(count)
         self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
-        self.targets = np.empty((count, 0))
-        if replicas.thresholds.size:
-            start = (*replicas.fields, replicas.a, replicas.a_star)
-            self.targets = (1.0 - replicas.thresholds) * replicas.expectations.risks(*start)[:, None]
+        self.targets = replicas.targets
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
@@ -58,7 +55,7 @@ class StepDynamics(OverlapDynamics):
         """The addresses of the functions of activations and target that kernels call."""
         given = self.replicas
         forms = given.activation, given.target, given.teacher_activation
-        return functions(*forms, given.criterion, given.rule, drifts)
+        return functions(*forms, given.criterion, given.rule, drifts, given.exit_rule)
 
     def stop(self) -> None:
         """Stop the replicas that diverged, and those that made their last exit if they may stop there."""

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.execution.child import EndedError, RaisedError
-from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.simulation import Case, Status, run_cases
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.other_stores import OtherCases
 from sweeplib.storage.store.run_store import RunStore
@@ -108,8 +109,8 @@ def _late(cases: Sequence[Case], places: Sequence[int], factor: int, seconds: fl
 
 
 def _to_exit(case: Case, factor: int) -> Case:
-    recording = Recording(case.recording.times[-1:], case.recording.thresholds, (), "exit")
-    return replace(case, clock=factor * case.clock, recording=recording)
+    asked: dict[str, Any] = {"times": case.recording.times[-1:], "observables": (), "stop": "exit", "keep_ends": False}
+    return replace(case, clock=factor * case.clock, recording=replace(case.recording, **asked))
 
 
 def _values(cases: Sequence[Case], at: int) -> str:

@@ -1,4 +1,4 @@
-"""The fraction of runs whose risk fell by the threshold, against the learning rate."""
+"""The fraction of runs that exited, against the learning rate."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
-    "Fraction of the runs whose risk fell by the threshold T before the horizon, against the learning rate, with "
-    "Wilson intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
+    "Fraction of the runs that exited at the threshold T before the horizon, against the learning rate, with Wilson "
+    "intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
     "theory learns, the smaller of twice the optimum and, for p > 1, p²/8; without a tick it lies beyond the axis. "
     "Points of several colours at one learning rate are shifted sideways. Open triangles: lower bounds, where all runs "
     "that did not exit were ended by their time limit, before the horizon. ∅ on the axis: no value."

@@ -1,5 +1,6 @@
 """The functions of activations, target and expectations that kernels call through their addresses."""
 
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -33,10 +34,12 @@ def functions(
     criterion: Criterion,
     rule: Rule,
     drifts: tuple[Callable[..., None], ...] = NO_DRIFTS,
+    level: Callable[..., None] | None = None,
 ) -> Functions:
     """The addresses of the functions of a student's activation, of a target with the teacher's, of a loss and of steps.
 
-    `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them.
+    `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them; `level` is in place of the
+    risk, whose bound by the change of f it does not have.
     """
     one = activation(student)
     needed = target_of(target).expectations(student, teacher)
@@ -45,9 +48,9 @@ def functions(
         over_arrays(one.derivative),
         labels_address(target, teacher),
         needed.pair,
-        risk_address(needed.risk),
+        risk_address(level or needed.risk),
         lane_drifts_address(drifts[0]),
-        needed.lipschitz,
+        math.inf if level else needed.lipschitz,
         drifts_address(drifts[1]),
         criterion.is_plain,
         force_address(criterion.loss, criterion.signs),

@@ -17,7 +17,7 @@ from sweeplib.problem import (
     read_by,
 )
 from sweeplib.registry import Registry
-from sweeplib.views import Estimate, OverlapView, View
+from sweeplib.views import Estimate, ExitLevel, OverlapView, View
 
 Array = NDArray[np.float64]
 Function = Callable[..., Array | Estimate]
@@ -48,6 +48,8 @@ class Observable(Part):
         is so by rounding or by its error, and is recorded as this.
     needs_teacher : whether it needs a teacher, as all do that have a dimension of it.
     estimated : whether, of a problem, it is an `Estimate`, of which the error is recorded too, as NAME_error.
+    level : function of a problem that returns its `ExitLevel`, with which runs `exit_on` it; InputError if it has none.
+        The observable then is a number of an OverlapView, and falls towards 0. None, the default: no exits.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Observable(Part):
     needs_teacher: bool = False
     least: float = -np.inf
     estimated: Callable[[Problem], bool] = field(default=lambda problem: False, kw_only=True)
+    level: Callable[[Problem], ExitLevel] | None = field(default=None, kw_only=True)
     reads: frozenset[str] = field(default=frozenset(CORE), kw_only=True)
 
     @property

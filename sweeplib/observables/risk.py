@@ -1,7 +1,7 @@
 """Population risk R = ½ E[(y − f)²] of labels without noise, that is without the floor Δ/2; y = f* with a teacher."""
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
-from sweeplib.views import NetworkView, OverlapView
+from sweeplib.views import ExitLevel, NetworkView, OverlapView
 
 
 def risk(now: OverlapView | NetworkView) -> Array:
@@ -17,6 +17,13 @@ READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data
 OBSERVABLES.register(
     "risk",
     Observable(
-        "risk", {OverlapView: risk, NetworkView: risk}, (), "population risk", r"\mathcal{R}", reads=READS, least=0.0
+        "risk",
+        {OverlapView: risk, NetworkView: risk},
+        (),
+        "population risk",
+        r"\mathcal{R}",
+        reads=READS,
+        least=0.0,
+        level=lambda problem: ExitLevel(),
     ),
 )

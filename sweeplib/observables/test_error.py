@@ -2,7 +2,7 @@
 
 from sweeplib.observables.observable import OBSERVABLES, Array, Observable
 from sweeplib.observables.risk import READS, risk
-from sweeplib.views import NetworkView, OverlapView
+from sweeplib.views import ExitLevel, NetworkView, OverlapView
 
 
 def test_error(now: OverlapView | NetworkView) -> Array:
@@ -20,5 +20,6 @@ OBSERVABLES.register(
         r"\mathcal{R} + \Delta/2",
         reads=READS | {"Delta"},
         least=0.0,
+        level=lambda problem: ExitLevel.above(problem.Delta / 2.0),
     ),
 )

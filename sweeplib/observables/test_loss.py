@@ -1,8 +1,10 @@
 """Mean loss E L(f, y) of fresh labels, with the loss and the kind of labels of the problem."""
 
+from sweeplib.errors import InputError
 from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
 from sweeplib.observables.risk import READS
-from sweeplib.views import Estimate, OverlapView
+from sweeplib.problem import Problem
+from sweeplib.views import Estimate, ExitLevel, OverlapView
 
 READS_OF_LABELS = READS | {"Delta"}
 
@@ -10,6 +12,15 @@ READS_OF_LABELS = READS | {"Delta"}
 def test_loss(now: OverlapView) -> Estimate:
     """The mean loss (n,)."""
     return now.of_labels.test_loss(now.fields)
+
+
+def level(problem: Problem) -> ExitLevel:
+    """R + Δ/2, the mean of the square loss of real labels; InputError for another one, which takes sums over nodes."""
+    if not problem.criterion.is_plain:
+        expected = "risk; or the test_loss of square and real labels"
+        what = f"no closed form of the test_loss to exit on: {problem.loss} of {problem.labels} labels"
+        raise InputError(what, key="exit_on", value="test_loss", expected=expected)
+    return ExitLevel.above(problem.Delta / 2.0)
 
 
 OBSERVABLES.register(
@@ -23,5 +34,6 @@ OBSERVABLES.register(
         reads=READS_OF_LABELS | {"loss", "labels"},
         needs_teacher=True,
         estimated=lambda problem: not problem.criterion.is_closed or by_quadrature(problem),
+        level=level,
     ),
 )

@@ -166,12 +166,15 @@ def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any
     from sweeplib.figures import INTERACTIVE
     from sweeplib.figures.figure import first_entry, requested
     from sweeplib.figures.write import REPRODUCE
+    from sweeplib.simulation.labels import exit_words
 
     figure, _ = requested(name, sweep.figures[name])
+    whose = exit_words(sweep.recording.exit_on)
+    exits = f" Exits are on another observable than the risk{whose}." if whose else ""
     shown = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
-        "caption": figure.caption,
+        "caption": figure.caption + (exits if "xit" in figure.caption else ""),
         "plots": [name] * (figure.interactive is not None)
         + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(

@@ -4,7 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -34,7 +34,7 @@ from sweeplib.simulation.numerics_version import names_of, numerics_version
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import observable_of, stored_variables
 from sweeplib.validation import refusal
-from sweeplib.views import View
+from sweeplib.views import ExitLevel, View
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Case:
             self._check_schedule("noise_schedule", self.problem.noise_factor, length)
 
     def _check_observables(self) -> None:
-        for name in self.recording.observables:
+        for name in self.recording.measured:
             observable_of(name, self.dynamics).refuse(self.problem)
 
     def _check_dynamics(self) -> None:
@@ -91,7 +91,7 @@ class Case:
     def _check_reads(self) -> None:
         """Raise InputError for a value that neither the dynamics nor, of their own parameters, an observable reads."""
         problem, observed = self.problem, parameters_of("observables")
-        recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.observables}
+        recorded = {name: OBSERVABLES[name].acts_on for name in self.recording.measured}
         refuse_unread(problem, observed, "observables", recorded)
         others = sorted(DEFAULTS.keys() - observed, key=lambda name: (name != "data", name not in CORE, name))
         reads = DYNAMICS[self.dynamics].reads_of(problem, self.numerical_options())
@@ -165,6 +165,17 @@ class Case:
         if self.problem.optimal is not None:
             expected = "a schedule that is given, with tasks in turn"
             raise InputError("no optimal schedule", key="schedule", value=self.problem.schedule, expected=expected)
+
+    def _check_level(self) -> None:
+        """Raise InputError for exits on another observable than the risk, if the dynamics or the problem has none."""
+        name = self.recording.exit_on
+        if name == "risk":
+            return
+        if not DYNAMICS[self.dynamics].finds_levels(self.numerical_options()):
+            others = ", ".join(other for other, kind in DYNAMICS.items() if kind.finds_levels(kind.Options()))
+            what, expected = f"{self.dynamics} finds exits of the risk alone", f"risk; or with other options: {others}"
+            raise InputError(what, key="exit_on", value=name, expected=expected)
+        level_of(self)
 
     def _refuse_drifts(self, why: str) -> None:
         """Raise InputError for a recorded observable that uses drifts."""
@@ -282,6 +293,7 @@ CHECKS = (
     Case._check_loss,
     Case._check_disturbances,
     Case._check_tasks,
+    Case._check_level,
     Case._check_dynamics,
     Case._check_drifts,
 )
@@ -301,12 +313,12 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
     values, digests = shared_values(case.dynamics, case.recording, case.options, case.root_seed, case.pair_by)
     if names not in digests:
         reads = DYNAMICS[case.dynamics].reads_of(problem, case.numerical_options())
-        reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.observables))
+        reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.measured))
         if problem.optimal is not None:
             reads |= DYNAMICS["ode"].reads_of(problem, numerical_options("ode", ()))
         of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
-            "numerics": numerics_version(problem, case.dynamics, case.recording.observables),
+            "numerics": numerics_version(problem, case.dynamics, case.recording.measured),
             "variables": {name: variable.dims for name, variable in stored_variables(case).items()},
             "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
         }
@@ -329,11 +341,18 @@ def shared_values(
     values = {
         "dynamics": dynamics,
         "options": numerical_options(dynamics, options).model_dump(),
-        "recording": {name: value for name, value in asdict(recording).items() if name != "keep_ends"},
+        "recording": recording.of_results,
         "root_seed": root_seed,
         "pair_by": sorted(set(pair_by) - {"seed"}) if pair_by is not None and stochastic else None,
     }
     return values, {}
+
+
+def level_of(case: Case) -> ExitLevel:
+    """What the exits of a case are of; InputError for an observable that this problem has no level of."""
+    level = OBSERVABLES[case.recording.exit_on].level
+    assert level is not None  # by `Recording`
+    return level(case.problem)
 
 
 def needs_teacher(observable: Observable, view: type[View]) -> bool:

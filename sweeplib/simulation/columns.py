@@ -11,10 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.errors import SweeplibError
 from sweeplib.problem.columns import ProblemRow, Problems, columns_of
 from sweeplib.problem.parameters import RESERVED
-from sweeplib.simulation.cases import CHECKS, Case, shared_digest
+from sweeplib.simulation.cases import CHECKS, Case, level_of, shared_digest
 from sweeplib.table import Column, Reading
+from sweeplib.views import ExitLevel
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Case) if field.name != "problem")
 """The fields of a case that are columns beside those of its problem."""
@@ -96,6 +98,14 @@ class Cases(Problems, Sequence[Case]):
     def shapes(self) -> Column:
         """Return the shapes of cases that can be run together."""
         return self.each(lambda case: case.shape)
+
+    def levels(self) -> list[ExitLevel]:
+        """Return what the exits of cases of one shape are of, one for each."""
+        levels = self.each(level_of)
+        if len({level.rule for level in levels.values}) > 1:
+            on = self[0].recording.exit_on
+            raise SweeplibError(f"the level of {on} has another rule for problems that differ in numbers alone")
+        return levels.items()
 
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""

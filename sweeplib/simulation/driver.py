@@ -233,11 +233,7 @@ def _values(cases: Cases, observable: Observable) -> Own:
 
 
 def _take(
-    data: dict[str, Array],
-    observed: Mapping[str, Own],
-    place: int,
-    reached: NDArray[np.bool_],
-    states: States,
+    data: dict[str, Array], observed: Mapping[str, Own], place: int, reached: NDArray[np.bool_], states: States
 ) -> None:
     """Write the observables, averaged over the states, for the replicas that reached a recording time."""
     for name, parameters in observed.items():
@@ -328,6 +324,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         times=times,
         thresholds=np.array(recording.thresholds, dtype=float),
         stop_at_exit=recording.stop == "exit",
+        levels=cases.levels(),
         lessons=_lessons(cases),
     )
 

@@ -36,6 +36,7 @@ def simulate(
     observables: Iterable[str] = ("risk",),
     thresholds: Iterable[float] = (),
     stop: Literal["end", "exit"] = "end",
+    exit_on: str = "risk",
     root_seed: int = 0,
     pair_by: Iterable[str] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -53,10 +54,12 @@ def simulate(
     initial : overlaps or weights (W, W*) from which all replicas start; by default the random starts of the problem,
         which are the same for all dynamics.
     observables : names in `OBSERVABLES`, such as risk, test_error, overlap_Q, overlap_M, overlap_P.
-    thresholds : T is reached when the excess risk first is at most (1−T) of its initial value: `exit_time`,
+    thresholds : T is reached when `exit_on` first is at most (1−T) of its initial value: `exit_time`,
         `exit_steps`, at the resolution of one step (of all uses of a batch, of a step of the SDE); NaN where it was not
         reached by the end (`end_steps`).
     stop : "exit" ends a run at its last threshold, with NaN at later times.
+    exit_on : the excess risk, or another observable with a `level`, such as test_error or misalignment, recorded or
+        not.
     root_seed : the seed from which all random numbers derive.
     pair_by : problem fields on which the samples depend; all by default. With `["d"]`, problems that differ in γ
         have the same samples.
@@ -66,7 +69,7 @@ def simulate(
     A run that diverges has `status` diverged and NaN afterwards, without an exception; so has one whose error
     exceeds its bound, with `status` inaccurate. Invalid input raises InputError.
     """
-    recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop)
+    recording = Recording(tuple(times), tuple(thresholds), tuple(observables), stop, exit_on=exit_on)
     shared: dict[str, Any] = {
         "options": option_pairs(dynamics, options or {}),
         "root_seed": root_seed,
@@ -94,12 +97,12 @@ class _Runs:
     def attributes(self) -> dict[str, Any]:
         """The fields of the problem, and what else the numbers depend on."""
         case, problem = self.case, self.case.problem
-        recorded = [OBSERVABLES[name] for name in case.recording.observables]
+        recorded = [OBSERVABLES[name] for name in case.recording.measured]
         named = meaningful([*parts_of(problem).values(), *recorded])
         fields = {name: value for name in named if (value := getattr(problem, name)) is not None}
-        version = numerics_version(problem, case.dynamics, case.recording.observables)
+        version = numerics_version(problem, case.dynamics, case.recording.measured)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
-        others |= {"stop": case.recording.stop}
+        others |= case.recording.of_runs
         return {name: _storable(value) for name, value in (fields | others).items()}
 
 

@@ -55,7 +55,18 @@ def label(name: str) -> dict[str, Any]:
     return {"long_name": long_name, "units": "1", "symbol": symbol}
 
 
-ATTRIBUTES = ("Conventions", "config", "digest", "fixed", "git_commit", "processors", "stop", "title", "versions")
+def exit_words(exit_on: str) -> str:
+    """What stands behind the names of exits that are not on the risk: ' (misalignment)'."""
+    from sweeplib.observables import OBSERVABLES
+
+    if exit_on == "risk":
+        return ""
+    return f" ({OBSERVABLES[exit_on].long_name if exit_on in OBSERVABLES else exit_on})"
+
+
+OF_RUNS = "exit_on", "stop"
+"""The attributes that say what exits are of, if not of the risk, and where runs stop; combined sweeps share them."""
+ATTRIBUTES = (*OF_RUNS, "Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
 """The attributes of a sweep's dataset other than its constants; constants cannot have these names."""
 
 

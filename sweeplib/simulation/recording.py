@@ -3,10 +3,10 @@
 import hashlib
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
@@ -60,9 +60,10 @@ class Excess(NamedTuple):
 class Recording:
     """What is recorded of a run: `observables` at the ODE `times`, and the exits at `thresholds`.
 
-    Threshold T is reached when the excess risk first is at most (1−T) of its initial value. With `stop="exit"` a run
-    may end at its last threshold; it has NaN at later times. Raises InputError for times that do not ascend from zero
-    or more, thresholds outside (0, 1), unknown observables, or a stop at exits without thresholds.
+    Threshold T is reached when `exit_on`, an observable with a `level`, by default the excess risk, first is at most
+    (1−T) of its initial value. With `stop="exit"` a run may end at its last threshold; it has NaN at later times.
+    Raises InputError for times that do not ascend from zero or more, thresholds outside (0, 1), unknown observables, or
+    a stop at exits, or an observable to exit on, without thresholds.
 
     keep_ends : also keep the states of runs that could go on beyond the last time, if the dynamics has such states.
     """
@@ -72,6 +73,7 @@ class Recording:
     observables: tuple[str, ...] = ("risk",)
     stop: Literal["end", "exit"] = "end"
     keep_ends: bool = False
+    exit_on: str = "risk"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "times", _floats("times", self.times))
@@ -92,6 +94,26 @@ class Recording:
             raise InputError("unknown stop", key="stop", value=self.stop, choices=("end", "exit"))
         if self.stop == "exit" and not self.thresholds:
             raise InputError("no exit to stop at", key="stop", value="exit", expected="thresholds beside it")
+        if self.exit_on not in (levels := [name for name in OBSERVABLES if OBSERVABLES[name].level is not None]):
+            raise InputError("no observable to exit on", key="exit_on", value=self.exit_on, choices=levels)
+        if self.exit_on != "risk" and not self.thresholds:
+            raise InputError("no exits", key="exit_on", value=self.exit_on, expected="thresholds beside it")
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The observables, and the one of the exits if that is not the risk."""
+        return self.observables if self.exit_on in ("risk", *self.observables) else (*self.observables, self.exit_on)
+
+    @property
+    def of_results(self) -> dict[str, Any]:
+        """The fields on which results depend; without the default of `exit_on`, which older identities do not have."""
+        others = ("keep_ends", "exit_on") if self.exit_on == "risk" else ("keep_ends",)
+        return {name: value for name, value in asdict(self).items() if name not in others}
+
+    @property
+    def of_runs(self) -> dict[str, str]:
+        """What a dataset says of its runs: where they stop, and what their exits are of if it is not the risk."""
+        return {"stop": self.stop} | ({} if self.exit_on == "risk" else {"exit_on": self.exit_on})
 
     def __eq__(self, other: object) -> bool:
         """Whether two recordings are equal, by a cached digest: comparing times takes longer than planning a case."""
@@ -102,7 +124,7 @@ class Recording:
 
     @cached_property
     def _digest(self) -> bytes:
-        fields = (self.times, self.thresholds, self.observables, self.stop, self.keep_ends)
+        fields = (self.times, self.thresholds, self.observables, self.stop, self.keep_ends, self.exit_on)
         return hashlib.blake2b(repr(fields).encode(), digest_size=16).digest()
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES, Observable
-from sweeplib.simulation.labels import label
+from sweeplib.simulation.labels import exit_words, label
 from sweeplib.simulation.recording import Status
 
 if TYPE_CHECKING:
@@ -67,9 +67,10 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
     }
     if recording.thresholds:
         rule = {"comment": "NaN where the threshold was not reached: censored at the end of the run"}
-        shape = (len(recording.thresholds),)
+        shape, whose = (len(recording.thresholds),), exit_words(recording.exit_on)
         for unit, labels, long_name in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
-            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | {"long_name": long_name} | rule)
+            named = {"long_name": f"{long_name}{whose}"} | rule
+            variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | named)
     for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if own.over_time else ()) + own.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))

@@ -66,6 +66,19 @@ def test_exit_steps_agree_in_law():
         assert stats.ks_2samp(x, y).pvalue > LEVEL
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("on", ["misalignment", "test_error"])
+def test_exits_on_other_observables_agree_in_law(on):
+    problem = Problem(gamma=1.0, p=2, k=2, d=30, Delta=0.1, activation="erf")
+    common = {"times": [3.0], "thresholds": [0.05, 0.2], "exit_on": on, "root_seed": 11}
+    weights = simulate(problem, "sgd", seeds=range(1200), **common).exit_steps
+    chain = simulate(problem, "sgd_chain", seeds=range(1200, 3600), **common).exit_steps
+    for threshold in (0.05, 0.2):
+        x, y = (steps.sel(threshold=threshold).fillna(1e9).values for steps in (weights, chain))
+        assert np.ptp(x[x < 1e9]) > 10.0
+        assert stats.ks_2samp(x, y).pvalue > LEVEL
+
+
 RATES = {"erf": 0.5, "square": 0.1, "relu": 0.3, "he3": 0.04}
 REPEATS = 5
 RUNS, RUNS_OF_CHAIN = 397, 1009

@@ -85,7 +85,8 @@ def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, p
     assert not [name for name, coordinate in dataset.coords.items() if not coordinate.dims]
     assert {type(value) for value in dataset.attrs.values()} <= {int, float, str}
     assert "k: teacher width; " in dataset.attrs["fixed"]
-    assert set(dataset.attrs) == {*ATTRIBUTES, *explained_constants(dataset.attrs["fixed"])}
+    attributes = {*ATTRIBUTES} - {"exit_on"}  # which is there if exits are not on the risk
+    assert set(dataset.attrs) == {*attributes, *explained_constants(dataset.attrs["fixed"])}
     assert fixed.items() <= xr.open_zarr(path, group="p1_k1").attrs.items()
 
 

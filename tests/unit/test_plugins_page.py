@@ -109,6 +109,16 @@ def test_the_second_example_is_a_sweep_of_targets_starts_views_clusters_and_expe
             assert client.submit(sum, [1, 2]).result() == 3
 
 
+def test_runs_exit_on_the_distance_of_the_page(folder: Path) -> None:
+    with nothing_left():
+        assert {outcome.status for outcome in all_outcomes([str(folder / "distance.py")])} == {"ok"}
+        problem = Problem(p=1, k=1, d=50, Delta=0, activation="erf", gamma=0.5)
+        steps = np.arange(100) * problem.step_time()
+        run = simulate(problem, "sgd", times=steps, observables=["distance"], thresholds=[0.1], exit_on="distance")
+        [distance] = run.distance.values
+        assert run.exit_steps.item() == np.argmax(distance <= 0.9 * distance[0]) > 0
+
+
 def test_the_proposer_of_the_page_passes_its_checks(folder: Path) -> None:
     with nothing_left():
         assert {outcome.status for outcome in all_outcomes([str(folder / "fixed.py")])} == {"ok"}

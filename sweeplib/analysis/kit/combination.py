@@ -12,14 +12,13 @@ from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.problem_fields import constants
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.errors import InputError
+from sweeplib.simulation.labels import OF_RUNS
 
 if TYPE_CHECKING:
     import xarray as xr
 
 RECORDED = ("time", "instant", "threshold", "quantile")
 """Axes along which a case without a value would be a run that ended early: all sweeps need the same values."""
-SETTINGS = ("stop",)
-"""Attributes that say how runs were made, which all sweeps must share."""
 
 
 def combine(*datasets: xr.Dataset) -> xr.Dataset:
@@ -50,7 +49,7 @@ def _with_same_axes(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     attrs = {key: value for key, value in loaded[0].attrs.items() if all(ds.attrs.get(key) == value for ds in loaded)}
     names = dict.fromkeys(str(name) for ds in loaded for name in ds.coords)
     axes = [name for name in names if any(name in ds.dims for ds in loaded) or _differs(name, loaded)]
-    for key in SETTINGS:
+    for key in OF_RUNS:
         _require_same(key, [ds.attrs.get(key) for ds in loaded])
     for name in RECORDED:
         _require_same(name, [ds[name].values.tolist() if name in ds.dims else None for ds in loaded])

@@ -5,6 +5,7 @@
 - The risk floor: in addition one student unit that does not start at m = 0, where the ODE stays. Any other start.
 - The optimal learning rate and the gain, which describe the escape: in addition a start uniform on the sphere, so that
   √d m_j ~ N(0, 1). A given m0 violates this.
+  And exits on the risk.
 - Exit times, whose linear theory neglects the overlaps between students: in addition, for p > 1, a learning rate at
   which these decay, γ < p²/8 (`student_alignment_rate`). At p = 2, Δ = 0, γ = .65 they grow, and SGD needs 3.98 ± .21
   to the exit at d = 30 000, T = .01, where the formula gives 2.55.
@@ -34,6 +35,7 @@ def floor_theory_holds(ds: xr.Dataset) -> xr.DataArray:
 def escape_theory_holds(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where the closed forms of optimal learning rate, learnable range and gain describe the escape."""
     start = field(ds, "start", "sphere") == "sphere"
+    start &= ds.attrs.get("exit_on", "risk") == "risk"
     return _is_phase_retrieval(ds) & start & field(ds, "m0", np.nan).isnull()
 
 

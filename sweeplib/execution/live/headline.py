@@ -11,6 +11,7 @@ import numpy as np
 from sweeplib.execution.live.case_map import in_words
 from sweeplib.execution.live.graph import Curve, Curves
 from sweeplib.simulation import Status
+from sweeplib.simulation.labels import exit_words
 from sweeplib.storage.store.damage import DamageError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Headline:
                              for axis in axes if axis is not self._axis and len(axis) > 1)  # fmt: skip
         recording = work.sweep.recording
         self._threshold = recording.thresholds[-1] if recording.thresholds else None
-        self._observables = recording.observables
+        self._observables, self._whose = recording.observables, exit_words(recording.exit_on)
         self._values: dict[str, dict[int, list[np.ndarray]]] = {}
         self._said = ""
         self._waiting: deque[Block] = deque()
@@ -89,7 +90,7 @@ class Headline:
         They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
         """
         if self._threshold is not None:
-            self._said = f"Median exit time in steps, threshold {self._threshold:g}"
+            self._said = f"Median exit time in steps{self._whose}, threshold {self._threshold:g}"
             exits, status = layout.block_data("exit_steps", number)[:, -1], layout.status(layout.block(number))
             return np.where(np.isnan(exits) & np.isin(status, (Status.ok, Status.diverged)), np.inf, exits)
         name = next((name for name in self._observables if list(layout.variables.get(name, ())) == ["time"]), None)

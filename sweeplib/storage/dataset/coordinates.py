@@ -121,7 +121,7 @@ def _parts(sweep: "Sweep", problem: Problem) -> list[Part]:
         *map(target, named("target")),
     ]
     parts += map(TASKS.__getitem__, named("tasks"))
-    return [*parts, *(OBSERVABLES[name] for name in sweep.recording.observables)]
+    return [*parts, *(OBSERVABLES[name] for name in sweep.recording.measured)]
 
 
 def _reader_of_values(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any] | np.ndarray]":

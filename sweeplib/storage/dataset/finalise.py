@@ -52,7 +52,7 @@ def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     results = results_of_all(sweep, directory)
     fixed = constants(sweep, problem)
-    attributes = fixed | {"fixed": meanings(fixed), "stop": sweep.recording.stop}
+    attributes = fixed | {"fixed": meanings(fixed)} | sweep.recording.of_runs
     root = zarr.create_group(MemoryStore())
     _write_shared(GroupWriter(root), sweep, results, coordinates(sweep, problem), attributes)
     return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
@@ -154,8 +154,7 @@ def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results])
         "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),
         "git_commit": git_commit() or "unknown",
         "processors": ", ".join(sorted(processors)),
-        "stop": sweep.recording.stop,
-    }
+    } | sweep.recording.of_runs
 
 
 def _physics(source: str) -> str:

@@ -117,7 +117,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})
-    attrs = constants(sweep, cases[0].problem) | {"stop": sweep.recording.stop}
+    attrs = constants(sweep, cases[0].problem) | sweep.recording.of_runs
     return Outline(axes, variables, attrs, errors, named)
 
 

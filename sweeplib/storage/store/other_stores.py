@@ -239,7 +239,8 @@ def _records_all(known: Recording, wanted: Recording, dynamics: str) -> bool:
         return False
     exits = set(wanted.thresholds)
     enough = exits == set(known.thresholds) if wanted.stop == "exit" else exits <= set(known.thresholds)
-    return enough and known.stop == wanted.stop and set(wanted.observables) <= set(known.observables)
+    same = known.stop == wanted.stop and known.exit_on == wanted.exit_on
+    return enough and same and set(wanted.observables) <= set(known.observables)
 
 
 def _needed_variables(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[str] | None:

@@ -36,7 +36,8 @@ def shared_fields(case: Case) -> dict[str, Any]:
 def recording_of(shared: dict[str, Any]) -> Recording | None:
     """Return the recording in `shared_fields`; None if it has observables that are not known here."""
     fields = {name: _tuples(value) for name, value in shared["recording"].items()}
-    return Recording(**fields) if set(fields["observables"]) <= OBSERVABLES.keys() else None
+    named = {*fields["observables"], fields.get("exit_on", "risk")}
+    return Recording(**fields) if named <= OBSERVABLES.keys() else None
 
 
 def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
