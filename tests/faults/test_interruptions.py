@@ -34,6 +34,7 @@ SMALL = {"workers": 1, "block_size": 3}
 KILLED = 2  # one worker by its driver's death, and one alone
 
 
+@pytest.mark.slow
 def test_driver_then_worker_killed(tmp_path: Path, undisturbed: dict[str, bytes]) -> None:
     """A block is stored before its line in the journal is written: each killed process may leave one without a line."""
     sweep = troubled_sweep(**SMALL)

@@ -191,6 +191,7 @@ def test_remembered_identities_are_checked_and_stale_for_another_config(
     assert "identities of the cases of other configs" in done.told("prune")[1]
 
 
+@pytest.mark.slow
 def test_runs_of_a_dynamics_that_was_taken_out_are_stale(done: Done) -> None:
     done.config.write_text(CONFIG.replace("dynamics: [calm]", "dynamics: [troubled]"))
     status, said = done.told("prune")

@@ -78,6 +78,7 @@ def said(*arguments: object) -> tuple[int, str]:
     return found.exit_code, found.output
 
 
+@pytest.mark.slow
 def test_a_report_of_parts_of_different_datasets_is_refused_in_one_line(folder: Path) -> None:
     page = (folder / "report" / "index.html").read_bytes()
     code, output = said("report", folder)

@@ -24,7 +24,6 @@ from sweeplib.front.starter import write_new
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.upkeep.cases import chosen_case
 from tests.in_process import Here, computed
-from tests.tiers import slow_but
 
 PROBLEM = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "erf"}
 SHORT = {"times": [0, 0.5, 1], "figures": []}
@@ -152,6 +151,7 @@ def test_a_table_of_points_with_seeds_of_their_own(results: Callable[..., xr.Dat
     )
 
 
+@pytest.mark.slow
 def test_a_frame_a_mapping_and_a_file_are_one_table(results: Callable[..., xr.Dataset], tmp_path: Path) -> None:
     columns = {"gamma": [0.1, 0.1], "d": [50, 60], "schedule": ["1", "1/(1 + t)"]}
     problem = {"p": 2, "k": 1, "Delta": 0.0, "activation": "erf"}
@@ -251,7 +251,8 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("question", slow_but(QUESTIONS, "the points of a table"))
+@pytest.mark.slow
+@pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_a_short_file(question: str, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(TABLE)
     text = QUESTIONS[question]

@@ -48,6 +48,7 @@ def swept(client: "Client", tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return sweep
 
 
+@pytest.mark.slow
 def test_it_is_the_sweep_of_a_file_with_the_same_content(swept: Sweep, client: "Client", tmp_path: Path) -> None:
     path = tmp_path / "scan.yaml"
     path.write_text(yaml.safe_dump(PLAIN, sort_keys=False))
