@@ -177,9 +177,14 @@ def _names(data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[st
 
 
 def _kept(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
-    """Return which points have a value, and the number of points that have runs but no value."""
+    """Return which points have a value, and the number of points that have runs but no value.
+
+    A flag, such as 'undecided', is no value without runs.
+    """
+    run = data["runs"] != "none"
     known = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
-    return known.values.ravel(), int((~known & (data["runs"] != "none")).sum())
+    known = known & run if "flag_meanings" in data[value].attrs else known
+    return known.values.ravel(), int((~known & run).sum())
 
 
 def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -> list[str]:

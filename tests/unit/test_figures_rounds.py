@@ -51,7 +51,11 @@ def test_points_without_runs_and_names_of_regions_beyond_the_plane_are_not_drawn
     ds = ds.assign(
         status=ds.status.where(~missing, Status.missing).astype(ds.status.dtype).assign_attrs(ds.status.attrs)
     )
-    plane = FIGURES["phase_diagram"](ds, {"regimes": with_constants(analysis.regimes(ds))}).axes[0]
+    made = {"regimes": with_constants(analysis.regimes(ds))}
+    declared = FIGURES["phase_diagram"].interactive
+    assert declared is not None
+    assert interactive_plot("phase_diagram", declared(ds, made), ds, made, {}).table.rows == 3
+    plane = FIGURES["phase_diagram"](ds, made).axes[0]
     places = {
         (float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in plane.lines if line.get_zorder() == 4
     }
