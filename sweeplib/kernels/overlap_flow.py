@@ -22,7 +22,7 @@ from sweeplib.maths.expectations.lines import fill_given_teacher
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, pointer
+from sweeplib.numerics.compiled import inlined, pointer, without_references
 from sweeplib.numerics.integrators.dop853 import EquationRule
 
 Array = NDArray[np.float64]
@@ -198,7 +198,7 @@ def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
     return systems._replace(numbers=numbers, L_star=factors, **own)
 
 
-@inlined
+@without_references
 def factors_now(i: int, state: Array, systems: Systems, clock: Array) -> tuple[float, float]:
     """ξ and χ of a system at the time of its state; those of the last time past it."""
     if not systems.scheduled:
@@ -273,7 +273,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     finish_slope(i, at, rate, systems, work, slope)
 
 
-@inlined
+@without_references
 def finish_slope(i: int, at: int, rate: float, systems: Systems, work: Work, slope: Array) -> None:
     """Fill ȧ from `at` on, if it is trained; with a schedule multiply all by ξ, and fill the slope of the time."""
     numbers, a = systems.numbers, work.a
@@ -297,7 +297,7 @@ def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     return float(network_risk(i, systems, work))
 
 
-@inlined
+@without_references
 def network_risk(i: int, systems: Systems, work: Work) -> float:
     """The population risk at the overlaps and the second layer in the work arrays."""
     p, k = work.M.shape
