@@ -18,7 +18,7 @@ from sweeplib.errors import InputError
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations.system import System
-from sweeplib.numerics.compiled import call_by_address, over_arrays
+from sweeplib.numerics.compiled import function_values
 from sweeplib.problem import DATA, PARAMETERS, STARTS, TASKS, Part, Problem, problem_expectations, target
 from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.problem.weights import drawn_weights
@@ -210,19 +210,13 @@ def _factor(k: int) -> Array:
     return factor
 
 
-def _values(function: Any, fields: Array) -> Array:
-    out = np.empty(fields.size)
-    call_by_address(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
-    return out.reshape(fields.shape)
-
-
 def _samples(problem: Problem) -> Array:
     """Return the risk, Ψ^M, Ψ^GF, Ψ^Var and Ψ^a of each sample (entries, samples), the label noise averaged."""
     factor = _factor(problem.k)
     fields = factor @ np.random.default_rng(8).normal(size=(factor.shape[1], SAMPLES))
     lam, lam_star = fields[:2], np.ascontiguousarray(fields[2:])
     form = activation(problem.activation)
-    value, slope = _values(form.value, lam), _values(form.derivative, lam)
+    value, slope = function_values(form.value, lam), function_values(form.derivative, lam)
     error = labels(problem.learned, problem.teacher, lam_star, np.ones(problem.k)) - A @ value / 2
     pull = A[:, None] * slope * error
     flow = pull[:, None] * lam

@@ -21,9 +21,8 @@ from sweeplib.kernels.block_flow import (
     block_work_space,
     gradients_address,
     pack_blocks,
-    unpack_blocks,
 )
-from sweeplib.kernels.overlap_flow import Systems
+from sweeplib.kernels.overlap_flow import Systems, overlaps_of
 from sweeplib.maths.mean_gradients import resolution_of
 from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances
 from sweeplib.numerics.integrators.dop853 import Equations
@@ -68,10 +67,11 @@ def block_starts(replicas: Replicas) -> Array:
 
 def blocks_of(replicas: Replicas, states: Array) -> tuple[Array, Array, Array]:
     """Q (n, L, p, p), replaced where Ω_b is indefinite by the nearest, M (n, L, p, k) and a (n, p) of flat states."""
-    start, a = replicas.blocks, replicas.a.copy()
-    Q, M = np.empty_like(start.Q), np.empty_like(start.M)
-    for i, state in enumerate(states):
-        unpack_blocks(state, replicas.trains_second_layer, Q[i], M[i], a[i])
-    for b in range(Q.shape[1]):
+    start, (n, L, p, k) = replicas.blocks, replicas.blocks.M.shape
+    end = L * (p * (p + 1) // 2 + p * k)
+    Q, M, _ = overlaps_of(states[:, :end].reshape(n * L, -1), p, k, False)
+    Q, M = Q.reshape(start.Q.shape), M.reshape(start.M.shape)
+    a = (states[:, end : end + p] if replicas.trains_second_layer else replicas.a).copy()
+    for b in range(L):
         Q[:, b] = nearest_covariances(Q[:, b], M[:, b], start.P[:, b])
     return (*blocks_on_sphere(Q, M), a) if replicas.spherical else (Q, M, a)

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.paths import combinations, means
 from sweeplib.maths.activations import activation
-from sweeplib.numerics.compiled import call_by_address, over_arrays
+from sweeplib.numerics.compiled import function_values
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
 
 Array = NDArray[np.float64]
@@ -142,9 +142,7 @@ class EffectiveProcess:
         """Compute the fields, displacements and training risk of the present weights; false if they diverged."""
         known, activated = self._known(self.step), activation(self.setting.activation)
         lam = combinations(self.U[self.step, :, :known], self.V[:known])
-        self.value, self.slope = np.empty_like(lam), np.empty_like(lam)
-        for function, out in ((activated.value, self.value), (activated.derivative, self.slope)):
-            call_by_address(over_arrays(function), lam.reshape(-1), out.reshape(-1))
+        self.value, self.slope = (function_values(form, lam) for form in (activated.value, activated.derivative))
         self.E = self.y - combinations(self.a[self.step][None] / self.p, self.value)[0]
         if not np.abs(self.E).max() < OVERFLOW:
             return False

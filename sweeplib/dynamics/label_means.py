@@ -24,7 +24,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.kernels.losses import means_of
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.compiled import call_by_address, over_arrays, pointer
+from sweeplib.numerics.compiled import call_by_address, function_values, pointer
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals
 from sweeplib.problem import LOSSES, Criterion
 from sweeplib.views import Estimate, OverlapView
@@ -109,12 +109,11 @@ class LabelMeans:
             return np.full(shape, np.nan), np.full(shape, np.nan)
         turned = _turned(lower_factors(now.Q[i], now.M[i], now.P[i]), k, a)
         fields = (turned[:, 1:] @ lines.others)[:, :, None] + turned[:, :1, None] * lines.nodes
-        f, value, form = np.zeros(fields[0].size), np.empty(fields[0].size), over_arrays(activation(self.student).value)
+        f, value = np.zeros(shape), activation(self.student).value
         for unit in range(p):
-            call_by_address(form, (fields[k + unit] + now.b[i, unit]).ravel(), value)
-            f += a[unit] / p * value
+            f += a[unit] / p * function_values(value, fields[k + unit] + now.b[i, unit])
         f_star = labels(self.target, self.teacher, fields[:k].reshape(k, -1), now.a_star[i])
-        return f.reshape(shape), f_star.reshape(shape)
+        return f, f_star.reshape(shape)
 
 
 def mean_losses(means: LabelMeans, now: OverlapView) -> Estimate:

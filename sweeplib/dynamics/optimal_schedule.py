@@ -164,9 +164,8 @@ class RiskAtEnd:
     def _risks(self, states: Array, among: NDArray[np.intp]) -> Array:
         """The risks (n,) of states (n, size) of the replicas `among`."""
         given = self._replicas
-        Q, M, a = np.empty_like(given.Q[among]), np.empty_like(given.M[among]), given.a[among]
-        for i, state in enumerate(states):
-            overlap_flow.unpack(state, given.spherical, self._trained, Q[i], M[i], a[i])
+        Q, M, rest = overlap_flow.overlaps_of(states, given.p, given.k, given.spherical)
+        a = rest if self._trained else given.a[among]
         with np.errstate(all="ignore"):  # of solutions that blew up
             return given.expectations.risks(Q, M, given.P[among], a, given.a_star[among])
 
@@ -177,7 +176,7 @@ class RiskAtEnd:
         states = np.zeros((len(among), self._size * (1 + knots * derivatives)))
         states[:, : self._size] = self._starts[among]
         width = self._replicas.times[among, -1] / max(1, knots - 1)
-        systems = self._systems_of(among)
+        systems = overlap_flow.chosen_systems(self._systems, among)
         overlaps = Equations(overlap_flow.rule(), systems, overlap_flow.work_space(self._replicas.p, self._replicas.k))
         each = np.repeat(rates, len(self._replicas), axis=0)
         segment = schedule_flow.systems_of(overlaps, systems.numbers.noise, each, width)
@@ -186,13 +185,6 @@ class RiskAtEnd:
             segment.knot[0] = knot
             states = _advanced(equations, states, width, accuracy)
         return states, among
-
-    def _systems_of(self, among: NDArray[np.intp]) -> overlap_flow.Systems:
-        systems = self._systems
-        own = {name: getattr(systems, name)[among] for name in ("P", "a", "a_star", "end")}
-        factors = systems.L_star[among] if len(systems.L_star) else systems.L_star
-        numbers = type(systems.numbers)(*(values[among] for values in systems.numbers))
-        return systems._replace(numbers=numbers, L_star=factors, **own)
 
 
 def _advanced(equations: Equations, states: Array, width: Array, accuracy: Accuracy) -> Array:

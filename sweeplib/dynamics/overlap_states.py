@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.dynamics.block_equations import block_equations, block_starts, blocks_of
 from sweeplib.dynamics.replicas import Array, Replicas
-from sweeplib.kernels.overlap_flow import Systems, pack, rule, unpack, work_space
+from sweeplib.kernels.overlap_flow import Systems, overlaps_of, pack, rule, work_space
 from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kink
@@ -49,10 +49,8 @@ class OverlapStates:
     def overlaps(self, states: Array) -> Overlaps:
         """The overlaps in the states, which rounding and the integrator's error may leave without Ω ≥ 0."""
         given = self.replicas
-        Q, M, a = np.empty_like(given.Q), np.empty_like(given.M), given.a.copy()
-        for i, state in enumerate(states):
-            unpack(state, given.spherical, self.trained, Q[i], M[i], a[i])
-        return Q, M, a
+        Q, M, rest = overlaps_of(states, given.p, given.k, given.spherical)
+        return Q, M, (rest[:, : given.p] if self.trained else given.a).copy()
 
     def fields(self, states: Array) -> Overlaps:
         """The covariances Q and M of the fields, with the nearest Q for which Ω ≥ 0; and a."""
@@ -73,9 +71,8 @@ class OverlapStates:
         given = self.replicas
         if given.spherical or kink(activation(given.activation)) == 0.0:
             return None
-        Q, M, a = np.empty_like(given.Q[i]), np.empty_like(given.M[i]), given.a[i].copy()
-        unpack(state, given.spherical, self.trained, Q, M, a)
-        norms = np.diagonal(Q)
+        (Q,), (M,), (rest,) = overlaps_of(state[None], given.p, given.k, given.spherical)
+        a, norms = rest[: given.p] if self.trained else given.a[i], np.diagonal(Q)
         lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
         if not lost.any():
             return None

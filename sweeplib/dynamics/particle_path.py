@@ -82,7 +82,7 @@ def particle_rule() -> dop853.EquationRule:
     rule = smoothing(square, 3, 1)
     numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
     flow = Flow(False, False, True, False, 0, numbers, one, inputs, rule, own, line, *xi, 1.0)
-    return dop853.EquationRule(fill_slope, state_risk, flow, room(1, 1, flow))
+    return dop853.EquationRule(fill_slope, flow, room(1, 1, flow), state_risk)
 
 
 LASTING = 1.0 / 3.0

@@ -13,7 +13,7 @@ from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.maths.second_layer import population_moments, ridge_regression
-from sweeplib.numerics.compiled import call_by_address, over_arrays
+from sweeplib.numerics.compiled import function_values
 from sweeplib.numerics.random import normals
 from sweeplib.views import OverlapView
 
@@ -64,8 +64,7 @@ def _sample_moments(
         draws = draws[:, : count - first]
         fields = factor @ draws[:-1]
         y = labels(target, teacher, fields[:k], now.a_star[i]) + np.sqrt(now.Delta[i]) * draws[-1]
-        values, own = np.empty((p, y.size)), fields[k:] + now.b[i][:, None]
-        call_by_address(over_arrays(activation(student).value), own.ravel(), values.reshape(-1))
+        values = function_values(activation(student).value, fields[k:] + now.b[i][:, None])
         squares += values @ values.T
         products += values @ y
     return squares / count, products / count

@@ -22,12 +22,12 @@ from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, Array, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
-from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work
-from sweeplib.kernels.chain_batches import batch_network, batch_step, batch_work
+from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work, network_of_chain
+from sweeplib.kernels.chain_batches import batch_step, batch_work
 from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
-from sweeplib.kernels.chain_reuse import reuse_network, reuse_step, reuse_work
+from sweeplib.kernels.chain_reuse import reuse_step, reuse_work
 from sweeplib.kernels.lanes import round_of
-from sweeplib.kernels.replay import ReplaySettings, replay_network, replay_prepare, replay_step, replay_work
+from sweeplib.kernels.replay import replay_step, replay_work
 from sweeplib.maths.overlaps import split_factors, teacher_factors
 from sweeplib.problem import UPDATES, Problem
 
@@ -53,7 +53,9 @@ class SgdChain(LaneDynamics):
         self.called = self.functions()
         self._rows = 2 * p if self.called.rule.has_velocities else p
         remembers = UPDATES[replicas.rule.update].memory is not None
-        rest: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise
+        lessons = replicas.replayed
+        tasks = (1, 1) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
+        rest: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise, *tasks
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *rest)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
@@ -64,9 +66,6 @@ class SgdChain(LaneDynamics):
         self._L_star, A, B = split_factors(replicas.Q, replicas.M, replicas.P)
         memory = [replicas.memory] if remembers else []
         parts = [*with_velocities(A, B, self._rows - p), *memory, replicas.a]
-        if (lessons := replicas.replayed) is not None:
-            shared = {name: getattr(self.settings, name) for name in ReplaySettings._fields[:-2]}
-            self.settings = ReplaySettings(**shared, tasks=lessons.a_star.shape[1], heads=lessons.heads.shape[1])
         self.begin(np.concatenate([*map(rows, parts), *self._rows_of_tasks()]), self._L_star)
 
     def _rows_of_tasks(self) -> list[Array]:
@@ -86,11 +85,11 @@ class SgdChain(LaneDynamics):
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
         if self.replicas.replayed is not None:
-            return round_of(replay_work, prepare=replay_prepare, take_step=replay_step, fill_network=replay_network)
+            return round_of(replay_work, prepare=chain_prepare, take_step=replay_step, fill_network=network_of_chain)
         if self.replicas.repeats > 1:
-            return round_of(reuse_work, prepare=chain_prepare, take_step=reuse_step, fill_network=reuse_network)
+            return round_of(reuse_work, prepare=chain_prepare, take_step=reuse_step, fill_network=network_of_chain)
         if self.replicas.batch_size > 1:
-            return round_of(batch_work, prepare=chain_prepare, take_step=batch_step, fill_network=batch_network)
+            return round_of(batch_work, prepare=chain_prepare, take_step=batch_step, fill_network=network_of_chain)
         return round_of(chain_work, prepare=chain_prepare, take_step=chain_step, fill_network=chain_network)
 
     @property

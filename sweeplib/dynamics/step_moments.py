@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
+from sweeplib.maths.expectations import gauss
 from sweeplib.maths.overlaps import lower_factors
-from sweeplib.numerics.compiled import call_by_address, over_arrays
+from sweeplib.numerics.compiled import function_values
 
 Array = NDArray[np.float64]
 
@@ -49,17 +50,12 @@ def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
     The displacement enters up to its fourth power, for which three nodes z are exact; one suffices without noise.
     """
     u, weights = _products(dimension, an_axis) if an_axis else _quasi_random(dimension)
-    z, z_weights = _gauss(3 if noisy else 1)
+    z, z_weights = map(np.array, gauss.normal(3 if noisy else 1))
     return Nodes(np.tile(u, len(z)), np.repeat(z, len(weights)), np.multiply.outer(z_weights, weights).ravel())
 
 
-def _gauss(count: int) -> tuple[Array, Array]:
-    points, weights = np.polynomial.hermite_e.hermegauss(count)
-    return points, weights / weights.sum()
-
-
 def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
-    points, one = _gauss(an_axis)
+    points, one = map(np.array, gauss.normal(an_axis))
     grids = np.meshgrid(*[points] * dimension, indexing="ij")
     weights = np.prod(np.meshgrid(*[one] * dimension, indexing="ij"), axis=0)
     return np.stack([grid.ravel() for grid in grids]), weights.ravel()
@@ -109,14 +105,14 @@ class StepMoments:
         Both are of the flat state, after the projection; Q (p, p), M (p, k), a (p,).
         """
         lam, displacement, lam_star = self._fields(Q, M, a)
-        c = a[:, None] * _values(self._student.derivative, lam) * displacement
+        c = a[:, None] * function_values(self._student.derivative, lam) * displacement
         rows, columns = self._rows, self._columns
         squares = c[rows] * c[columns]
         flow, decay = c[rows] * lam[columns] + c[columns] * lam[rows], self._decay
         X_Q = flow + self._noise_factor * squares - 2.0 * decay * Q[rows, columns][:, None]
         X_M = (c[:, None] * lam_star).reshape(M.size, -1) - decay * M.reshape(-1, 1)
         X_a = (
-            self._rate * _values(self._student.value, lam) * displacement
+            self._rate * function_values(self._student.value, lam) * displacement
             if self._trained
             else np.empty((0, c.shape[1]))
         )
@@ -142,7 +138,7 @@ class StepMoments:
         fields = lower_factors(Q, M, self._P) @ self._u
         lam_star, lam = fields[:k], fields[k:]
         label = labels(self._target, self._teacher, lam_star, self._a_star) + self._label_noise
-        return lam, label - a @ _values(self._student.value, lam) / p, lam_star
+        return lam, label - a @ function_values(self._student.value, lam) / p, lam_star
 
     def _projected(self, Q: Array, M: Array, X_Q: Array, X_M: Array) -> tuple[Array, Array]:
         """Increments (·, n) after the projection, at first order: X_M,ir − M_ir X_ii/2, X_ij − Q_ij (X_ii + X_jj)/2."""
@@ -173,10 +169,3 @@ class StepMoments:
         second_Q += Q[rows, columns][:, None] * (0.375 * (one**2 + other**2) + 0.25 * one * other)
         second_M = -0.5 * X_M * of_M + 0.375 * M.reshape(-1, 1) * of_M**2
         return second_Q, second_M
-
-
-def _values(function, fields: Array) -> Array:  # type: ignore[no-untyped-def]
-    """An activation, or its derivative, of fields (m, n)."""
-    out = np.empty(fields.size)
-    call_by_address(over_arrays(function), np.ascontiguousarray(fields).ravel(), out)
-    return out.reshape(fields.shape)

@@ -18,6 +18,7 @@ from sweeplib.kernels.lanes import (
     any_of,
     constants_of,
     draw_normals,
+    empty_stream,
     filled_lanes,
     group_width,
     inner_product,
@@ -70,10 +71,12 @@ def empty_sums(p, k, lanes):  # type: ignore[no-untyped-def]
     return Sums(np.zeros((p, k + p, lanes)), np.zeros((p, lanes)), np.zeros((p, p, lanes)), overflow)
 
 
-@allocating
-def empty_stream(lanes):  # type: ignore[no-untyped-def]
-    """Room for keys, seeds and numbers of samples."""
-    return Stream(np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64))
+@kernel
+def begin_batches(stream, n_b, own):  # type: ignore[no-untyped-def]
+    """Set `own` to the first sample of each lane's batch: sample s of step ν is sample ν n_b + s of the stream."""
+    for lane in range(own.step.shape[0]):
+        own.key[lane], own.seed[lane] = stream.key[lane], stream.seed[lane]
+        own.step[lane] = stream.step[lane] * np.uint64(n_b)
 
 
 @allocating
@@ -206,14 +209,12 @@ def add_to_replica(settings, functions, chain, replica, samples, filled, sums): 
 
 @kernel
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """Fill the sums over the batch of each replica; sample s of step ν is sample ν n_b + s of the stream."""
+    """Fill the sums over the batch of each replica."""
     chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
     own, lanes = samples.stream, samples.stream.step.shape[0]
     clear(sums)
     if n_b < LARGE:
-        for lane in range(lanes):
-            own.key[lane], own.seed[lane] = stream.key[lane], stream.seed[lane]
-            own.step[lane] = stream.step[lane] * np.uint64(n_b)
+        begin_batches(stream, n_b, own)
         for _ in range(n_b):
             add_to_replicas(settings, functions, chain, samples, sums)
             for lane in range(lanes):

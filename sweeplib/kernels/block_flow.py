@@ -10,7 +10,19 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from sweeplib.kernels.overlap_flow import ROUNDING, Systems, Work, example, factors_now, needs_variance, work_space
+from sweeplib.kernels.overlap_flow import (
+    ROUNDING,
+    Systems,
+    Work,
+    example,
+    factors_now,
+    finish_slope,
+    needs_variance,
+    network_risk,
+    pack,
+    unpack,
+    work_space,
+)
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer
@@ -58,7 +70,7 @@ def block_rule() -> EquationRule:
     many = np.ones((1, 1)), np.ones((1, 1)), np.ones((1, 1, 1, 1)), np.ones((1, 1, 1)), np.ones(1)
     systems, named = BlockSystems(example(), *many, gradients_address()), {"unpacked": inlined(unpack_fields)}
     filled, level = (bound(template, **named) for template in (fill_block_slope, block_risk))
-    return EquationRule(filled, level, systems, block_work_space(1, 1, 1))
+    return EquationRule(filled, systems, block_work_space(1, 1, 1), level)
 
 
 @cache
@@ -86,43 +98,25 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
     D_star[:] = (drift_M - D @ M) @ inverse
 
 
-def unpack_blocks(state: Array, trained: bool, Q: Array, M: Array, a: Array) -> None:
-    """Fill Q_b (L, p, p), M_b (L, p, k) and, if it is trained, a (p,) from the flat state."""
-    L, p, k = M.shape
-    at = 0
-    for b in range(L):
-        for i in range(p):
-            for j in range(i, p):
-                Q[b, i, j] = Q[b, j, i] = state[at]
-                at += 1
-        for i in range(p):
-            for r in range(k):
-                M[b, i, r] = state[at]
-                at += 1
-    for i in range(p if trained else 0):
-        a[i] = state[at + i]
-
-
 def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) -> Array:
     """The flat states (n, size) at time zero of Q_b (n, L, p, p), M_b (n, L, p, k) and a (n, p)."""
-    n, L = Q.shape[:2]
-    rows, columns = np.triu_indices(Q.shape[2])
-    of_blocks = np.concatenate([Q[:, :, rows, columns], M.reshape(n, L, -1)], axis=2).reshape(n, -1)
+    n, (p, k) = len(Q), M.shape[2:]
+    of_blocks = pack(Q.reshape(-1, p, p), M.reshape(-1, p, k), a, False, False).reshape(n, -1)
     return np.concatenate([of_blocks, *([a] if trained else []), *([np.zeros((n, 1))] if scheduled else [])], axis=1)
 
 
-_unpack_blocks = inlined(unpack_blocks)
+_unpack = inlined(unpack)
 
 
 def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
     """Fill the overlaps of blocks, the covariances of fields and a."""
-    fields, blocks = work.fields, systems.eigenvalues.shape[1]
-    for j in range(len(fields.a)):
+    fields, (blocks, p, k) = work.fields, work.M.shape
+    for j in range(p):
         fields.a[j] = systems.fields.a[i, j]
-    _unpack_blocks(state, systems.fields.trained, work.Q, work.M, fields.a)
     fields.Q[:], fields.M[:] = 0.0, 0.0
-    p, k = fields.M.shape
     for b in range(blocks):
+        first = b * (p * (p + 1) // 2 + p * k)
+        _unpack(state[first:], False, systems.fields.trained and b == blocks - 1, work.Q[b], work.M[b], fields.a)
         for j in range(p):
             for l in range(p):  # noqa: E741
                 fields.Q[j, l] += systems.eigenvalues[i, b] * work.Q[b, j, l]
@@ -149,11 +143,8 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
     given, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
     Q, M, a, drifts, _, clock = work.fields
     numbers, (L, p, k) = given.numbers, work.M.shape
-    rate, Delta = 1.0, numbers.Delta[i]
-    if given.scheduled:
-        rate, chi = factors_now(i, state[state.shape[0] - 1], given, clock)
-        Delta *= chi
-    with_variance = needs_variance(numbers.noise[i], False, M)
+    rate, chi = factors_now(i, state, given, clock)
+    Delta, with_variance = numbers.Delta[i] * chi, needs_variance(numbers.noise[i], False, M)
     stretch = 1.0 if with_variance else 0.0
     given.drifts(System(Q, M, given.P[i], a, given.a_star[i], Delta, stretch, given.pair, None), drifts)
     if not with_variance:
@@ -194,20 +185,10 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
                 decay = numbers.weight_decay[i] + pull[j]
                 slope[at] = systems.eigenvalues[i, b] * total - decay * work.M[b, j, r]
                 at += 1
-    if given.trained:
-        for j in range(p):
-            slope[at + j] = numbers.second_layer_rate[i] * (drifts.a[j] - numbers.second_layer_decay[i] * a[j])
-    if given.scheduled:
-        for v in range(slope.shape[0]):
-            slope[v] *= rate
-        slope[slope.shape[0] - 1] = 1.0
+    finish_slope(i, at, rate, given, work.fields, slope)
 
 
 def block_risk(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> float:
     """The population risk of the state."""
     unpacked(i, state, systems, work)
-    given, (Q, M, a, _, risk, _) = systems.fields, work.fields
-    p, k = M.shape
-    fields = Q.reshape((p, p, 1)), M.reshape((p, k, 1)), given.P[i].reshape((k, k, 1))
-    given.risk(given.pair, *fields, a.reshape((p, 1)), given.a_star[i].reshape((k, 1)), risk)
-    return float(risk[0])
+    return float(network_risk(i, systems.fields, work.fields))

@@ -34,7 +34,7 @@ class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
     Also the number of rows of A and B, p or 2p, whether the rule of the steps has a memory, whether steps leave out
-    units, and whether inputs have noise.
+    units, whether inputs have noise, and the numbers of tasks and of second layers among which steps choose.
     """
 
     p: int
@@ -48,6 +48,8 @@ class Settings(NamedTuple):
     remembers: bool
     drops: bool
     has_input_noise: bool
+    tasks: int
+    heads: int
 
 
 class Length(NamedTuple):
@@ -180,6 +182,17 @@ def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
                 out[lane] = math.sqrt(square)
 
 
+@allocating
+def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
+    """The degrees, scales and widths (3, count, lanes) of the first S_jj² ~ χ²(m − j) of Bartlett's matrix."""
+    found = np.empty((3, count, length.degrees.shape[0]))
+    for j in range(count):
+        for lane in range(found.shape[2]):
+            found[0, j, lane] = max(length.degrees[lane] - j, 0.0)
+            found[1, j, lane], found[2, j, lane] = gamma_constants(found[0, j, lane])
+    return found
+
+
 @kernel
 def project(A, B, norm):  # type: ignore[no-untyped-def]
     """Divide each student row of (A, B) by its norm."""
@@ -234,6 +247,12 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
 def chain_network(work):  # type: ignore[no-untyped-def]
     """Fill the current overlaps."""
     fill_overlaps(work.A, work.B, work.constants.L_star, work.network.Q, work.network.M)
+
+
+@kernel
+def network_of_chain(work):  # type: ignore[no-untyped-def]
+    """`chain_network` of data that have a chain."""
+    chain_network(work.chain)
 
 
 @kernel
@@ -316,6 +335,17 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def train_second_layer(a, fields, numbers):  # type: ignore[no-untyped-def]
+    """Add ε T [σ(λ) E − λ_a a] to a."""
+    _, _, value, _, E, _, _ = fields
+    p, lanes = a.shape
+    for i in range(p):
+        for lane in range(lanes):
+            force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
+            a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
+
+
+@kernel
 def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step: A += c u*ᵀ, B a factor of [B + c wᵀ, s c], a += ε T [σ(λ) E − λ_a a]; project.
 
@@ -324,7 +354,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
     """
     p, k, rows, rule = settings.p, settings.k, settings.rows, functions.rule
     A, a, constants, numbers, z, push = work.A, work.a, work.constants, work.constants.numbers, work.z, work.push
-    lam, lam_star, value, c, E, deviation, _ = work.fields
+    lam, lam_star, _, c, E, deviation, _ = work.fields
     lanes = E.shape[0]
     draw_normals(stream.step, stream.seed, stream.key, z)
     draw_length(stream, work.length, z[k + rows + 1])
@@ -354,10 +384,7 @@ def chain_step(settings, functions, stream, work, broken):  # type: ignore[no-un
             for lane in range(lanes):
                 A[i, s, lane] += push[i, lane] * z[s, lane]
     if settings.trained:
-        for i in range(p):
-            for lane in range(lanes):
-                force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
-                a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
+        train_second_layer(a, work.fields, numbers)
     shorten_slack(settings, functions.lipschitz, work)
     refactor(work.B, push, z[k : k + rows], work.length.s, work.rotations)
     if settings.spherical:

@@ -14,27 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.kernels.batch_sums import Samples, Sums, absorb, empty_stream, empty_sums, samples_of, sum_batches
-from sweeplib.kernels.chain import (
-    Chain,
-    Length,
-    chain_network,
-    chain_work,
-    decay,
-    draw_length,
-    needs_slack,
-    project,
-)
-from sweeplib.kernels.lanes import (
-    Array,
-    Network,
-    Stream,
-    allocating,
-    draw_normals,
-    kernel,
-    loops,
-)
-from sweeplib.numerics.random import gamma_constants
+from sweeplib.kernels.batch_sums import Samples, Sums, absorb, begin_batches, empty_sums, samples_of, sum_batches
+from sweeplib.kernels.chain import Chain, Length, chain_work, decay, draw_length, lengths_of_S, needs_slack, project
+from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 
 
 class Outside(NamedTuple):
@@ -68,12 +50,7 @@ def batch_work(settings, state, constants):  # type: ignore[no-untyped-def]
     p, k = settings.p, settings.k
     chain = chain_work(settings, state, constants)
     lanes = chain.B.shape[2]
-    sums = empty_sums(p, k, lanes)
-    of_S = np.empty((3, p, lanes))
-    for j in range(p):
-        for lane in range(lanes):
-            of_S[0, j, lane] = max(chain.length.degrees[lane] - j, 0.0)
-            of_S[1, j, lane], of_S[2, j, lane] = gamma_constants(of_S[0, j, lane])
+    sums, of_S = empty_sums(p, k, lanes), lengths_of_S(chain.length, p)
     z = np.empty((4 * ((k + p + 1 + p * (p + 1) // 2 + 3) // 4), lanes))
     S, across = np.zeros((p, p, lanes)), np.empty((p, p, lanes))
     outside = Outside(empty_stream(lanes), z, S, across, of_S[0], of_S[1], of_S[2])
@@ -89,9 +66,7 @@ def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-
     p, n_b = settings.p, settings.batch_size
     own, z, S, degrees = outside.stream, outside.z, outside.S, outside.degrees
     lanes = degrees.shape[1]
-    for lane in range(lanes):
-        own.key[lane], own.seed[lane] = stream.key[lane], stream.seed[lane]
-        own.step[lane] = stream.step[lane] * np.uint64(n_b)
+    begin_batches(stream, n_b, own)
     draw_normals(own.step, own.seed, own.key, z)
     row = p + settings.k + 1
     for j in range(min(p, n_b)):
@@ -137,12 +112,6 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
                 square[lane] += across[i, j, lane] * across[i, j, lane]
         for lane in range(lanes):
             slack[lane] -= factor * abs(chain.a[i, lane]) * math.sqrt(square[lane])
-
-
-@kernel
-def batch_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps."""
-    chain_network(work.chain)
 
 
 @kernel

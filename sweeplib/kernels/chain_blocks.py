@@ -22,6 +22,7 @@ from sweeplib.kernels.chain import (
     displace,
     draw_length,
     needs_slack,
+    train_second_layer,
 )
 from sweeplib.kernels.lanes import (
     Array,
@@ -31,6 +32,7 @@ from sweeplib.kernels.lanes import (
     allocating,
     constants_of,
     draw_normals,
+    empty_stream,
     kernel,
     loops,
 )
@@ -88,7 +90,7 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lanes = state.shape[0] // (settings.rows[-1] + p)
     given, rows, wide = constants_of(constants, k), np.empty((11, lanes)), np.empty((5, p, lanes))
     whole = state.reshape((settings.rows[-1] + p, lanes))
-    z, count = np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes)), np.uint64
+    z = np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes))
     a, network_rows = whole[settings.rows[-1] :], np.empty((2, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
     network = Network(Q, M, P, a, given.a_star, network_rows[0], network_rows[1], np.zeros(1, np.bool_))
@@ -100,7 +102,7 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
         given,
         z,
         length,
-        Stream(np.empty(lanes, count), np.empty(lanes, count), np.empty(lanes, count)),
+        empty_stream(lanes),
         Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], given.numbers.deviation, rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         wide[3],
@@ -280,7 +282,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
 def block_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step of all blocks: A_b += √λ_b c u*_bᵀ, B_b a factor, a += ε T [σ(λ) E − λ_a a]; project. Rows decay first."""
     p, a, numbers, z = settings.p, work.a, work.constants.numbers, work.z
-    lam, lam_star, value, c, E, deviation, _ = work.fields
+    lam, lam_star, _, c, E, deviation, _ = work.fields
     lanes, label = E.shape[0], settings.draws[-1]
     draw_normals(stream.step, stream.seed, stream.key, z)
     lam[:], lam_star[:] = 0.0, 0.0
@@ -300,10 +302,7 @@ def block_step(settings, functions, stream, work, broken):  # type: ignore[no-un
         for lane in range(lanes):
             c[i, lane] *= numbers.T[lane] * a[i, lane] * E[lane]
     if settings.trained:
-        for i in range(p):
-            for lane in range(lanes):
-                force = value[i, lane] * E[lane] - numbers.second_layer_decay[lane] * a[i, lane]
-                a[i, lane] += numbers.second_layer_rate[lane] * numbers.T[lane] * force
+        train_second_layer(a, work.fields, numbers)
     work.square[:] = 0.0
     for b in range(settings.factored.size):
         move_block(stream, work, b)

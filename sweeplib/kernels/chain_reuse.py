@@ -12,11 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.kernels.batch_sums import absorb, empty_stream
-from sweeplib.kernels.chain import Chain, Length, chain_network, chain_work, displace, draw_length, needs_slack
-from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, kernel, loops
+from sweeplib.kernels.batch_sums import absorb, begin_batches
+from sweeplib.kernels.chain import Chain, Length, chain_work, displace, draw_length, lengths_of_S, needs_slack
+from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.kernels.local_fields import teacher_fields
-from sweeplib.numerics.random import gamma_constants
 
 
 class Reuse(NamedTuple):
@@ -48,11 +47,7 @@ def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
     p, n_b = settings.p, settings.batch_size
     chain = chain_work(settings, state, constants)
     lanes, width = chain.B.shape[2], settings.k + p + n_b
-    of_S, of_V = np.empty((3, n_b, lanes)), np.empty((2, p, width, lanes))
-    for s in range(n_b):
-        for lane in range(lanes):
-            of_S[0, s, lane] = max(chain.length.degrees[lane] - s, 0.0)
-            of_S[1, s, lane], of_S[2, s, lane] = gamma_constants(of_S[0, s, lane])
+    of_S, of_V = lengths_of_S(chain.length, n_b), np.empty((2, p, width, lanes))
     x, layer, label = np.empty((n_b, 4 * ((width + 4) // 4), lanes)), np.empty((p, lanes)), np.empty((n_b, lanes))
     stream = empty_stream(lanes)
     return Reuse(chain, of_V[0], of_V[1], layer, stream, x, label, of_S[0], of_S[1], of_S[2], chain.network)
@@ -60,14 +55,12 @@ def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 @loops
 def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-def]
-    """Fill the samples and their labels; sample s of round ν is sample ν n_b + s of the stream."""
+    """Fill the samples and their labels."""
     first, n_b = settings.k + settings.p, settings.batch_size
     chain, own, label, degrees = work.chain, work.stream, work.label, work.degrees
     length, lam_star = chain.length, chain.fields.lam_star
     lanes = label.shape[1]
-    for lane in range(lanes):
-        own.key[lane], own.seed[lane] = stream.key[lane], stream.seed[lane]
-        own.step[lane] = stream.step[lane] * np.uint64(n_b)
+    begin_batches(stream, n_b, own)
     for s in range(n_b):
         x = work.x[s]
         draw_normals(own.step, own.seed, own.key, x)
@@ -177,12 +170,6 @@ def finish_round(V, A, B, column, cosine, sine):  # type: ignore[no-untyped-def]
                     column[i, lane] = V[i, j, lane]
         if j >= k:
             absorb(B, column, cosine, sine)
-
-
-@kernel
-def reuse_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps."""
-    chain_network(work.chain)
 
 
 @kernel

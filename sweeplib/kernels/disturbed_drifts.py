@@ -18,7 +18,7 @@ from numba import types
 
 from sweeplib.maths.expectations import Expectations
 from sweeplib.maths.expectations.addresses import DRIFTS, drifts_address, drifts_type, owned, system_type
-from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
+from sweeplib.maths.expectations.system import Drifts, System, drifts_room, empty_drifts
 from sweeplib.numerics.compiled import OneSignature, inlined, pointer
 
 
@@ -92,7 +92,7 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
     if keep == 1.0:
         return
     r, layer, flow = (1.0 - keep) / keep, a.copy(), np.empty(p)
-    twice, other = empty(p, k), empty(p, k)
+    twice, other = drifts_room(p, k), drifts_room(p, k)
     before, change = out.Var.copy(), np.zeros((p, p))
     for l in range(p):  # noqa: E741
         layer[l] = 2.0 * a[l]
@@ -132,9 +132,3 @@ def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-u
                 change[i, j] += r * bend
             elif own == 2:
                 change[i, j] += r * (up - at_one[i, j]) + r * (r - 1.0) * bend
-
-
-@inlined
-def empty(p, k):  # type: ignore[no-untyped-def]
-    """Room for drifts."""
-    return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))

@@ -230,10 +230,15 @@ def fill_teacher_overlaps(L_star, P):  # type: ignore[no-untyped-def]
 
 
 @allocating
+def empty_stream(lanes):  # type: ignore[no-untyped-def]
+    """Room for keys, seeds and numbers of steps or samples."""
+    return Stream(np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64))
+
+
+@allocating
 def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
     """The streams of the next group at the current steps of its lanes."""
-    last = order.shape[0] - 1
-    stream = Stream(np.empty(lanes, np.uint64), np.empty(lanes, np.uint64), np.empty(lanes, np.uint64))
+    last, stream = order.shape[0] - 1, empty_stream(lanes)
     for lane in range(lanes):
         replica = order[min(first + lane, last)]
         stream.key[lane], stream.seed[lane] = progress.keys[replica], progress.seeds[replica]

@@ -22,7 +22,7 @@ from sweeplib.maths.expectations.lines import fill_given_teacher
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, pointer
+from sweeplib.numerics.compiled import inlined, pointer, without_references
 from sweeplib.numerics.integrators.dop853 import EquationRule
 
 Array = NDArray[np.float64]
@@ -91,7 +91,7 @@ unpacked = _unbound
 def rule() -> EquationRule:
     """`fill_slope` and `state_risk` for an integrator; both are compiled once for all activations."""
     filled, level = (bound(template, unpacked=inlined(unpack)) for template in (fill_slope, state_risk))
-    return EquationRule(filled, level, example(), work_space(1, 1))
+    return EquationRule(filled, example(), work_space(1, 1), level)
 
 
 def example() -> Systems:
@@ -169,6 +169,14 @@ def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: 
             a[i] = state[at + i]
 
 
+def overlaps_of(states: Array, p: int, k: int, spherical: bool) -> tuple[Array, Array, Array]:
+    """Q (n, p, p) and M (n, p, k) of flat states (n, size), and what these have behind."""
+    rows, columns = np.triu_indices(p, 1 if spherical else 0)
+    Q, end = np.ones((len(states), p, p)), len(rows) + p * k
+    Q[:, rows, columns] = Q[:, columns, rows] = states[:, : len(rows)]
+    return Q, states[:, len(rows) : end].reshape(-1, p, k).copy(), states[:, end:]
+
+
 def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Array | None = None) -> Array:
     """The flat states (n, size) of n systems at time zero; rows of spherical students are normalised first.
 
@@ -182,10 +190,20 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
     return np.concatenate(parts, axis=1)
 
 
-@inlined
-def factors_now(i: int, time: float, systems: Systems, clock: Array) -> tuple[float, float]:
-    """ξ and χ of a system at a time; those of the last time past it."""
-    clock[0, 0] = min(time, systems.end[i])
+def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
+    """The systems with these numbers."""
+    own: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
+    factors = systems.L_star[order] if len(systems.L_star) else systems.L_star
+    numbers = Numbers(*(values[order] for values in systems.numbers))
+    return systems._replace(numbers=numbers, L_star=factors, **own)
+
+
+@without_references
+def factors_now(i: int, state: Array, systems: Systems, clock: Array) -> tuple[float, float]:
+    """ξ and χ of a system at the time of its state; those of the last time past it."""
+    if not systems.scheduled:
+        return 1.0, 1.0
+    clock[0, 0] = min(state[state.shape[0] - 1], systems.end[i])
     systems.noise(clock[0], clock[1])
     chi = clock[1, 0]
     systems.rates(clock[0], clock[1])
@@ -216,11 +234,8 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
     for j in range(p):
         a[j] = systems.a[i, j]
     unpacked(state, spherical, trained, Q, M, a)
-    rate, Delta = 1.0, numbers.Delta[i]
-    if systems.scheduled:
-        rate, chi = factors_now(i, state[state.shape[0] - 1], systems, clock)
-        Delta *= chi
-    with_variance = needs_variance(numbers.noise[i], systems.adapts, M)
+    rate, chi = factors_now(i, state, systems, clock)
+    Delta, with_variance = numbers.Delta[i] * chi, needs_variance(numbers.noise[i], systems.adapts, M)
     stretch = 1.0 if with_variance else 0.0
     system = System(Q, M, systems.P[i], a, systems.a_star[i], Delta, stretch, systems.pair, None)
     if len(systems.L_star) > 0:
@@ -251,13 +266,20 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
             if M[j, r] == 0.0 and abs(slope[at]) <= ROUNDING * math.sqrt(drifts.Var[j, j] * systems.P[i, r, r]):
                 slope[at] = 0.0
             at += 1
-    if trained:
-        for j in range(p):
-            slope[at + j] = numbers.second_layer_rate[i] * (drifts.a[j] - numbers.second_layer_decay[i] * a[j])
     if systems.adapts:
         slope[slope.shape[0] - 1] = 0.0
         for j in range(p):
             slope[slope.shape[0] - 1] += drifts.Var[j, j]
+    finish_slope(i, at, rate, systems, work, slope)
+
+
+@without_references
+def finish_slope(i: int, at: int, rate: float, systems: Systems, work: Work, slope: Array) -> None:
+    """Fill ȧ from `at` on, if it is trained; with a schedule multiply all by ξ, and fill the slope of the time."""
+    numbers, a = systems.numbers, work.a
+    if systems.trained:
+        for j in range(len(a)):
+            slope[at + j] = numbers.second_layer_rate[i] * (work.drifts.a[j] - numbers.second_layer_decay[i] * a[j])
     if systems.scheduled:
         for v in range(slope.shape[0]):
             slope[v] *= rate
@@ -266,20 +288,19 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
 
 def state_risk(i: int, state: Array, systems: Systems, work: Work) -> float:
     """The population risk of the state."""
-    Q, M, a, _, risk, _ = work
-    p, k = M.shape
-    for j in range(p):
+    Q, M, a = work.Q, work.M, work.a
+    for j in range(len(a)):
         a[j] = systems.a[i, j]
     unpacked(state, systems.spherical, systems.trained, Q, M, a)
     if len(systems.L_star) > 0:
         systems.inside(Q, M, systems.L_star[i], systems.spherical)
-    systems.risk(
-        systems.pair,
-        Q.reshape((p, p, 1)),
-        M.reshape((p, k, 1)),
-        systems.P[i].reshape((k, k, 1)),
-        a.reshape((p, 1)),
-        systems.a_star[i].reshape((k, 1)),
-        risk,
-    )
-    return float(risk[0])
+    return float(network_risk(i, systems, work))
+
+
+@without_references
+def network_risk(i: int, systems: Systems, work: Work) -> float:
+    """The population risk at the overlaps and the second layer in the work arrays."""
+    p, k = work.M.shape
+    fields = work.Q.reshape((p, p, 1)), work.M.reshape((p, k, 1)), systems.P[i].reshape((k, k, 1))
+    systems.risk(systems.pair, *fields, work.a.reshape((p, 1)), systems.a_star[i].reshape((k, 1)), work.risk)
+    return float(work.risk[0])

@@ -8,28 +8,12 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from sweeplib.kernels.chain import chain_network, chain_step, chain_work
+from sweeplib.kernels.chain import chain_step, chain_work
 from sweeplib.kernels.lanes import Array, allocating, kernel
 from sweeplib.numerics.random import random_words, uniform
 
 _DRAW = np.uint64(2**32 - 1)
 """The number of the draw of the task of a step, beyond those of its sample."""
-
-
-class ReplaySettings(NamedTuple):
-    """The settings of `chain.Settings` that steps with one sample need, and the numbers of tasks and of heads."""
-
-    p: int
-    k: int
-    spherical: bool
-    trained: bool
-    decays: bool
-    rows: int
-    remembers: bool
-    drops: bool
-    has_input_noise: bool
-    tasks: int
-    heads: int
 
 
 class Replay(NamedTuple):
@@ -80,11 +64,6 @@ def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replay_prepare(settings, functions, work, broken):  # type: ignore[no-untyped-def]
-    """Do nothing: the chain needs no preparation."""
-
-
-@kernel
 def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """A step of the chain in each lane, with the second layers of its task."""
     chain, chosen = work.chain, work.chosen
@@ -99,9 +78,3 @@ def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-u
     for lane in range(chosen.shape[0]):
         for i in range(settings.p):
             work.heads[min(chosen[lane], settings.heads - 1), i, lane] = chain.a[i, lane]
-
-
-@kernel
-def replay_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps."""
-    chain_network(work.chain)

@@ -12,6 +12,7 @@ from sweeplib.kernels.overlap_flow import (
     Array,
     Systems,
     Work,
+    chosen_systems,
     example,
     fill_slope,
     unpack,
@@ -72,33 +73,19 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
         slope[len(slope) - 1] = 1.0
 
 
-def no_level(i: int, state: Array, mixture: Mixture, work: MixtureWork) -> float:
-    """Zero: no exits are looked for."""
-    return 0.0
-
-
 @cache
 def mixture_rule() -> EquationRule:
     """`fill_mixture` for an integrator, compiled once for all activations."""
     slope_of_task = inlined(bound(fill_slope, unpacked=inlined(unpack)))
-    work = MixtureWork(work_space(1, 1), np.empty(2), np.empty(2))
-    return EquationRule(
-        bound(fill_mixture, of_task=slope_of_task), no_level, Mixture(example(), np.ones((1, 1)), 1), work
-    )
+    mixture, work = Mixture(example(), np.ones((1, 1)), 1), MixtureWork(work_space(1, 1), np.empty(2), np.empty(2))
+    return EquationRule(bound(fill_mixture, of_task=slope_of_task), mixture, work)
 
 
 def mixture_equations(systems: Systems, a: Array, a_star: Array, shares: Array, heads: int, size: int) -> Equations:
     """The equations of n systems at a (n, T, p), a* (n, T, k), by shares (n, T); `size` is that of a state of one."""
-    n, T, p = a.shape
-    k = a_star.shape[2]
-
-    def of_each(values: Array) -> Array:
-        return np.repeat(values, T, axis=0)
-
-    numbers = type(systems.numbers)(*map(of_each, systems.numbers))
+    (n, T, p), k = a.shape, a_star.shape[2]
     layers: dict[str, Any] = {"a": a.reshape(n * T, p).copy(), "a_star": a_star.reshape(n * T, k).copy()}
-    others: dict[str, Any] = {name: of_each(getattr(systems, name)) for name in ("P", "L_star", "end")}
-    tasks = systems._replace(numbers=numbers, **layers, **others)
+    tasks = chosen_systems(systems, np.repeat(np.arange(n), T))._replace(**layers)
     work = MixtureWork(work_space(p, k), np.empty(size), np.empty(size))
     return Equations(mixture_rule(), Mixture(tasks, np.ascontiguousarray(shares), heads), work)
 

@@ -61,12 +61,7 @@ def rule() -> EquationRule:
     """`fill_slope` for an integrator, compiled once for all equations."""
     one, given = np.ones(1), np.zeros(1, np.int64)
     segment = Segment(overlap_flow.rule().slope, given, one, one, np.ones((1, 1)), given, one)
-    return EquationRule(fill_slope, no_level, segment, room(1))
-
-
-def no_level(i: int, state: Array, segment: Segment, room: Room) -> float:
-    """No level: there are no targets."""
-    return 0.0
+    return EquationRule(fill_slope, segment, room(1))
 
 
 @inlined

@@ -28,7 +28,7 @@ from sweeplib.maths.expectations.grids import REACH, WIDEST, target_steps
 from sweeplib.maths.expectations.nodes import MOST_AXES
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.smoothing import without_knots
-from sweeplib.numerics.compiled import OneSignature, call_by_address, over_arrays
+from sweeplib.numerics.compiled import OneSignature, function_values
 
 Array = NDArray[np.float64]
 Labels = Callable[[Array, Array], Array]
@@ -134,9 +134,7 @@ class Fields:
         series = bent.copy()
         if rest is not None:
             x, table = _table(finer)
-            values = np.empty(len(b) * len(x))
-            call_by_address(rest, (b[:, None] + s[:, None] * x).ravel(), values)
-            series += values.reshape(len(b), len(x)) @ table
+            series += function_values(rest, b[:, None] + s[:, None] * x) @ table
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
@@ -241,10 +239,10 @@ def _table(finer: int) -> tuple[Array, Array]:
 
 @cache
 def _parts(form: Activation) -> tuple[float, tuple[tuple[float, float], ...], Any]:
-    """A constant and the knots with their jumps, and the address of the smooth rest; None if there is none."""
+    """A constant and the knots with their jumps, and the smooth rest; None if there is none."""
     constant, terms = hinges_of(form)
     rest = without_knots(form, np.array(terms).reshape(-1, 2).T.copy(), constant)
-    return constant, terms, None if rest is None else over_arrays(rest[0])
+    return constant, terms, None if rest is None else rest[0]
 
 
 @cache

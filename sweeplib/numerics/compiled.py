@@ -216,6 +216,13 @@ def over_arrays(function: Callable[[float], float]) -> Any:
     return pointer(_fill, numba.types.void(array, array), function=in_loops(function))
 
 
+def function_values(function: Callable[[float], float], x: np.ndarray) -> np.ndarray:
+    """`function` of each number of an array."""
+    out = np.empty(x.shape)
+    call_by_address(over_arrays(function), np.ascontiguousarray(x).reshape(-1), out.reshape(-1))
+    return out
+
+
 def _unbound(x):  # type: ignore[no-untyped-def]
     raise NotImplementedError("bound by `over_arrays`")
 

@@ -126,7 +126,7 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
     """E σ(s ω) for each s, ω a coordinate of a random direction in d dimensions, or N(0, 1) for d = ∞."""
     from sweeplib.maths.activations import activation as activation_of
     from sweeplib.maths.particles.rules import coordinates
-    from sweeplib.numerics.compiled import call_by_address, over_arrays
+    from sweeplib.numerics.compiled import function_values
 
     form = activation_of(activation)
     if form.hinges is not None:
@@ -135,10 +135,8 @@ def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:
         return offset + above
     nodes, weights = coordinates(d, COSINES) if d > 1.0 else np.array([[-1.0, 1.0], [0.5, 0.5]])
     mean = np.zeros_like(scales)
-    values = np.empty(scales.size)
     for node, weight in zip(nodes, weights, strict=True):
-        call_by_address(over_arrays(form.value), np.ascontiguousarray(node * scales).ravel(), values)
-        mean += weight * values.reshape(scales.shape)
+        mean += weight * function_values(form.value, node * scales)
     return mean
 
 

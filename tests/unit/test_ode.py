@@ -184,6 +184,10 @@ def test_packing_is_undone_by_unpacking(spherical, trained):
     np.testing.assert_allclose(Q, W @ W.T, atol=1e-15)
     np.testing.assert_allclose(M, W @ W_star.T, atol=1e-15)
     assert (a == (layer[0] if trained else 0.0)).all()
+    for found, expected in zip(
+        overlap_flow.overlaps_of(state[None], 4, 2, spherical), (Q, M, a[: 4 * trained]), strict=True
+    ):
+        np.testing.assert_array_equal(found[0], expected)
 
 
 def test_a_trained_second_layer_descends_too():

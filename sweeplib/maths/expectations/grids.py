@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.maths.activations.activation import Activation, hinges_of, kink
-from sweeplib.numerics.compiled import call_by_address, over_arrays, without_references
+from sweeplib.numerics.compiled import function_values, without_references
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -85,9 +85,7 @@ def filled_up(rows: Sequence[list[float]]) -> Array:
 
 def rest_values(form: Activation, x: Array) -> Array:
     """What an activation that is not piecewise linear has beyond the kink at zero, at x (n,)."""
-    out = np.empty_like(x)
-    call_by_address(over_arrays(form.value), x, out)
-    return out - kink(form) * np.maximum(x, 0.0)
+    return function_values(form.value, x) - kink(form) * np.maximum(x, 0.0)
 
 
 def rest_step(form: Activation) -> float:

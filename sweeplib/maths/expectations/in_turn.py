@@ -5,15 +5,14 @@ The rule for one system is called by its address, so the loop over systems is co
 
 import numpy as np
 
-from sweeplib.maths.expectations.system import Drifts, System
-from sweeplib.numerics.compiled import inlined
+from sweeplib.maths.expectations.system import Drifts, System, drifts_room
 
 
 def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
     """Ψ^M, Ψ^GF and Ψ^a of the first `filled` systems, and Ψ^Var of the same at Ω times `stretch`."""
     p, k, _ = system.M.shape
     Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    a, a_star, found = np.empty(p), np.empty(k), room_of(p, k)
+    a, a_star, found = np.empty(p), np.empty(k), drifts_room(p, k)
     for lane in range(filled):
         for i in range(p):
             a[i] = system.a[i, lane]
@@ -34,9 +33,3 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
                 out.Var[i, j, lane] = found.Var[i, j]
             for r in range(k):
                 out.M[i, r, lane] = found.M[i, r]
-
-
-@inlined
-def room_of(p: int, k: int) -> Drifts:
-    """Work arrays for the drifts of a system."""
-    return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))

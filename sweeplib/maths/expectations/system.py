@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.numerics.compiled import inlined
+
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -97,3 +99,9 @@ class Drifts(NamedTuple):
 def empty_drifts(p: int, k: int, *lanes: int) -> Drifts:
     """Uninitialised drifts of a system, or of many lanes."""
     return Drifts(*(np.empty((*shape, *lanes)) for shape in ((p, k), (p, p), (p, p), (p,))))
+
+
+@inlined
+def drifts_room(p: int, k: int) -> Drifts:
+    """The same of one system in compiled code."""
+    return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))

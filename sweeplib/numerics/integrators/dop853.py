@@ -43,13 +43,20 @@ class Calls(NamedTuple):
     given: NDArray[np.int64]
 
 
+def no_level(i: int, state: Array, systems: Any, work: Any) -> float:
+    """Zero: there are no targets."""
+    return 0.0
+
+
 class EquationRule:
-    """The slope and the level of equations whose systems and work arrays are of one type.
+    """The slope and the level of equations whose systems and work arrays are of one type; without a level no targets.
 
     `slope(i, state, systems, work, out)` and `level(i, state, systems, work)` are compiled for the types of examples.
     """
 
-    def __init__(self, slope: Callable[..., None], level: Callable[..., float], systems: Any, work: Any) -> None:
+    def __init__(
+        self, slope: Callable[..., None], systems: Any, work: Any, level: Callable[..., float] = no_level
+    ) -> None:
         self.kind = numba.typeof((systems, work))
         state, opened = numba.types.Array(numba.types.float64, 1, "C"), unpacker(self.kind)
         given = numba.types.int64, state, PACKED
