@@ -183,8 +183,7 @@ class Calibration:
         In that case a line is written, and the next pilot is measured in a new process.
         """
         self.asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
-        taken, done = self.asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, seconds)
-        return taken / done if done > 0 else taken
+        return float(self.asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, seconds))
 
     def asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return the result of a task that may take `seconds`, not counting compilation.

@@ -12,17 +12,24 @@ from sweeplib.dynamics import DYNAMICS
 from sweeplib.execution.block_size import lanes_of
 from sweeplib.simulation import Case, Status, run_cases
 
-FEW_CASES = 16
+GROWTH = 16
+"""The factor by which the number of cases grows that are measured together, while there is time."""
 RECORDS_FIRST = 2.0
 """How many times more of the records than of the steps may be done for the cost to be that of the steps."""
 
 
 class Taken(NamedTuple):
-    """The seconds that some cases took, and how many cases they are by their steps and by their records."""
+    """The seconds that some `cases` took, and how many of them were done, by their steps and by their records."""
 
     seconds: float
+    cases: int
     done: float
     recorded: float
+
+    @property
+    def a_case(self) -> float:
+        """Return the seconds of a case, if all are done."""
+        return max(self.seconds, 1e-9) / self.cases
 
 
 def compiled(cases: Sequence[Case]) -> None:
@@ -30,29 +37,46 @@ def compiled(cases: Sequence[Case]) -> None:
     _taken(list(map(shortened, cases)), np.inf)
 
 
-def measured(cases: Sequence[Case], limit: float) -> tuple[float, float]:
-    """Return the seconds that cases took, for at most about `limit` seconds, and how many were done.
+def measured(cases: Sequence[Case], limit: float) -> float:
+    """Return the seconds of a case, measured for about `limit` seconds, not counting the starts of cases.
 
-    A case that exceeded the limit counts by the fraction of its run that was done. Cases computed in lanes are all
-    measured together, as in a block; others are first measured for a few, then for all if there is time. Where most of
-    the records were made but few of the steps, as at the start of geometric times, both are measured apart.
+    Cases computed in lanes are measured together, as in a block; of others one, and more of them as there is time.
     """
-    few = cases if lanes_of(cases[0].dynamics)[1] > 1 else cases[:: -(-len(cases) // FEW_CASES)]
-    part = _taken(few, limit)
-    if part.recorded > RECORDS_FIRST * part.done:
-        return _apart(few, limit, part)
-    if len(few) < len(cases) and part.seconds * len(cases) <= (limit - part.seconds) * part.done:
-        part = _taken(cases, limit)
-    return part.seconds, part.done
+    most, least = lanes_of(cases[0].dynamics)[::-1]
+    start = _taken([shortened(_without_records(case)) for case in _some(cases, least)], np.inf).a_case
+    count = most if most > 1 and most * start < limit else least
+    while True:
+        some = _some(cases, count)
+        part = _taken(some, limit)
+        limit -= part.seconds
+        more = min(len(cases), GROWTH * count, int(limit / part.a_case))
+        if part.done < len(some):
+            return _extrapolated(some, max(limit, part.seconds), part, start)
+        if more < 2 * count:
+            return part.a_case
+        count = more
 
 
-def _apart(cases: Sequence[Case], limit: float, part: Taken) -> tuple[float, float]:
-    """Return the seconds of a case and 1, from a `part` of the cases and a run of them that records at its end only."""
-    bare = _taken([_without_records(case) for case in cases], limit)
-    if bare.done == 0.0:
-        return part.seconds, part.done
-    steps = bare.seconds / bare.done
-    return steps + max(0.0, part.seconds - steps * part.done) / part.recorded, 1.0
+def _extrapolated(some: Sequence[Case], limit: float, part: Taken, start: float) -> float:
+    """Return the seconds of a case from a `part` of the runs of some cases, each of which begins with its `start`.
+
+    Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
+    apart, by a run that records at its end only.
+    """
+    begun = start * len(some)
+    rest, steps = max(0.0, part.seconds - begun), 0.0
+    if part.recorded <= RECORDS_FIRST * part.done:
+        return start + rest / part.done
+    bare = _taken([_without_records(case) for case in some], limit)
+    if bare.done > 0.0:
+        steps = max(0.0, bare.seconds - begun) / bare.done
+    return start + steps + max(0.0, rest - steps * part.done) / part.recorded
+
+
+def _some(cases: Sequence[Case], count: int) -> Sequence[Case]:
+    """Return so many of some cases, evenly spaced, or all if they are not more."""
+    count = min(count, len(cases))
+    return [cases[at] for at in ((np.arange(count) + 0.5) * len(cases) / count).astype(int)]
 
 
 def _without_records(case: Case) -> Case:
@@ -87,4 +111,4 @@ def _taken(cases: Sequence[Case], limit: float) -> Taken:
         made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
         ended = records.status != Status.timeout
         done, recorded = (float(np.where(ended, 1.0, fraction).sum()) for fraction in (part, made))
-    return Taken(time.perf_counter() - started, done, recorded)
+    return Taken(time.perf_counter() - started, len(cases), done, recorded)
