@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.execution.advice import advice
-from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
+from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import (
     PILOT_CASES,
     Calibration,
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-BLOCK_OVERHEAD = 0.01
-"""Seconds of a block in addition to its cases."""
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 """What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
 
