@@ -19,12 +19,16 @@ RECORDS_FIRST = 2.0
 
 
 class Taken(NamedTuple):
-    """The seconds that some `cases` took, and how many of them were done, by their steps and by their records."""
+    """The seconds that some `cases` took, and how many of them were done, by their steps and by their records.
+
+    ended : the mean part of their times after which cases ended that did.
+    """
 
     seconds: float
     cases: int
     done: float
     recorded: float
+    ended: float = 1.0
 
     @property
     def a_case(self) -> float:
@@ -37,23 +41,25 @@ def compiled(cases: Sequence[Case]) -> None:
     _taken(list(map(shortened, cases)), np.inf)
 
 
-def measured(cases: Sequence[Case], limit: float) -> float:
-    """Return the seconds of a case, measured for about `limit` seconds, not counting the starts of cases.
+def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
+    """Return the seconds of a case, and after which part of their times cases end.
 
-    Cases computed in lanes are measured together, as in a block; of others one, and more of them as there is time.
+    It is measured for about `limit` seconds, not counting the starts of cases. Cases computed in lanes are measured
+    together, as in a block; of others one, and more of them as there is time. Of cases that are too long to be measured
+    as a whole, it is known that similar ones `ended` after such a part of their times, by an exit or a divergence.
     """
     most, least = lanes_of(cases[0].dynamics)[::-1]
     start = _taken([shortened(_without_records(case)) for case in _some(cases, least)], np.inf).a_case
     count = most if most > 1 and most * start < limit else least
     while True:
         some = _some(cases, count)
-        part = _taken(some, limit)
+        part = _taken(some, limit, ended)
         limit -= part.seconds
         more = min(len(cases), GROWTH * count, int(limit / part.a_case))
         if part.done < len(some):
-            return _extrapolated(some, max(limit, part.seconds), part, start)
+            return _extrapolated(some, max(limit, part.seconds), part, start), ended
         if more < 2 * count:
-            return part.a_case
+            return part.a_case, part.ended
         count = more
 
 
@@ -67,7 +73,7 @@ def _extrapolated(some: Sequence[Case], limit: float, part: Taken, start: float)
     rest, steps = max(0.0, part.seconds - begun), 0.0
     if part.recorded <= RECORDS_FIRST * part.done:
         return start + rest / part.done
-    bare = _taken([_without_records(case) for case in some], limit)
+    bare = _taken([_without_records(case) for case in some], limit, part.ended)
     if bare.done > 0.0:
         steps = max(0.0, bare.seconds - begun) / bare.done
     return start + steps + max(0.0, rest - steps * part.done) / part.recorded
@@ -99,7 +105,7 @@ def _at_one_rate(case: Case) -> Case:
     return replace(case, problem=replace(case.problem, schedule=flat))
 
 
-def _taken(cases: Sequence[Case], limit: float) -> Taken:
+def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
     """Return what some cases take; exceptions are ignored, the run reports them."""
     started, done, recorded = time.perf_counter(), float(len(cases)), float(len(cases))
     with suppress(BaseException):
@@ -109,6 +115,9 @@ def _taken(cases: Sequence[Case], limit: float) -> Taken:
         part = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
         later = times[:, np.array(cases[0].recording.times) > 0]
         made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
-        ended = records.status != Status.timeout
-        done, recorded = (float(np.where(ended, 1.0, fraction).sum()) for fraction in (part, made))
-    return Taken(time.perf_counter() - started, len(cases), done, recorded)
+        late = records.status == Status.timeout
+        done, recorded = (
+            float(np.where(late, np.minimum(1.0, fraction / ended), 1.0).sum()) for fraction in (part, made)
+        )
+        ended = ended if late.any() else float(part.mean())
+    return Taken(time.perf_counter() - started, len(cases), done, recorded, ended)

@@ -251,9 +251,20 @@ def test_cases_given_up_count_by_the_part_of_their_way() -> None:
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 100.0))) for seed in range(16)]
     measured(list(map(shortened, whole)), 1.0)
-    seconds = measured(whole, 1e3)
+    seconds, ended = measured(whole, 1e3)
+    assert ended == 1.0
     longer = [replace(case, clock=1000.0) for case in whole]
-    assert measured(longer, max(0.05, 16 * seconds)) == pytest.approx(1000 * seconds, rel=0.9)
+    assert measured(longer, max(0.05, 16 * seconds))[0] == pytest.approx(1000 * seconds, rel=0.9)
+
+
+def test_runs_that_are_too_long_end_where_similar_ones_did() -> None:
+    """At an exit, after a small part of their times."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 500.0), (0.1,), (), "exit")) for seed in range(16)]
+    measured(list(map(shortened, whole)), 1.0)
+    seconds, ended = measured(whole, 1e3)
+    assert ended < 0.2
+    assert measured(whole, 0.1 * seconds, ended)[0] == pytest.approx(seconds, rel=0.9)
 
 
 @pytest.mark.parametrize("start", [0.0, 500.0])
@@ -266,7 +277,7 @@ def test_starts_records_and_steps_are_told_apart(
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     case = Case(problem, "sgd", 0, Recording((0.0, *times.tolist())))
 
-    def taken(cases: list[Case], limit: float) -> pilots.Taken:
+    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Taken:
         times = np.array(cases[0].recording.times)
         seconds = steps * cases[0].clock * times + record * np.arange(1, len(times) + 1)
         last = int(np.searchsorted(seconds, limit))
@@ -277,7 +288,7 @@ def test_starts_records_and_steps_are_told_apart(
 
     monkeypatch.setattr(pilots, "_taken", taken)
     monkeypatch.setattr(pilots, "shortened", lambda case: replace(case, clock=1e-9))
-    assert measured([case], 40.0) == pytest.approx(start + steps + 61 * record, rel=0.1)
+    assert measured([case], 40.0)[0] == pytest.approx(start + steps + 61 * record, rel=0.1)
 
 
 @pytest.fixture
