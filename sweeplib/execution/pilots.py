@@ -9,11 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution.block_size import lanes_of
 from sweeplib.simulation import Case, Status, run_cases
 
-GROWTH = 16
-"""The factor by which the number of cases grows that are measured together, while there is time."""
+FEW_CASES, GROWTH = 16, 16
+"""The cases that are measured together at first, at most, and the factor by which they grow while there is time."""
 RECORDS_FIRST = 2.0
 """How many times more of the records than of the steps may be done for the cost to be that of the steps."""
 
@@ -21,13 +20,15 @@ RECORDS_FIRST = 2.0
 class Taken(NamedTuple):
     """The seconds that some `cases` took, and how many of them were done, by their steps and by their records.
 
-    ended : the mean part of their times after which cases ended that did.
+    complete : whether no case exceeded the limit.
+    ended : the mean part of its times after which a case ends; if not `complete`, the one that was expected.
     """
 
     seconds: float
     cases: int
     done: float
     recorded: float
+    complete: bool = True
     ended: float = 1.0
 
     @property
@@ -42,40 +43,45 @@ def compiled(cases: Sequence[Case]) -> None:
 
 
 def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
-    """Return the seconds of a case, and after which part of their times cases end.
+    """Return the seconds of a case, and after which part of its times a case ends.
 
-    It is measured for about `limit` seconds, not counting the starts of cases. Cases computed in lanes are measured
-    together, as in a block; of others one, and more of them as there is time. Of cases that are too long to be measured
-    as a whole, it is known that similar ones `ended` after such a part of their times, by an exit or a divergence.
+    It is measured for about `limit` seconds, not counting the starts of cases, on as many as are computed together in a
+    block, and more as there is time; on the fewest where starts alone take longer. Of cases that are too long to be
+    measured as a whole, it is known that similar ones `ended` after such a part, by an exit or a divergence.
     """
-    most, least = lanes_of(cases[0].dynamics)[::-1]
-    start = _taken([shortened(_without_records(case)) for case in _some(cases, least)], np.inf).a_case
-    count = most if most > 1 and most * start < limit else least
+    kind = DYNAMICS[cases[0].dynamics]
+    least, most = kind.lanes if kind.lanes[1] > 1 else (1, min(FEW_CASES, kind.replicas_at_once))
+    count = most if most * _start(_some(cases, least)) < limit else least
     while True:
         some = _some(cases, count)
         part = _taken(some, limit, ended)
         limit -= part.seconds
+        if not part.complete:
+            return _extrapolated(some, max(limit, part.seconds), part), ended
         more = min(len(cases), GROWTH * count, int(limit / part.a_case))
-        if part.done < len(some):
-            return _extrapolated(some, max(limit, part.seconds), part, start), ended
         if more < 2 * count:
             return part.a_case, part.ended
         count = more
 
 
-def _extrapolated(some: Sequence[Case], limit: float, part: Taken, start: float) -> float:
-    """Return the seconds of a case from a `part` of the runs of some cases, each of which begins with its `start`.
+def _start(cases: Sequence[Case]) -> float:
+    """Return the seconds that a case takes to its first steps."""
+    return _taken([shortened(_without_records(case)) for case in cases], np.inf).a_case
+
+
+def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
+    """Return the seconds of a case from a `part` of the runs of some cases, each of which begins with its start.
 
     Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
     apart, by a run that records at its end only.
     """
-    begun = start * len(some)
-    rest, steps = max(0.0, part.seconds - begun), 0.0
+    start = min(_start(some), part.a_case)
+    rest, steps = part.seconds - start * len(some), 0.0
     if part.recorded <= RECORDS_FIRST * part.done:
         return start + rest / part.done
     bare = _taken([_without_records(case) for case in some], limit, part.ended)
     if bare.done > 0.0:
-        steps = max(0.0, bare.seconds - begun) / bare.done
+        steps = max(0.0, bare.seconds - start * len(some)) / bare.done
     return start + steps + max(0.0, rest - steps * part.done) / part.recorded
 
 
@@ -107,17 +113,18 @@ def _at_one_rate(case: Case) -> Case:
 
 def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
     """Return what some cases take; exceptions are ignored, the run reports them."""
-    started, done, recorded = time.perf_counter(), float(len(cases)), float(len(cases))
+    started, count = time.perf_counter(), len(cases)
+    done, recorded, complete = float(count), float(count), True
     with suppress(BaseException):
-        records = run_cases(list(map(_at_one_rate, cases)), timeout=limit / len(cases))
+        records = run_cases(list(map(_at_one_rate, cases)), timeout=limit / count)
         ends = np.nan_to_num(records.data["end_time"])
         times = np.multiply.outer([case.clock for case in cases], cases[0].recording.times)
         part = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
         later = times[:, np.array(cases[0].recording.times) > 0]
         made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
-        late = records.status == Status.timeout
-        done, recorded = (
-            float(np.where(late, np.minimum(1.0, fraction / ended), 1.0).sum()) for fraction in (part, made)
-        )
-        ended = ended if late.any() else float(part.mean())
-    return Taken(time.perf_counter() - started, len(cases), done, recorded, ended)
+        complete = not (records.status == Status.timeout).any()
+        if complete:
+            ended = float(part.mean())
+        else:
+            done, recorded = (count * mean / max(ended, mean, 1e-9) for mean in map(float, (part.mean(), made.mean())))
+    return Taken(time.perf_counter() - started, count, done, recorded, complete, ended)

@@ -345,7 +345,7 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     wanted.remember(store)
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     found = other_cases(wanted, store)
-    todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
+    todo, pilots = left(store, found.wanted), _pilots(store, found.wanted, cluster_of(sweep).block_size)
     begun = {} if found.begun is None else found.begun.counts(wanted.ids)
     return Demand(
         *counted(sweep, found.wanted),
@@ -382,17 +382,18 @@ def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
     return {name: count for name, count in todo.items() if count}
 
 
-def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
-    """Return a few cases of each layout with cases to do, evenly spaced from its costliest to its cheapest."""
+def _pilots(store: RunStore, wanted: Inventory, size: int | None) -> dict[str, Pilot]:
+    """Return a few cases of each layout with cases to do, evenly spaced from its costliest to its cheapest.
+
+    They are not more than those of a block, of so many cases if given: a case takes longer beside fewer others.
+    """
     pilots = {}
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            pilots[name] = _pilot(store, name, layout.cases(missing[spread(len(missing), PILOT_CASES)]))
+            some = missing[spread(len(missing), min(PILOT_CASES, layout.block_size))]
+            pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(layout.cases(some)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, wanted.cases(new[spread(len(new), PILOT_CASES)]))
+        some = new[spread(len(new), min(PILOT_CASES, size or PILOT_CASES))]
+        pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(wanted.cases(some)))
     return pilots
-
-
-def _pilot(store: RunStore, name: str, cases: Cases) -> Pilot:
-    return Pilot(f"{store.dynamics}/{name}", tuple(cases))

@@ -284,7 +284,7 @@ def test_starts_records_and_steps_are_told_apart(
         if last == len(times):
             return pilots.Taken(start + seconds[-1], 1, 1.0, 1.0)
         done = max((limit - record * last) / steps, times[last - 1] if last else 0.0)
-        return pilots.Taken(start + limit, 1, done, max(0, last - 1) / max(1, len(times) - 1))
+        return pilots.Taken(start + limit, 1, done, max(0, last - 1) / max(1, len(times) - 1), complete=False)
 
     monkeypatch.setattr(pilots, "_taken", taken)
     monkeypatch.setattr(pilots, "shortened", lambda case: replace(case, clock=1e-9))
