@@ -26,7 +26,7 @@ from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread,
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration
-from sweeplib.simulation import Cases, case_memory, case_steps
+from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
 from sweeplib.storage.records.files import read_json, write_changed, write_json
