@@ -21,7 +21,8 @@ class Taken(NamedTuple):
     """The seconds that some `cases` took, and how many of them were done, by their steps and by their records.
 
     complete : whether no case exceeded the limit.
-    ended : the mean part of its times after which a case ends; if not `complete`, the one that was expected.
+    ended : the mean part of its times after which a case ends; if not `complete`, what was expected, or more if it came
+        further.
     """
 
     seconds: float
@@ -57,7 +58,7 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[f
         part = _taken(some, limit, ended)
         limit -= part.seconds
         if not part.complete:
-            return _extrapolated(some, max(limit, part.seconds), part), ended
+            return _extrapolated(some, max(limit, part.seconds), part), part.ended
         more = min(len(cases), GROWTH * count, int(limit / part.a_case))
         if more < 2 * count:
             return part.a_case, part.ended
@@ -78,7 +79,7 @@ def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
     start = min(_start(some), part.a_case)
     rest, steps = part.seconds - start * len(some), 0.0
     if part.recorded <= RECORDS_FIRST * part.done:
-        return start + rest / part.done
+        return start + rest / max(part.done, 1e-9)
     bare = _taken([_without_records(case) for case in some], limit, part.ended)
     if bare.done > 0.0:
         steps = max(0.0, bare.seconds - start * len(some)) / bare.done
@@ -123,8 +124,7 @@ def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
         later = times[:, np.array(cases[0].recording.times) > 0]
         made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
         complete = not (records.status == Status.timeout).any()
-        if complete:
-            ended = float(part.mean())
-        else:
-            done, recorded = (count * mean / max(ended, mean, 1e-9) for mean in map(float, (part.mean(), made.mean())))
+        ended = float(part.mean()) if complete else max(ended, float(part.mean()))
+        if not complete:
+            done, recorded = (count * min(1.0, float(each.mean()) / ended) for each in (part, made))
     return Taken(time.perf_counter() - started, count, done, recorded, complete, ended)
