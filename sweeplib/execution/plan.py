@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.execution.advice import advice
+from sweeplib.execution.advice import advice, round_lines
 from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import (
     PILOT_CASES,
@@ -284,7 +284,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
             texts += tuple(horizon_lines(name, missing, demand.unexited, calibration))
-    plan = plan_of(sweep, parts, texts, workers)
+    plan = plan_of(sweep, parts, texts + round_lines(sweep), workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     cases = {name: part.cases for name, part in parts.items()}
@@ -305,10 +305,11 @@ def plan_of(
 
 
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
-    """Return what the table of the plan in a directory shows once all is done; None if the plan has advice."""
-    plan = Plan.of(read_json(directory / "plan.json") or {})
+    """Return what the table of the plan in a directory shows once all is done; None with advice, or more cases now."""
+    plan, now = Plan.of(read_json(directory / "plan.json") or {}), read_json(directory / "plan.done.json") or {}
     done = {name: DynamicsPlan(part.points, part.cases, part.cases, {}) for name, part in plan.dynamics.items()}
-    return None if plan.advice else replace(plan, dynamics=done, resources=None).cells()
+    is_old = {name: part.cases for name, part in plan.dynamics.items()} != now.get("cases")
+    return None if plan.advice or is_old else replace(plan, dynamics=done, resources=None).cells()
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
