@@ -124,7 +124,15 @@ def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
         later = times[:, np.array(cases[0].recording.times) > 0]
         made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
         complete = not (records.status == Status.timeout).any()
+        part = part if complete else np.array(list(map(_work_done, cases, ends.tolist())))
         ended = float(part.mean()) if complete else max(ended, float(part.mean()))
         if not complete:
             done, recorded = (count * min(1.0, float(each.mean()) / ended) for each in (part, made))
     return Taken(time.perf_counter() - started, count, done, recorded, complete, ended)
+
+
+def _work_done(case: Case, end: float) -> float:
+    """Return the part of the work of a case, after its start, that is done at some time."""
+    last, work = case.clock * case.recording.times[-1], DYNAMICS[case.dynamics].work
+    begun, whole = work(case.problem, 0.0), work(case.problem, last)
+    return (work(case.problem, min(end, last)) - begun) / (whole - begun) if whole > begun else 1.0
