@@ -16,6 +16,9 @@ FEW_CASES, GROWTH = 16, 16
 RECORDS_FIRST = 2.0
 """How many times more of the records than of the steps may be done for the cost to be that of the steps."""
 
+NO_STEP = 1e-9
+"""The factor by which times are shortened to those of no step."""
+
 
 class Taken(NamedTuple):
     """The seconds that some `cases` took, and how many of them were done, by their steps and by their records.
@@ -66,8 +69,9 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[f
 
 
 def _start(cases: Sequence[Case]) -> float:
-    """Return the seconds that a case takes to its first steps."""
-    return _taken([shortened(_without_records(case)) for case in cases], np.inf).a_case
+    """Return the seconds that a case takes without a step."""
+    none = [replace(_without_records(case), clock=NO_STEP * case.clock) for case in cases]
+    return _taken(none, np.inf).a_case
 
 
 def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
