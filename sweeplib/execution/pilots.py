@@ -16,8 +16,8 @@ FEW_CASES, GROWTH = 16, 16
 RECORDS_FIRST = 2.0
 """How many times more of the records than of the steps may be done for the cost to be that of the steps."""
 
-NO_STEP = 1e-9
-"""The factor by which times are shortened to those of no step."""
+NO_STEP, FEW_STEPS = 1e-9, 0.1
+"""The factor by which times are shortened to those of no step, and the part of the steps done that does not count."""
 
 
 class Taken(NamedTuple):
@@ -68,10 +68,17 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[f
         count = more
 
 
-def _start(cases: Sequence[Case]) -> float:
-    """Return the seconds that a case takes without a step."""
-    none = [replace(_without_records(case), clock=NO_STEP * case.clock) for case in cases]
-    return _taken(none, np.inf).a_case
+def _start(cases: Sequence[Case], done: float = 1.0) -> float:
+    """Return the seconds that a case takes to its first steps, or without one if these are much of what was `done`.
+
+    A training set is drawn with the first step.
+    """
+    bare = list(map(_without_records, cases))
+    short = list(map(shortened, bare))
+    steps = max(_work_done(case, few.clock * few.recording.times[-1]) for case, few in zip(bare, short, strict=True))
+    if steps > FEW_STEPS * done:
+        short = [replace(case, clock=NO_STEP * case.clock) for case in bare]
+    return _taken(short, np.inf).a_case
 
 
 def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
@@ -80,7 +87,7 @@ def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
     Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
     apart, by a run that records at its end only.
     """
-    start = min(_start(some), part.a_case)
+    start = min(_start(some, part.done / len(some)), part.a_case)
     rest, steps = part.seconds - start * len(some), 0.0
     if part.recorded <= RECORDS_FIRST * part.done:
         return start + rest / max(part.done, 1e-9)
