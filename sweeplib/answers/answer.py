@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -47,7 +47,7 @@ class Answer:
     def record(self) -> dict[str, Any]:
         """Return the answer as plain values, without the requests."""
         numbers = ("value", "low", "high", "wanted", "cases")
-        kept = {name: value for name, value in asdict(self).items() if name != "requests"}
+        kept = {name: value for name, value in vars(self).items() if name != "requests"}
         return kept | {name: kept[name] if math.isfinite(kept[name]) else None for name in numbers}
 
     @classmethod

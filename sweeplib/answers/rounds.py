@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.prices import Price, measured_prices, price_of_rows
 from sweeplib.answers.proposer import proposer_of
@@ -81,8 +83,9 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
         spent[name], room = spent.get(name, 0) + taken, room - taken
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
-    counted = [replace(answer, cases=len(whole.simulators) * answer.cases) for answer in answers]
-    return rounds.with_round(rows, [answer.record() for answer in counted], spent, seconds)
+    if len(whole.simulators) > 1:
+        answers = [replace(answer, cases=len(whole.simulators) * answer.cases) for answer in answers]
+    return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
 
 
 def _told(sweep: "Sweep", name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
@@ -117,18 +120,16 @@ def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, di
 
 def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
     """Return a function that gives the number of seeds that a row has, or has been asked for: 0 for a new one."""
-    counts = seeds_asked(ds).max("dynamics")
-    dims = row_dims(ds)
-    places = {dim: {value: index for index, value in enumerate(ds[dim].values.tolist())} for dim in dims}
-    there = values_at(counts, dims)
-    asked = {_place(row): row.seeds for rows in rounds.rows for row in rows}
-
-    def seeds(row: Row) -> int:
-        index = [places[dim].get(row.at[dim]) for dim in dims]
-        known = 0 if None in index else int(there[tuple(index)])
-        return max(known, asked.get(_place(row), 0))
-
-    return seeds
+    dims, counts = row_dims(ds), seeds_asked(ds).max("dynamics")
+    there, columns = values_at(counts, dims), [ds[dim].values.tolist() for dim in dims]
+    known = {
+        tuple(column[at] for column, at in zip(columns, index, strict=True)): count
+        for index, count in zip(np.argwhere(there > 0).tolist(), there[there > 0].tolist(), strict=True)
+    }
+    for row in (row for rows in rounds.rows for row in rows):
+        place = tuple(row.at[dim] for dim in dims)
+        known[place] = max(row.seeds, known.get(place, 0))
+    return lambda row: known.get(tuple(row.at[dim] for dim in dims), 0)
 
 
 def _place(row: Row) -> tuple[Any, ...]:
@@ -138,6 +139,8 @@ def _place(row: Row) -> tuple[Any, ...]:
 def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
     """Return an answer with those of its requests that ask for more than there is; without any it is not given."""
     new = tuple(row for row in answer.requests if row.seeds > before(row))
+    if len(new) == len(answer.requests) and (new or answer.state is not State.open):
+        return answer
     if answer.state is State.open and not new:
         return replace(answer, state=State.none, why=f"{answer.why}; no more seeds of it may be run", requests=())
     return replace(answer, requests=new)
@@ -158,7 +161,8 @@ class Budget:
 
     def need(self, answer: Answer) -> float:
         """Return an estimate of what an answer costs to its end, at the price of its requests."""
-        now, seeds = self.cost(answer), sum(row.seeds - self.before(row) for row in answer.requests)
+        new = [(row, row.seeds - self.before(row)) for row in answer.requests]
+        now, seeds = sum(self.price(row) * count for row, count in new), sum(count for _, count in new)
         return max(now, answer.cases * now / seeds if seeds and math.isfinite(answer.cases) else 0.0)
 
     def affordable(self, answers: Sequence[Answer]) -> list[Answer]:
@@ -182,7 +186,8 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     """Return the rows with one for each point, with the most seeds that are asked for and all reasons."""
     found: dict[tuple[Any, ...], Row] = {}
     for row in rows:
-        other = found.get(_place(row), row)
-        reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
-        found[_place(row)] = Row(row.at, max(row.seeds, other.seeds), reason)
+        place = _place(row)
+        if (other := found.setdefault(place, row)) is not row:
+            reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
+            found[place] = Row(row.at, max(row.seeds, other.seeds), reason)
     return list(found.values())

@@ -51,7 +51,7 @@ class AskedRows:
             counts = counts.max(axis=free.index("dynamics"))
             free.remove("dynamics")
         rows = []
-        for index in np.argwhere(counts > 0).tolist():
+        for index in np.argwhere(counts > 0).tolist() if free else [[]] * int(counts > 0):
             places = {**fixed, **dict(zip(free, index, strict=True))}
             rows.append(({dim: self._columns[dim][places[dim]] for dim in self._names}, int(counts[tuple(index)])))
         return rows

@@ -11,6 +11,7 @@ from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.problem import Problem
 from sweeplib.views import OverlapView
 
 
@@ -59,6 +60,13 @@ class GradientFlow(Ode):
         free = numbers.weight_decay + numbers.second_layer_decay + numbers.input_noise == 0.0
         highest = np.where(free & (numbers.keep_probability == 1.0), highest, np.inf)
         return *super().bounds(), Bound("risk - risk_error", risk - self.risk_error, highest)
+
+    @staticmethod
+    def work(problem: Problem, time: float) -> float:
+        """As for the ODE, of drifts whose entries are sums over units."""
+        p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
+        calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
+        return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))
 
     def _numbers(self) -> Any:
         return self.replicas.numbers._replace(noise=np.zeros(len(self.replicas)))

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sweeplib.design.questions import RowCounts, without_rows
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution.calibration import Calibration, Pilot
@@ -11,6 +12,7 @@ from sweeplib.execution.child import EndedError
 from sweeplib.simulation import Case
 
 if TYPE_CHECKING:
+    from sweeplib.design.sweep import Sweep
     from sweeplib.execution.plan import DynamicsPlan
 
 ADVISED_SECONDS = 60.0
@@ -150,3 +152,12 @@ def _number(factor: float) -> str:
 
 def _power(value: float) -> str:
     return f"{value:g}".replace("e-0", "e-")
+
+
+def round_lines(sweep: "Sweep") -> tuple[str, ...]:
+    """Return a line about the cases of a sweep that its rounds have added; none without rounds."""
+    if not isinstance(sweep.replicas, RowCounts):
+        return ()
+    without, rounds = without_rows(sweep), len(sweep.replicas.rounds)
+    added = sum(sweep.size_of(name) - without.size_of(name) for name in sweep.runs)
+    return (f"{added:,} of the cases are those of rows that {rounds} round{'s' * (rounds != 1)} added",)

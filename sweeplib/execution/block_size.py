@@ -9,6 +9,8 @@ from sweeplib.simulation import Case, Variable, stored_variables
 
 BLOCK_SECONDS = 2.0
 LONGEST_BLOCK_SECONDS = 60.0
+BLOCK_OVERHEAD = 0.01
+"""Seconds of a block in addition to its cases."""
 BLOCK_BYTES = 64 * 2**20
 FEWEST_CASES, MOST_CASES = 16, 2048
 

@@ -14,6 +14,7 @@ import numpy as np
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.begun import EarlierRuns
+from sweeplib.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.execution.guarded import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
 from sweeplib.simulation import Begun, Case, Cases, Records, Status
@@ -79,7 +80,7 @@ class Block:
     @property
     def seconds(self) -> float:
         """Return the seconds that the block is expected to take."""
-        return self.seconds_a_case * len(self.positions)
+        return self.seconds_a_case * len(self.positions) + BLOCK_OVERHEAD
 
     def open(self) -> Layout:
         """Return the layout of the block; the last one that this thread opened is kept as long as it is the same."""

@@ -47,6 +47,8 @@ HELP_SECONDS = 1.0
 LEAST_SECONDS = 0.1
 HANG_SECONDS = 10.0
 SETUP_SECONDS = 60.0
+LEAST_ENDED = 0.05
+"""The least part of their times after which cases are taken to end."""
 MOST_DEATHS = 3
 SECONDS_A_WORK_UNIT = 1e-10
 
@@ -112,6 +114,7 @@ class Calibration:
         self._deaths = 0
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
+        self._ended: dict[str, float] = {}
         self._compiled: set[tuple[str, ...]] = set()
         self._given_up: set[tuple[str, ...]] = set()
         self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
@@ -183,8 +186,10 @@ class Calibration:
         In that case a line is written, and the next pilot is measured in a new process.
         """
         self.asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
-        taken, done = self.asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, seconds)
-        return taken / done if done > 0 else taken
+        known = seconds, self._ended.get(pilot.dynamics, 1.0)
+        taken, ended = self.asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, *known)
+        self._ended[pilot.dynamics] = max(ended, LEAST_ENDED)
+        return float(taken)
 
     def asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return the result of a task that may take `seconds`, not counting compilation.

@@ -9,20 +9,36 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution.block_size import lanes_of
 from sweeplib.simulation import Case, Status, run_cases
 
-FEW_CASES = 16
+FEW_CASES, GROWTH = 16, 16
+"""The cases that are measured together at first, at most, and the factor by which they grow while there is time."""
 RECORDS_FIRST = 2.0
 """How many times more of the records than of the steps may be done for the cost to be that of the steps."""
 
+NO_STEP, FEW_STEPS = 1e-9, 0.1
+"""The factor by which times are shortened to those of no step, and the part of the steps done that does not count."""
+
 
 class Taken(NamedTuple):
-    """The seconds that some cases took, and how many cases they are by their steps and by their records."""
+    """The seconds that some `cases` took, and how many of them were done, by their steps and by their records.
+
+    complete : whether no case exceeded the limit.
+    ended : the mean part of its times after which a case ends; if not `complete`, what was expected, or more if it came
+        further.
+    """
 
     seconds: float
+    cases: int
     done: float
     recorded: float
+    complete: bool = True
+    ended: float = 1.0
+
+    @property
+    def a_case(self) -> float:
+        """Return the seconds of a case, if all are done."""
+        return max(self.seconds, 1e-9) / self.cases
 
 
 def compiled(cases: Sequence[Case]) -> None:
@@ -30,29 +46,61 @@ def compiled(cases: Sequence[Case]) -> None:
     _taken(list(map(shortened, cases)), np.inf)
 
 
-def measured(cases: Sequence[Case], limit: float) -> tuple[float, float]:
-    """Return the seconds that cases took, for at most about `limit` seconds, and how many were done.
+def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
+    """Return the seconds of a case, and after which part of its times a case ends.
 
-    A case that exceeded the limit counts by the fraction of its run that was done. Cases computed in lanes are all
-    measured together, as in a block; others are first measured for a few, then for all if there is time. Where most of
-    the records were made but few of the steps, as at the start of geometric times, both are measured apart.
+    It is measured for about `limit` seconds, not counting the starts of cases, on as many as are computed together in a
+    block, and more as there is time; on the fewest where starts alone take longer. Of cases that are too long to be
+    measured as a whole, it is known that similar ones `ended` after such a part, by an exit or a divergence.
     """
-    few = cases if lanes_of(cases[0].dynamics)[1] > 1 else cases[:: -(-len(cases) // FEW_CASES)]
-    part = _taken(few, limit)
-    if part.recorded > RECORDS_FIRST * part.done:
-        return _apart(few, limit, part)
-    if len(few) < len(cases) and part.seconds * len(cases) <= (limit - part.seconds) * part.done:
-        part = _taken(cases, limit)
-    return part.seconds, part.done
+    kind = DYNAMICS[cases[0].dynamics]
+    least, most = kind.lanes if kind.lanes[1] > 1 else (1, min(FEW_CASES, kind.replicas_at_once))
+    count = most if most * _start(_some(cases, least)) < limit else least
+    while True:
+        some = _some(cases, count)
+        part = _taken(some, limit, ended)
+        limit -= part.seconds
+        if not part.complete:
+            return _extrapolated(some, max(limit, part.seconds), part), part.ended
+        more = min(len(cases), GROWTH * count, int(limit / part.a_case))
+        if more < 2 * count:
+            return part.a_case, part.ended
+        count = more
 
 
-def _apart(cases: Sequence[Case], limit: float, part: Taken) -> tuple[float, float]:
-    """Return the seconds of a case and 1, from a `part` of the cases and a run of them that records at its end only."""
-    bare = _taken([_without_records(case) for case in cases], limit)
-    if bare.done == 0.0:
-        return part.seconds, part.done
-    steps = bare.seconds / bare.done
-    return steps + max(0.0, part.seconds - steps * part.done) / part.recorded, 1.0
+def _start(cases: Sequence[Case], done: float = 1.0) -> float:
+    """Return the seconds that a case takes to its first steps, or without one if these are much of what was `done`.
+
+    A training set is drawn with the first step.
+    """
+    bare = list(map(_without_records, cases))
+    short = list(map(shortened, bare))
+    steps = max(_work_done(case, few.clock * few.recording.times[-1]) for case, few in zip(bare, short, strict=True))
+    if steps > FEW_STEPS * done:
+        short = [replace(case, clock=NO_STEP * case.clock) for case in bare]
+    return _taken(short, np.inf).a_case
+
+
+def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
+    """Return the seconds of a case from a `part` of the runs of some cases, each of which begins with its start.
+
+    Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
+    apart, by a run that records at its end only.
+    """
+    start = min(_start(some, part.done / len(some)), part.a_case)
+    rest, steps = part.seconds - start * len(some), 0.0
+    if part.recorded <= RECORDS_FIRST * part.done:
+        return start + rest / max(part.done, 1e-9)
+    bare = _taken([_without_records(case) for case in some], limit, part.ended)
+    if bare.done > 0.0:
+        steps = max(0.0, bare.seconds - start * len(some)) / bare.done
+    return start + steps + max(0.0, rest - steps * part.done) / part.recorded
+
+
+def _some(cases: Sequence[Case], count: int) -> Sequence[Case]:
+    """Return so many of some cases, evenly spaced, or all if they are not more."""
+    count = min(count, len(cases))
+    return [cases[at] for at in ((np.arange(count) + 0.5) * len(cases) / count).astype(int)]
 
 
 def _without_records(case: Case) -> Case:
@@ -75,16 +123,27 @@ def _at_one_rate(case: Case) -> Case:
     return replace(case, problem=replace(case.problem, schedule=flat))
 
 
-def _taken(cases: Sequence[Case], limit: float) -> Taken:
+def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
     """Return what some cases take; exceptions are ignored, the run reports them."""
-    started, done, recorded = time.perf_counter(), float(len(cases)), float(len(cases))
+    started, count = time.perf_counter(), len(cases)
+    done, recorded, complete = float(count), float(count), True
     with suppress(BaseException):
-        records = run_cases(list(map(_at_one_rate, cases)), timeout=limit / len(cases))
+        records = run_cases(list(map(_at_one_rate, cases)), timeout=limit / count)
         ends = np.nan_to_num(records.data["end_time"])
         times = np.multiply.outer([case.clock for case in cases], cases[0].recording.times)
         part = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
         later = times[:, np.array(cases[0].recording.times) > 0]
         made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
-        ended = records.status != Status.timeout
-        done, recorded = (float(np.where(ended, 1.0, fraction).sum()) for fraction in (part, made))
-    return Taken(time.perf_counter() - started, done, recorded)
+        complete = not (records.status == Status.timeout).any()
+        part = part if complete else np.array(list(map(_work_done, cases, ends.tolist())))
+        ended = float(part.mean()) if complete else max(ended, float(part.mean()))
+        if not complete:
+            done, recorded = (count * min(1.0, float(each.mean()) / ended) for each in (part, made))
+    return Taken(time.perf_counter() - started, count, done, recorded, complete, ended)
+
+
+def _work_done(case: Case, end: float) -> float:
+    """Return the part of the work of a case, after its start, that is done at some time."""
+    last, work = case.clock * case.recording.times[-1], DYNAMICS[case.dynamics].work
+    begun, whole = work(case.problem, 0.0), work(case.problem, last)
+    return (work(case.problem, min(end, last)) - begun) / (whole - begun) if whole > begun else 1.0

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.execution.advice import advice
-from sweeplib.execution.block_size import block_size, case_bytes, even, lanes_of
+from sweeplib.execution.advice import advice, round_lines
+from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import (
     PILOT_CASES,
     Calibration,
@@ -26,7 +26,7 @@ from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread,
 from sweeplib.execution.memory import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration
-from sweeplib.simulation import Cases, case_memory, case_steps
+from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
 from sweeplib.storage.records.files import read_json, write_changed, write_json
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
     from sweeplib.design.sweep import Sweep
 
-BLOCK_OVERHEAD = 0.01
-"""Seconds of a block in addition to its cases."""
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 """What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
 
@@ -286,7 +284,7 @@ def write_plan(sweep: "Sweep", directory: Path, *, workers: int | None = None, p
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
             texts += tuple(horizon_lines(name, missing, demand.unexited, calibration))
-    plan = plan_of(sweep, parts, texts, workers)
+    plan = plan_of(sweep, parts, texts + round_lines(sweep), workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     cases = {name: part.cases for name, part in parts.items()}
@@ -307,10 +305,11 @@ def plan_of(
 
 
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
-    """Return what the table of the plan in a directory shows once all is done; None if the plan has advice."""
-    plan = Plan.of(read_json(directory / "plan.json") or {})
+    """Return what the table of the plan in a directory shows once all is done; None with advice, or more cases now."""
+    plan, now = Plan.of(read_json(directory / "plan.json") or {}), read_json(directory / "plan.done.json") or {}
     done = {name: DynamicsPlan(part.points, part.cases, part.cases, {}) for name, part in plan.dynamics.items()}
-    return None if plan.advice else replace(plan, dynamics=done, resources=None).cells()
+    is_old = {name: part.cases for name, part in plan.dynamics.items()} != now.get("cases")
+    return None if plan.advice or is_old else replace(plan, dynamics=done, resources=None).cells()
 
 
 def planned_layouts(directory: Path, dynamics: str) -> dict[str, LayoutPlan]:
@@ -347,7 +346,7 @@ def _demand(sweep: "Sweep", dynamics: str, directory: Path) -> Demand:
     wanted.remember(store)
     existing = {name: layout.block_size for name, layout in store.layouts.items()}
     found = other_cases(wanted, store)
-    todo, pilots = left(store, found.wanted), _pilots(store, found.wanted)
+    todo, pilots = left(store, found.wanted), _pilots(store, found.wanted, cluster_of(sweep).block_size)
     begun = {} if found.begun is None else found.begun.counts(wanted.ids)
     return Demand(
         *counted(sweep, found.wanted),
@@ -384,17 +383,18 @@ def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
     return {name: count for name, count in todo.items() if count}
 
 
-def _pilots(store: RunStore, wanted: Inventory) -> dict[str, Pilot]:
-    """Return a few cases of each layout with cases to do, evenly spaced from its costliest to its cheapest."""
+def _pilots(store: RunStore, wanted: Inventory, size: int | None) -> dict[str, Pilot]:
+    """Return a few cases of each layout with cases to do, evenly spaced from its costliest to its cheapest.
+
+    They are not more than those of a block, of so many cases if given: a case takes longer beside fewer others.
+    """
     pilots = {}
     for number, (name, layout) in enumerate(store.layouts.items()):
         missing = wanted.missing_rows(number)
         if len(missing):
-            pilots[name] = _pilot(store, name, layout.cases(missing[spread(len(missing), PILOT_CASES)]))
+            some = missing[spread(len(missing), min(PILOT_CASES, layout.block_size))]
+            pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(layout.cases(some)))
     for name, new in wanted.new.items():
-        pilots[name] = _pilot(store, name, wanted.cases(new[spread(len(new), PILOT_CASES)]))
+        some = new[spread(len(new), min(PILOT_CASES, size or PILOT_CASES))]
+        pilots[name] = Pilot(f"{store.dynamics}/{name}", tuple(wanted.cases(some)))
     return pilots
-
-
-def _pilot(store: RunStore, name: str, cases: Cases) -> Pilot:
-    return Pilot(f"{store.dynamics}/{name}", tuple(cases))

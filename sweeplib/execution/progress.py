@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from importlib.util import find_spec
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+    from sweeplib.execution.blocks import Block, BlockReport
+
 SECONDS_BETWEEN_LINES = 5.0
 SECONDS_BETWEEN_SIGNS = 4.0
 """The interval at which a terminal shows how long a step has lasted."""
-PLANNED_SHARE = 0.1
-"""The pace of the plan counts as much as the measured one when this part of the work is done."""
+PLANNED_PACE, PLANNED_COST = 0.1, 0.05
+"""The parts of the work after which its measured pace, and the measured costs of cases, count as much as the plan's."""
 
 
 class Steps:
@@ -77,25 +79,54 @@ class Steps:
                 sys.stderr.flush()
 
 
+class Forecast:
+    """The seconds of processors that some blocks take, those of one dynamics: as planned, corrected by what they took.
+
+    At first those to do take what the plan says, then more and more its seconds times the ratio by which finished ones
+    differ from it.
+    """
+
+    def __init__(self, blocks: "Sequence[Block]") -> None:
+        self.planned = sum(block.seconds for block in blocks)
+        self.taken, self._over, self._expected = 0.0, 0.0, 0.0
+        self._weight = PLANNED_COST * self.planned if all(block.measured for block in blocks) else 0.0
+
+    def add(self, block: "Block", report: "BlockReport") -> None:
+        """Take account of a block that is done."""
+        computed = sum(report.computed.values())
+        self._over += block.seconds
+        if computed:
+            self._expected += block.seconds * computed / (computed + report.found)
+            self.taken += report.seconds
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        left = max(0.0, self.planned - self._over)
+        if not self._expected:
+            return left
+        return float(left * (self.taken / self._expected) ** (self._expected / (self._expected + self._weight)))
+
+
 class Progress:
     """Counts of the cases that are done, and of the work: this base class shows nothing.
 
-    Cases differ in cost: the work of cases is the `seconds` of a processor that they are expected to take. The pace of
-    the work is at first that of the plan, `workers` seconds of work a second, then more and more what it was so far.
+    Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
+    is at first that of so many `workers`, then more and more what it was so far.
     """
 
-    def __init__(self, total: int = 0, seconds: float = 0.0, workers: int = 0) -> None:
-        self.total, self.seconds = total, seconds
-        self.planned = seconds / workers if workers else 0.0
+    def __init__(self, total: int = 0, blocks: "Sequence[Block]" = (), workers: int = 0) -> None:
+        self.total, self.workers = total, workers
+        names = dict.fromkeys(block.dynamics for block in blocks)
+        self.forecasts = {name: Forecast([block for block in blocks if block.dynamics == name]) for name in names}
         self.done, self.cases = 0, Counter[str]()
-        self.seconds_done = 0.0
         self.started = time.monotonic()
         tell(total=total)
 
-    def advance(self, found: int, seconds: float, computed: Mapping[str, int]) -> None:
-        """Count cases that were found done and those that were computed, by status; they were to take `seconds`."""
-        self.cases.update(computed)
-        self.done, self.seconds_done = self.done + found + sum(computed.values()), self.seconds_done + seconds
+    def advance(self, block: "Block", report: "BlockReport") -> None:
+        """Count the cases of a block that were found done and those that were computed, by status."""
+        self.forecasts[block.dynamics].add(block, report)
+        self.cases.update(report.computed)
+        self.done += report.found + sum(report.computed.values())
         told = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
         tell(force=self.done >= self.total, **told, rate=self.rate(), left=self.left())
 
@@ -103,8 +134,11 @@ class Progress:
         """Write a line of news."""
 
     def share(self) -> float:
-        """Return the part of the work that is done."""
-        return min(1.0, self.seconds_done / self.seconds) if self.seconds else self.done / max(1, self.total)
+        """Return the part of the work that is done, at most .99 before the last case is."""
+        if self.done >= self.total:
+            return 1.0
+        taken = sum(forecast.taken for forecast in self.forecasts.values())
+        return min(0.99, taken / max(taken + self._work(), 1e-9))
 
     def rate(self) -> float:
         """Return the mean number of cases per second."""
@@ -114,22 +148,27 @@ class Progress:
         """Return the estimated remaining seconds."""
         if self.done >= self.total:
             return 0.0
-        before = PLANNED_SHARE if self.planned else 0.0
-        taken = time.monotonic() - self.started + before * self.planned
-        return taken * (1 - self.share()) / max(self.share() + before, 1e-9)
+        planned, taken = (sum(getattr(each, of) for each in self.forecasts.values()) for of in ("planned", "taken"))
+        before = PLANNED_PACE * planned
+        seconds = time.monotonic() - self.started + (before / self.workers if self.workers else 0.0)
+        return self._work() * seconds / max(taken + (before if self.workers else 0.0), 1e-9)
+
+    def _work(self) -> float:
+        """Return the seconds of processors that are left."""
+        return sum(forecast.left() for forecast in self.forecasts.values())
 
 
 class Lines(Progress):
     """Progress as plain lines on standard error, one every few seconds."""
 
-    def __init__(self, name: str, total: int, seconds: float, workers: int) -> None:
-        super().__init__(total, seconds, workers)
+    def __init__(self, name: str, total: int, blocks: "Sequence[Block]", workers: int) -> None:
+        super().__init__(total, blocks, workers)
         self.name, self.shown = name, self.started
 
-    def advance(self, found: int, seconds: float, computed: Mapping[str, int]) -> None:
+    def advance(self, block: "Block", report: "BlockReport") -> None:
         """Count, and write a line if the last one is old or this is the end."""
         before = self.done
-        super().advance(found, seconds, computed)
+        super().advance(block, report)
         now = time.monotonic()
         if self.done > before and (self.done >= self.total or now - self.shown >= SECONDS_BETWEEN_LINES):
             self.shown = now
@@ -144,18 +183,20 @@ class Lines(Progress):
 
 
 @contextmanager
-def shown_progress(name: str, total: int, seconds: float, workers: int = 0, *, show: bool = True) -> Iterator[Progress]:
-    """Yield progress over `total` cases of `seconds` in all on some workers (0: not known), silent unless `show`.
+def shown_progress(
+    name: str, total: int, blocks: "Sequence[Block]", workers: int = 0, *, show: bool = True
+) -> Iterator[Progress]:
+    """Yield progress over `total` cases in blocks on some workers (0: not known), silent unless `show`.
 
     It is a bar on a terminal or in a notebook, lines elsewhere.
     """
     if not show:
-        yield Progress(total, seconds, workers)
+        yield Progress(total, blocks, workers)
     elif sys.stderr.isatty() or _in_notebook():
-        with _bar(name, total, seconds, workers) as bar:
+        with _bar(name, total, blocks, workers) as bar:
             yield bar
     else:
-        yield Lines(name, total, seconds, workers)
+        yield Lines(name, total, blocks, workers)
 
 
 def _in_notebook() -> bool:
@@ -168,7 +209,7 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _bar(name: str, total: int, seconds: float, workers: int) -> Iterator[Progress]:
+def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress
@@ -183,7 +224,7 @@ def _bar(name: str, total: int, seconds: float, workers: int) -> Iterator[Progre
     )
     with RichProgress(*columns, console=Console(stderr=True)) as rich:
         task = rich.add_task(name, total=1.0, counts=f"0/{total} cases", rate=0.0, left="")
-        yield _Bar(rich, task, total, seconds, workers)
+        yield _Bar(rich, task, total, blocks, workers)
         rich.refresh()  # in a notebook, rich does not draw the last state by itself
 
 
@@ -192,11 +233,11 @@ class _Bar(Progress):
         super().__init__(*of)
         self.rich, self.task = rich, task
 
-    def advance(self, found: int, seconds: float, computed: Mapping[str, int]) -> None:
-        super().advance(found, seconds, computed)
+    def advance(self, block: "Block", report: "BlockReport") -> None:
+        super().advance(block, report)
         counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
-        left, share = f"{timedelta(seconds=round(self.left()))} left", 1.0 if self.done >= self.total else self.share()
-        self.rich.update(self.task, completed=share, counts=counts, rate=self.rate(), left=left)
+        left = f"{timedelta(seconds=round(self.left()))} left"
+        self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=left)
 
     def say(self, news: str) -> None:
         self.rich.console.print(news)

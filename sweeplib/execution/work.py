@@ -55,7 +55,7 @@ def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool)
     with _shown(work, blocks, processes, show=show) as shown:
         shown.say(f"no cluster is started for {seconds:.1f} s of work")
         for block, report in computed_by_processes(blocks, processes, cluster.worker_memory(workers)):
-            shown.advance(report.found, block.seconds, report.computed)
+            shown.advance(block, report)
 
 
 def by_cluster(work: Work, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None) -> None:
@@ -95,7 +95,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool, lasting: "L
                 )
                 with closing(done):
                     for block, report in done:
-                        shown.advance(report.found, block.seconds, report.computed)
+                        shown.advance(block, report)
                         teller.done(block, report)
                         teller.tell(shown)
                 teller.tell(shown, ended=True)
@@ -118,7 +118,7 @@ def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int
 
 def _shown(work: Work, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[Progress]:
     """Return a context with the progress of the cases of blocks, which some workers share."""
-    return shown_progress(work.sweep.name, work.cases, sum(block.seconds for block in blocks), workers, show=show)
+    return shown_progress(work.sweep.name, work.cases, blocks, workers, show=show)
 
 
 def _probe(work: Work) -> Probe:

@@ -18,6 +18,7 @@ from sweeplib.config import from_mapping
 from sweeplib.design.questions import Question, Row, with_rows, without_rows
 from sweeplib.errors import InputError
 from sweeplib.execution import work
+from sweeplib.execution.plan import plan_when_done
 from sweeplib.storage.records.rounds import Rounds, rounds_of
 from sweeplib.strict_yaml import written as yaml_text
 from tests.in_process import Here, computed
@@ -138,6 +139,19 @@ def test_a_sweep_adds_seeds_until_its_means_are_as_precise_as_asked(tmp_path: Pa
     again = swept(tmp_path, exits=EXITS)
     assert again.design.size == int(asked.sum())
     xr.testing.assert_identical(again.run(progress=False), ds)
+
+
+@pytest.mark.slow
+def test_a_plan_counts_the_cases_of_rounds(tmp_path: Path) -> None:
+    sweep = swept(tmp_path, exits=EXITS)
+    before = sweep.plan().dynamics["sgd_chain"].cases
+    sweep.run(progress=False)
+    assert plan_when_done(sweep.directory) is None  # its plan is that of the config
+    plan, recorded = sweep.plan(), rounds_of(sweep.design, sweep.directory)
+    part = plan.dynamics["sgd_chain"]
+    assert before < part.cases == part.done == sweep.design.size
+    line = f"{part.cases - before:,} of the cases are those of rows that {len(recorded.rows)} rounds added"
+    assert line in repr(plan)
 
 
 @pytest.mark.slow

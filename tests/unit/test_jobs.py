@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sweeplib.errors import InputError
+from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.progress import Progress, Steps
 from sweeplib.storage.records.files import write_json
 from sweeplib.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, refuse_second, tell
@@ -18,8 +19,9 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
     with job(tmp_path, "simulate"):
         with Steps().step("compiling ode"):
             assert jobs(tmp_path)["simulate"].doing == "compiling ode"
-        shown = Progress(10, 100.0)
-        shown.advance(5, 100.0, {"killed": 2, "diverged": 1, "ok": 2})
+        block = Block("", "ode", "", 0, range(10), 10.0)
+        shown = Progress(10, [block])
+        shown.advance(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
         told = jobs(tmp_path)["simulate"]
         assert (told.done, told.total, told.share, told.left) == (10, 10, 1.0, 0.0)
         assert told.cases == {"killed": 2, "diverged": 1, "ok": 2}

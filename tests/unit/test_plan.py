@@ -249,34 +249,43 @@ def test_cases_given_up_count_by_the_part_of_their_way() -> None:
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 100.0))) for seed in range(16)]
     measured(list(map(shortened, whole)), 1.0)
-    seconds, done = measured(whole, 1e3)
-    assert done == 16
-    longer, some = measured([replace(case, clock=1000.0) for case in whole], max(0.05, seconds))
-    assert 0 < some < 8
-    assert longer / some == pytest.approx(1000 * seconds / done, rel=0.9)
+    seconds, ended = measured(whole, 1e3)
+    assert ended == 1.0
+    longer = [replace(case, clock=1000.0) for case in whole]
+    assert measured(longer, max(0.05, 16 * seconds))[0] == pytest.approx(1000 * seconds, rel=0.9)
 
 
-def test_records_at_early_times_are_not_counted_as_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Steps of 100 s and 61 records of 2 s each, at geometric times: in 40 s most records are made and no step is."""
+def test_runs_that_are_too_long_end_where_similar_ones_did() -> None:
+    """At an exit, after a small part of their times."""
+    problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
+    whole = [Case(problem, "sgd_chain", seed, Recording((0.0, 500.0), (0.1,), (), "exit")) for seed in range(16)]
+    measured(list(map(shortened, whole)), 1.0)
+    seconds, ended = measured(whole, 1e3)
+    assert ended < 0.2
+    assert measured(whole, 0.1 * seconds, ended)[0] == pytest.approx(seconds, rel=0.9)
+
+
+@pytest.mark.parametrize("start", [0.0, 500.0])
+@pytest.mark.parametrize("times", [np.geomspace(1e-6, 1.0, 60), np.linspace(0.0, 1.0, 61)[1:]])
+def test_starts_records_and_steps_are_told_apart(
+    monkeypatch: pytest.MonkeyPatch, times: np.ndarray, start: float
+) -> None:
+    """Steps of 100 s and 61 records of 2 s: in the 40 s after the start, records are made or steps, not both alike."""
     steps, record = 100.0, 2.0
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
-    case = Case(problem, "sgd", 0, Recording((0.0, *np.geomspace(1e-6, 1.0, 60).tolist())))
+    case = Case(problem, "sgd", 0, Recording((0.0, *times.tolist())))
 
-    def taken(cases: list[Case], limit: float) -> pilots.Taken:
+    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Taken:
         times = np.array(cases[0].recording.times)
-        seconds = steps * times + record * np.arange(1, len(times) + 1)
+        seconds = steps * cases[0].clock * times + record * np.arange(1, len(times) + 1)
         last = int(np.searchsorted(seconds, limit))
         if last == len(times):
-            return pilots.Taken(seconds[-1], 1.0, 1.0)
+            return pilots.Taken(start + seconds[-1], 1, 1.0, 1.0)
         done = max((limit - record * last) / steps, times[last - 1] if last else 0.0)
-        return pilots.Taken(limit, done, max(0, last - 1) / max(1, len(times) - 1))
+        return pilots.Taken(start + limit, 1, done, max(0, last - 1) / max(1, len(times) - 1), complete=False)
 
     monkeypatch.setattr(pilots, "_taken", taken)
-    seconds, done = measured([case], 40.0)
-    assert seconds / done == pytest.approx(steps + 61 * record, rel=0.1)
-    even = replace(case, recording=Recording(tuple(np.linspace(0.0, 1.0, 61).tolist())))
-    seconds, done = measured([even], 40.0)
-    assert seconds / done == pytest.approx(steps + 61 * record, rel=0.1)
+    assert measured([case], 40.0)[0] == pytest.approx(start + steps + 61 * record, rel=0.1)
 
 
 @pytest.fixture

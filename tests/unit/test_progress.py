@@ -9,6 +9,8 @@ import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
 from sweeplib.execution import progress
+from sweeplib.execution.block_size import BLOCK_OVERHEAD
+from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.progress import Progress, Steps, shown_progress
 
 
@@ -28,57 +30,87 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
+def block(seconds: float, dynamics: str = "ode") -> Block:
+    """Return a block of one case that is expected to take so many seconds, with those of the block."""
+    return Block("", dynamics, "", 0, range(1), seconds - BLOCK_OVERHEAD, measured=True)
+
+
+def report(seconds: float, computed: dict[str, int], found: int = 0) -> BlockReport:
+    """Return the report of a block that took so many seconds."""
+    return BlockReport(computed, found, seconds)
+
+
 def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases(clock: Clock) -> None:
     """Half of the work is in a tenth of the cases."""
-    shown = Progress(total=100, seconds=40.0)
+    shown = Progress(100, [block(20.0)] * 2)
     clock.now += 30
-    shown.advance(0, 20.0, {"ok": 10})
+    shown.advance(block(20.0), report(20.0, {"ok": 10}))
     assert shown.left() == pytest.approx(30.0)
     assert shown.rate() == pytest.approx(1 / 3)
-    assert shown.share() == 0.5
+    assert shown.share() == pytest.approx(0.5)
 
 
 def test_what_is_left_is_at_first_what_the_plan_says(clock: Clock) -> None:
     """Two workers started for 4 s, and one ended the first of 80 blocks: by the measured pace 79 times 7 s are left."""
-    shown = Progress(total=800, seconds=400.0, workers=2)
+    shown = Progress(800, [block(5.0)] * 80, workers=2)
     assert shown.left() == pytest.approx(200.0)
     clock.now += 7
-    shown.advance(0, 5.0, {"ok": 10})
+    shown.advance(block(5.0), report(5.0, {"ok": 10}))
     assert 200 < shown.left() < 250
 
 
 def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
     """All takes twice as long as planned."""
-    shown = Progress(total=800, seconds=400.0, workers=2)
+    shown = Progress(800, [block(5.0)] * 80, workers=2)
     clock.now += 200
-    shown.advance(0, 200.0, {"ok": 400})
+    for _ in range(40):
+        shown.advance(block(5.0), report(10.0, {"ok": 10}))
     assert shown.left() == pytest.approx(200.0, rel=0.1)
+    assert shown.share() == pytest.approx(0.5, rel=0.1)
 
 
-def test_cases_of_unknown_cost_count_alike(clock: Clock) -> None:
-    shown = Progress(total=100)
-    clock.now += 30
-    shown.advance(0, 0.0, {"ok": 25})
-    assert shown.left() == pytest.approx(90.0)
+def test_a_dynamics_that_was_planned_far_too_dear_says_nothing_about_the_others(clock: Clock) -> None:
+    """Two workers took 4 s for what was to take 4000 s, first of all; 390 s of another dynamics are left."""
+    dear, cheap = block(100.0, "mean_field"), block(1.0, "sgd")
+    shown = Progress(430, [dear] * 40 + [cheap] * 390, workers=2)
+    for _ in range(40):
+        clock.now += 0.05
+        shown.advance(dear, report(0.1, {"ok": 1}))
+    assert shown.left() == pytest.approx(195.0, rel=0.05)
+    assert shown.share() == pytest.approx(0.01, rel=0.05)
+    for _ in range(195):
+        clock.now += 0.5
+        shown.advance(cheap, report(1.0, {"ok": 1}))
+    assert shown.left() == pytest.approx(97.5, rel=0.05)
 
 
-def test_nothing_is_left_when_all_is_done_whatever_was_expected(clock: Clock) -> None:
-    shown = Progress(total=4, seconds=10.0)
+def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> None:
+    shown = Progress(20, [block(10.0)] * 2, workers=1)
+    clock.now += 5
+    shown.advance(block(10.0), report(5.0, {"ok": 5}, found=5))
+    assert shown.left() == pytest.approx(10.0)
+
+
+def test_all_is_done_with_the_last_case_and_not_before(clock: Clock) -> None:
+    """Whatever was expected."""
+    shown = Progress(4, [block(10.0), block(0.1)])
     clock.now += 3
-    shown.advance(4, 9.9, {})
-    assert shown.left() == 0.0
+    shown.advance(block(10.0), report(10.0, {"ok": 3}))
+    assert shown.share() == 0.99 and shown.left() > 0.0
+    shown.advance(block(0.1), report(0.0, {}, found=1))
+    assert shown.share() == 1.0 and shown.left() == 0.0
 
 
 def test_lines_come_every_few_seconds_and_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:
-    with shown_progress("tiny", 10, 10.0) as shown:
+    with shown_progress("tiny", 10, [block(4.0), block(1.0), block(5.0)]) as shown:
         clock.now += 1
-        shown.advance(3, 4.0, {"killed": 1})
+        shown.advance(block(4.0), report(4.0, {"killed": 1, "ok": 3}))
         assert capsys.readouterr().err == ""
         clock.now += 4
-        shown.advance(1, 1.0, {})
+        shown.advance(block(1.0), report(1.0, {"ok": 1}))
         said = "tiny: 5/10 cases, 1 failed, 50% of the work, 1.0 cases/s, 5 s left\n"
         assert capsys.readouterr().err == said
-        shown.advance(1, 5.0, {"diverged": 2, "inaccurate": 1, "ok": 1})
+        shown.advance(block(5.0), report(5.0, {"diverged": 2, "inaccurate": 1, "ok": 1}, found=1))
     said = "tiny: 10/10 cases, 1 failed, 2 diverged, 1 inaccurate, 100% of the work, 2.0 cases/s, 0 s left\n"
     assert capsys.readouterr().err == said
 
@@ -88,9 +120,9 @@ def test_a_terminal_gets_a_bar_with_the_time_left(
 ) -> None:
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "120")
-    with shown_progress("tiny", 10, 100.0) as shown:
+    with shown_progress("tiny", 10, [block(50.0)] * 2) as shown:
         clock.now += 7261
-        shown.advance(0, 50.0, {"failed": 3, "diverged": 4})
+        shown.advance(block(50.0), report(50.0, {"failed": 3, "diverged": 4}))
         shown.say("news")
     written = capsys.readouterr().err
     assert "news" in written
@@ -140,10 +172,12 @@ def test_steps_without_a_name_are_silent(capsys: pytest.CaptureFixture[str]) -> 
 BAR = """\
 import sys
 {before}
+from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.progress import shown_progress
-with shown_progress("tiny", 3, 3.0) as shown:
-    shown.advance(1, 1.0, dict())
-    shown.advance(2, 2.0, dict())
+block = Block("", "ode", "", 0, range(1), 1.0)
+with shown_progress("tiny", 3, [block] * 2) as shown:
+    shown.advance(block, BlockReport(dict(), 1, 1.0))
+    shown.advance(block, BlockReport(dict(), 2, 1.0))
 """
 
 

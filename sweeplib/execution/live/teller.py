@@ -12,7 +12,7 @@ import numpy as np
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.execution.live.headline import Headline
 from sweeplib.execution.live.news import OPERATION, Axis, Begun, News, Pace, SweepNews, changed
-from sweeplib.execution.progress import Progress
+from sweeplib.execution.progress import Forecast, Progress
 from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.files import appended_lines
 from sweeplib.storage.records.rounds import rounds_of
@@ -117,7 +117,7 @@ class Teller(Silent):
             {name: self._changes(name, done) for name in self._maps},
             {key: self._cells(task) for key, task in tasks.items()},
             _totals(progress),
-            {name: pace.now() for name, pace in self._paces.items()},
+            {name: pace.now(progress.forecasts[name]) for name, pace in self._paces.items()},
             self._reasons.told(self._maps),
             self._headline.curves(ended=ended),
             answers=self._answers,
@@ -141,23 +141,21 @@ class _Pace:
     """How the blocks of a dynamics go."""
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
-        self.total, self.left = sum(len(block.positions) for block in blocks), sum(block.seconds for block in blocks)
+        self.total = sum(len(block.positions) for block in blocks)
         self.measured = all(block.measured for block in blocks)
-        self.done, self.expected, self.taken = 0, 0.0, 0.0
-        self.first, self.last = float("inf"), float("-inf")
+        self.done, self.first, self.last = 0, float("inf"), float("-inf")
 
     def advance(self, block: "Block", report: "BlockReport") -> None:
         """Take account of a block."""
         now = time.monotonic()
         self.first, self.last = min(self.first, now - report.seconds), now
-        self.done, self.left = self.done + len(block.positions), self.left - block.seconds
-        self.expected, self.taken = self.expected + block.seconds, self.taken + report.seconds
+        self.done += len(block.positions)
 
-    def now(self) -> Pace:
+    def now(self, forecast: Forecast) -> Pace:
         """Return the pace; the time left is not known (NaN) before a block is done if costs are guessed."""
-        ratio = self.taken / self.expected if self.expected else 1.0 if self.measured else float("nan")
         rate = self.done / max(self.last - self.first, 1e-9) if self.done else 0.0
-        return Pace(self.done, self.total, rate, max(0.0, self.left) * ratio if self.done < self.total else 0.0)
+        known = self.measured or self.done
+        return Pace(self.done, self.total, rate, forecast.left() if known else float("nan"))
 
 
 class _Reasons:

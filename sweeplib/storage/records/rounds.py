@@ -1,7 +1,7 @@
 """The rounds of a sweep with questions, `answers.json` in its folder: which rows each asked for, and the answers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ class Rounds:
 
     def write(self, directory: Path) -> "Rounds":
         """Write the rounds into the folder of their sweep; return them."""
-        write_json(directory / ROUNDS, asdict(self))
+        rows = [[vars(row) for row in some] for some in self.rows]  # `asdict` would copy each value
+        write_json(directory / ROUNDS, vars(self) | {"rows": rows}, indent=None)
         return self
 
 
