@@ -135,6 +135,8 @@ def test_a_run_that_is_stopped_leaves_no_task_on_the_cluster_of_its_user(
     def tasks() -> int:
         return client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks))
 
+    while any(client.run(lambda dask_worker: len(dask_worker.state.tasks)).values()):
+        time.sleep(0.01)  # tasks of the test before would wait in this function too
     monkeypatch.setattr(dispatch, "run_block", run_block)
     running = dispatched(client, blocks(2000))
     next(running)

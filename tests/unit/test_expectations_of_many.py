@@ -10,7 +10,7 @@ from sweeplib.maths.expectations.addresses import no_drifts
 from sweeplib.maths.expectations.error_functions import FULL
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from tests import plain
-from tests.tiers import slow_but
+from tests.tiers import slow_among, slow_but
 
 TWO_TERMS = 0.3, ((0.8, 0.7), (-0.5, 1.9))
 """An offset, and weights and slopes of error functions."""
@@ -100,7 +100,7 @@ def test_students_of_few_terms_stand_side_by_side_and_others_take_turns():
     assert two.of_many(FULL // 2) == (drifts_in_turn, two.drifts)
 
 
-@pytest.mark.parametrize("pair", ["square|square", "erf|erf", "two terms", "he3|he3"])
+@pytest.mark.parametrize("pair", slow_among(["square|square", "erf|erf", "two terms", "he3|he3"], "two terms"))
 def test_no_bit_depends_on_the_systems_beside(pair):
     """Groups of 16, 48 and 128: vector instructions, what is left over by them, and tiles of several pairs."""
     p, k = 2, 1

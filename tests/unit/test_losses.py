@@ -45,7 +45,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("loss", "labels"), NUMBERS)
+@pytest.mark.parametrize(("loss", "labels"), slow_but(NUMBERS, ("logistic", "sign"), ("huber", "real")))
 def test_the_ode_of_a_unit_has_the_numbers_of_an_independent_code(loss, labels):
     """M, Q and the mean loss at two times; the drifts say that they are better than 1e-12."""
     ds = simulate(unit(loss, labels), "ode", times=[1.0, 3.0], initial=ONE, observables=("test_loss", *SHOWN))
@@ -96,9 +96,7 @@ BY_SAMPLES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("loss", "labels", "spherical"), slow_but(BY_SAMPLES, ("logistic", "sign", False), ("huber", "real", True))
-)
+@pytest.mark.parametrize(("loss", "labels", "spherical"), slow_but(BY_SAMPLES, ("huber", "real", True)))
 def test_the_ode_is_that_of_samples_and_scipy(loss, labels, spherical):
     """Of one unit with both layers, with its fields and the noise of the label on nodes of another kind."""
     fields = {"a": 0.8, "gamma": 0.6, "second_layer_rate": 0.5, "spherical": spherical, "Delta": 0.4}
@@ -147,7 +145,8 @@ def test_means_at_finite_d_are_those_of_an_independent_code(dynamics, count, los
 EACH = [f"{loss} {labels}" for loss in FORCES for labels in ("real", "sign")]
 
 
-@pytest.mark.parametrize("criterion", slow_but(EACH, "huber real", "logistic sign"))
+@pytest.mark.slow
+@pytest.mark.parametrize("criterion", EACH)
 def test_the_chain_in_many_dimensions_follows_the_ode(criterion):
     """At d = 4000, of two units and batches of three on the sphere: |z| < 4 for each of Q_12, M_11, M_21."""
     fields = {"p": 2, "a": (1.0, -0.7), "d": 4000, "batch_size": 3, "spherical": True, "gamma": 2.0}

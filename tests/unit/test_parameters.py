@@ -25,6 +25,7 @@ from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import Here, computed
 from tests.plugged import nothing_left
+from tests.tiers import slow_but
 
 OWN = {"data": "signs", "start": "nearness", "target": "slope", "observable": "power"}
 """The parameter of each template."""
@@ -60,7 +61,7 @@ def run(file: Path, *overrides: str) -> xr.Dataset:
     return xr.merge([open_dataset(path, shape).load() for shape in shapes], compat="override")
 
 
-@pytest.mark.parametrize("kind", OWN)
+@pytest.mark.parametrize("kind", slow_but(OWN, "target", "observable"))
 def test_a_parameter_of_a_plugin_is_an_axis(kind: str) -> None:
     """With its label and symbol; its values give different results, one of them those of the fixed value."""
     file, name = plugin(kind), OWN[kind]

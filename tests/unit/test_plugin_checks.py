@@ -273,8 +273,10 @@ RELAXATION = PAGE.partition("# relaxation.py\n")[2].partition("```")[0]
 
 FIRST_OF_EACH = {FAULTS[fault][0]: fault for fault in reversed(FAULTS)}.values()
 """The first fault of each kind of plugin."""
-DEAR = [fault for fault in FAULTS if FAULTS[fault][0] in ("analysis", "figure") and fault not in FIRST_OF_EACH]
-"""Each is looked for on datasets of ten kinds of sweeps."""
+DEAR = [
+    fault for fault in FAULTS if FAULTS[fault][0] in ("analysis", "dynamics", "figure") and fault not in FIRST_OF_EACH
+]
+"""Each is looked for on datasets of ten kinds of sweeps, or in dozens of runs."""
 
 
 @pytest.mark.parametrize("fault", slow_among(FAULTS, "another law", *DEAR))
