@@ -1,6 +1,7 @@
 """What must survive a power cut is on the disk before it is relied on: files before their names, data before status."""
 
 import os
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
-from sweeplib.storage.records.files import write_json
+from sweeplib.storage.records.files import write_files, write_json
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.run_store import RunStore
@@ -88,6 +89,17 @@ def test_a_version_of_a_dataset_is_on_the_disk_before_it_has_its_name(disk: Disk
         with written_dataset(path, keep=True) as root:
             GroupWriter(root).variable("numbers", ["place"], (3,), float, {})[...] = number
         assert all(disk.time(file) < disk.time(tmp_path) for file in path.rglob("*"))
+
+
+def test_files_are_on_the_disk_where_no_thread_is_allowed(
+    disk: Disk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refused)
+    write_files({tmp_path / "new" / name: b"content" for name in ("one", "two", "three")})
+    assert disk.holds(tmp_path)
 
 
 def test_small_files_are_on_the_disk_unless_they_need_not_be(disk: Disk, tmp_path: Path) -> None:

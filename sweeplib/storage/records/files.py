@@ -26,7 +26,8 @@ from sweeplib.storage.store.damage import DamageError, damaged
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
-SYNCS_AT_ONCE = 16
+SYNCS_AT_ONCE = 8
+"""Each takes a thread and an open file, of which a process may have few."""
 _NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{16})([0-9a-f]{16})\.partial")
@@ -60,7 +61,7 @@ def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
         for path in contents:
             beside[path].replace(path)
         if durable:
-            sync(*{folder.parent for folder in (*contents, *made)})
+            sync(*{path.parent for path in (*contents, *made)})
     except BaseException:
         for path in beside.values():
             path.unlink(missing_ok=True)
@@ -70,7 +71,7 @@ def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
 def sync(*paths: Path) -> None:
     """Wait until the contents of files, and the names in folders, are on the disk.
 
-    Threads wait for many paths at once: a disk does in one turn what it is asked meanwhile.
+    Threads wait for several paths at once: a disk does in one turn what it is asked meanwhile.
     """
     try:
         if len(paths) > 1:
