@@ -82,11 +82,7 @@ PROBLEMS = {
 }
 
 
-IN_BATCHES = [name for name in PROBLEMS if PROBLEMS[name].batch_size > 1 or PROBLEMS[name].repeats > 1]
-"""The problems whose kernels no other quick test needs."""
-
-
-@pytest.mark.parametrize("name", slow_among(PROBLEMS, *IN_BATCHES))
+@pytest.mark.parametrize("name", slow_among(PROBLEMS, *(name for name in PROBLEMS if PROBLEMS[name].repeats > 1)))
 def test_it_has_the_law_of_sgd_in_numpy(name):
     """From one start, to the last use of a batch but one.
 

@@ -15,7 +15,7 @@ from sweeplib.numerics.random import normals
 from sweeplib.problem import TASKS
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
-from tests.tiers import slow_among, slow_but
+from tests.tiers import slow_but
 
 
 @pytest.mark.parametrize("check", TASKS_CHECKS)
@@ -141,7 +141,7 @@ def test_the_chain_has_the_law_of_the_weights(kind):
                 assert stats.ks_2samp(x, y).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("kind", slow_among(KINDS, "batches"))
+@pytest.mark.parametrize("kind", KINDS)
 def test_means_of_the_chain_are_those_of_the_ode(kind):
     """At d = 4000, of both risks and all overlaps: |z| < 4, some 20 numbers a kind."""
     problem = dataclasses.replace(TURNS, **({"d": 4000} | KINDS[kind]))
