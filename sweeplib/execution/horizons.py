@@ -60,7 +60,7 @@ def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, cali
     sample, part = stored
     for cases, said in (
         ([missing[at] for at in spread(len(missing), SAMPLE)], ""),
-        (sample, f"{100 * part:.2g} % of the stored runs did"),
+        (sample, f"{100 * part:.{3 if part > 0.995 else 2}g} % of the stored runs did"),
     ):
         if not cases or not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
             continue

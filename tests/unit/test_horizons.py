@@ -15,7 +15,6 @@ from sweeplib.simulation import Case, Recording, cases
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.journal import journal
-from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.prune import stale
@@ -57,7 +56,7 @@ def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path) -> None
     assert [line for line in shown.advice if "pilots do not exit by the horizon 0.1" in line and "`horizon=" in line]
     ran(sweep, tmp_path)
     [line] = plan.write_plan(sweep, tmp_path / "a", progress=False).advice
-    assert "% of the stored runs did not exit by the horizon 0.1" in line and "nearly all do by `horizon=" in line
+    assert " % of the stored runs did not exit by the horizon 0.1" in line and "nearly all do by `horizon=" in line
     longer = plan.write_plan(
         replace(sweep, recording=replace(SHORT, times=(0.0, 0.1, 0.4), thresholds=(0.3,))),
         tmp_path / "a",
@@ -98,14 +97,14 @@ def test_new_seeds_and_other_sweeps_go_on_too(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_goes_on_is_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep, put = sweep_of("a", recording=replace(SHORT, stop="end")), Layout._put
+    sweep = sweep_of("a", recording=replace(SHORT, stop="end"))
     longer = replace(sweep, recording=replace(LONG, stop="end"))
     ran(sweep, tmp_path)
     for last in (0, 3, 11, 30):
-        cut_after(last, monkeypatch, put)
-        with pytest.raises(OSError, match="killed"):
-            ran(longer, tmp_path)
-    monkeypatch.setattr(Layout, "_put", put)
+        with monkeypatch.context() as patched:
+            cut_after(last, patched)
+            with pytest.raises(OSError, match="killed"):
+                ran(longer, tmp_path)
     ran(longer, tmp_path)
     store = RunStore(tmp_path / "a", "sgd_chain")
     number = int(inventory(longer, "sgd_chain", store).layout[0])
