@@ -11,6 +11,7 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
+from sweeplib.storage.records import files as records_files
 from sweeplib.storage.records.files import write_files, write_json
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.layout import Layout
@@ -48,8 +49,9 @@ class Disk:
         return stat.st_ino, stat.st_mtime_ns
 
 
-@pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+@pytest.fixture(params=["quick", "slow"])
+def disk(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Disk:
+    monkeypatch.setattr(records_files, "LONG_SYNC", {"quick": 60.0, "slow": 0.0}[request.param])
     return Disk(monkeypatch)
 
 

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,8 @@ CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
 SYNCS_AT_ONCE = 8
 """Each takes a thread and an open file, of which a process may have few."""
+LONG_SYNC = 0.001
+"""Seconds; threads take about as long to start."""
 _NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{16})([0-9a-f]{16})\.partial")
@@ -71,17 +74,20 @@ def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
 def sync(*paths: Path) -> None:
     """Wait until the contents of files, and the names in folders, are on the disk.
 
-    Threads wait for several paths at once: a disk does in one turn what it is asked meanwhile.
+    After one that took long, threads wait for the others at once: a disk does in one turn what it is asked meanwhile.
     """
+    left, taken = deque(paths), 0.0
+    while left and taken <= LONG_SYNC:
+        started = time.perf_counter()
+        _sync(left.popleft())
+        taken = time.perf_counter() - started
+    if not left:
+        return
     try:
-        if len(paths) > 1:
-            with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
-                deque(pool.map(_sync, paths), maxlen=0)
-            return
+        with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
+            deque(pool.map(_sync, left), maxlen=0)
     except RuntimeError:  # a limit of the container or the user allows no further thread
-        pass
-    for path in paths:
-        _sync(path)
+        deque(map(_sync, left), maxlen=0)
 
 
 def _sync(path: Path) -> None:
