@@ -15,10 +15,11 @@ from sweeplib.language import Expression
 from sweeplib.language.columns import Columns, OneByOneError
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.stores import LinkingStore
+from sweeplib.storage.records.files import write_bytes
 from sweeplib.storage.store import identity_file
 from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.layout_files import COMPRESSORS, read_chunk, write_chunks
+from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk
 from sweeplib.storage.store.run_store import RunStore, first_places
 from tests.unit.test_inventory import sweep_of
 
@@ -88,7 +89,7 @@ def test_a_chunk_has_the_bytes_that_zarr_gives_it(tmp_path: Path, dtype: str) ->
     )
     array[...] = values
     ours, theirs = tmp_path / "folder/0", tmp_path / "zarr/c/0"
-    write_chunks({ours: values})
+    write_bytes(ours, chunk_bytes(values))
     assert ours.read_bytes() == theirs.read_bytes()
     assert read_chunk(ours, array.dtype, (3,), "").tolist() == values.tolist()  # type: ignore[union-attr]
     assert read_chunk(tmp_path / "no", array.dtype, (3,), "") is None

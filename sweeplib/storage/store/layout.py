@@ -25,9 +25,9 @@ from zarr.storage import LocalStore, StorePath
 from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
-from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync
+from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync, write_files
 from sweeplib.storage.store.damage import DamageError, damaged, lost
-from sweeplib.storage.store.layout_files import COMPRESSORS, read_chunk, read_metadata, write_chunks, write_metadata
+from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk, read_metadata, write_metadata
 from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of, shared_fields
 
 INDEX_ROWS = 16384
@@ -176,8 +176,8 @@ class Layout:
                 raise lost(self._chunk(name, number), RETRY)
             block = self.empty(name, self.block_size) if chunk is None else chunk.copy()
             block[positions] = values
-            chunks[self._chunk(name, number)] = block
-        write_chunks(chunks)
+            chunks[self._chunk(name, number)] = chunk_bytes(block)
+        write_files(chunks)
         self.__dict__.pop("_begun", None)
 
     def reset(self, rows: np.ndarray) -> None:
@@ -254,8 +254,8 @@ class Layout:
             if start:
                 chunk[:start] = self._index_chunk(name, number)[:start]
             chunk[start : start + len(column)] = column
-            chunks[self._chunk(name, number)] = chunk
-        write_chunks(chunks)
+            chunks[self._chunk(name, number)] = chunk_bytes(chunk)
+        write_files(chunks)
 
     def _resize(self, rows: int) -> None:
         """Give all arrays this number of rows."""

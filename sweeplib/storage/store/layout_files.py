@@ -31,11 +31,6 @@ def chunk_bytes(values: np.ndarray) -> bytes:
     return packed + int(google_crc32c.value(packed)).to_bytes(4, "little")
 
 
-def write_chunks(chunks: Mapping[Path, np.ndarray]) -> None:
-    """Write chunks, each in one rename, so that readers see the old or the new one; they survive a power cut."""
-    write_files({path: chunk_bytes(values) for path, values in chunks.items()})
-
-
 def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str) -> np.ndarray | None:
     """Return the values of a chunk, strings as objects; None if there is no file. DamageError for a wrong checksum."""
     try:
