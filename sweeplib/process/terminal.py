@@ -71,18 +71,23 @@ def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "T
 
 
 def show(made: "Table", target: "Console") -> None:
-    """Write a table to a console: without lines between its cells if that is no terminal.
+    """Write a table to a console; if that is no terminal, without lines between its cells and without wrapping.
 
     Dispensable columns are left out on a narrow terminal: no number is cut.
     """
     from rich import box
 
-    if not target.is_terminal:
-        made.box, made.pad_edge = None, False
-    elif not target.encoding.startswith("utf"):
+    if target.is_terminal and not target.encoding.startswith("utf"):
         made.box = box.ASCII
-    _fit(made, target)
-    target.print(made)
+    if target.is_terminal:
+        _fit(made, target)
+        target.print(made)
+        return
+    around, made.title, made.caption, made.box, made.pad_edge = (made.title, made.caption), None, None, None, False
+    with target.capture() as cells:
+        target.print(made)
+    lines = [around[0], *(line.rstrip() for line in cells.get().splitlines()), around[1]]
+    target.print("\n".join(str(line) for line in lines if line), soft_wrap=True)
 
 
 def _fit(made: "Table", target: "Console") -> None:
