@@ -57,6 +57,7 @@ class Analysis:
     headline : the variable that is put into words when a sweep is done, with its interval `<headline>_low`,
         `<headline>_high`. None: no such lines.
     label : the variable that names the kind of each point, by flags (CF conventions) of which 0 is undecided.
+    decidable : the variable with the probability that more seeds decide the label of a point. None: they always may.
     quantities : the variables that the general figures draw under a name of their own: name and variable.
     """
 
@@ -68,6 +69,7 @@ class Analysis:
     ends: Mapping[str, Treated] = field(default_factory=dict)
     headline: str | None = None
     label: str | None = None
+    decidable: str | None = None
     quantities: Mapping[str, str] = field(default_factory=dict)
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.bootstrap import log_deviations, seed_weights
-from sweeplib.analysis.kit.exponents import exponents, interval, means, need_seeds
+from sweeplib.analysis.kit.exponents import exponents, interval, least_error, means, need_seeds
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import need_axis
@@ -31,13 +31,19 @@ MEASURES = {
     "deviation": ("spread around the ODE", "D", "D"),
 }
 """Long name, symbol, and subscript of the exponent's symbol of each measure."""
+FUTURES, DRAWS_IN_FUTURE = 64, 500
+"""How many outcomes of more seeds are tried, and with how many draws of what these do not tell."""
 
 
 class RegimeMeasures(NamedTuple):
-    """Of one point: exponents with bounds (measure, 3), probabilities (regime,), levels and errors (measure, d)."""
+    """Of one point: exponents with bounds (measure, 3), probabilities (regime,), levels and errors (measure, d).
+
+    decidable (): the probability that more seeds decide.
+    """
 
     exponents: Array
     probabilities: Array
+    decidable: Array
     levels: Array
     errors: Array
 
@@ -71,6 +77,8 @@ def regimes(
     perfect_learning where x_V > r and x_R > r; plateau where |x_V| ≤ r and x_R ≤ r; bad_learning where x_V < −r and
     x_R ≤ r; other draws are undecided. `probability` is the fraction of draws that say a regime. `regime` is the regime
     said by at least `confidence` of the draws, otherwise undecided; `likeliest` is the regime of most draws.
+    `decidable` is the probability that seeds without end decide: the `tolerance` of the laws remains, and where it alone
+    leaves an exponent on both sides of r, only more values of d help.
     A dimension at which more than `max_lost` of the runs have no value at the horizon, for example because they
     diverged, timed out or became inaccurate, is left out: the remaining runs are not a random sample. seeds_lost:
     number of these runs.
@@ -89,10 +97,11 @@ def regimes(
     core = ["seed", "d"]
     parts = xr.apply_ufunc(
         cell_outcome, sample["excess"], sample["fall"], sample["growth"], input_core_dims=[core] * 3,
-        output_core_dims=[["measure", "bound"], ["candidate"], ["measure", "d"], ["measure", "d"]],
-        vectorize=True, output_dtypes=[float] * 4,
+        output_core_dims=[["measure", "bound"], ["candidate"], [], ["measure", "d"], ["measure", "d"]],
+        vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
-    variables = _decisions(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[2], parts[3], ds["d"])
+    variables = _decisions(parts[1], confidence) | _exponents(parts[0]) | _levels(parts[3], parts[4], ds["d"])
+    variables["decidable"] = labelled(parts[2], "probability that more seeds decide the regime")
     variables["seeds_lost"] = sample["seeds_lost"]
     result = xr.Dataset(variables).assign_coords(candidate=("candidate", list(REGIMES[1:])))
     result["candidate"] = labelled(result["candidate"], "candidate regime")
@@ -110,21 +119,23 @@ def outcome(
     powers = (risk, risk.minus(means(fall)), log_deviations(growth))
     generator = np.random.default_rng(len(d))
     drawn = np.array([exponents(power, d, tolerance, confidence, weights, generator) for power in powers])
+    least = np.array([least_error(power, d, tolerance) for power in powers])
     return RegimeMeasures(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
+        decidable(drawn, least, resolution, confidence, generator),
         np.array([np.exp(power.logs) for power in powers]),
         np.array([np.exp(power.logs) * np.sqrt(np.diag(power.covariance)) for power in powers]),
     )
 
 
 def probabilities(risk: Array, weight: Array, deviation: Array, resolution: float) -> Array:
-    """Return the fraction of draws of the three exponents that say each regime, in the order of `REGIMES[1:]`.
+    """Return the fraction of draws (..., draws) of the exponents that say each regime, in the order of `REGIMES[1:]`.
 
     NaN if an exponent is not known.
     """
     if not np.isfinite(risk + weight + deviation).all():
-        return np.full(len(REGIMES) - 1, np.nan)
+        return np.full((len(REGIMES) - 1, *risk.shape[:-1]), np.nan)
     deterministic, falls = deviation > resolution, risk > resolution
     regime_draws = [
         deterministic & (weight > resolution) & falls,
@@ -132,7 +143,24 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
         deterministic & (weight < -resolution) & ~falls,
         deviation <= resolution,
     ]
-    return np.mean(regime_draws, axis=1)
+    return np.mean(regime_draws, axis=-1)
+
+
+def decidable(
+    drawn: Array, least: Array, resolution: float, confidence: float, generator: np.random.Generator
+) -> Array:
+    """Return the probability that exponents of which only the errors `least` (3,) remain say one regime; NaN if unknown.
+
+    drawn (3, 1 + draws) : the estimates of the exponents, then draws of what they may be.
+    """
+    best, draws = drawn[:, :1], drawn[:, 1 : 1 + FUTURES]
+    if not np.isfinite(drawn).all():
+        return np.full((), np.nan)
+    seeds_part = np.sqrt(np.clip(1.0 - (least / drawn[:, 1:].std(axis=1)) ** 2, 0.0, None))
+    futures = best + (draws - best) * seeds_part[:, None]
+    noise = least[:, None, None] * generator.standard_normal((len(least), 1, DRAWS_IN_FUTURE))
+    said = probabilities(*(futures[:, :, None] + noise), resolution).max(axis=0)
+    return np.asarray(np.mean(said >= confidence))
 
 
 def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
@@ -200,5 +228,6 @@ ANALYSES.register(
         outline=_outline,
         ends={"exit": Treated.refused},
         label="regime",
+        decidable="decidable",
     ),
 )

@@ -106,6 +106,19 @@ def test_draws_that_contradict_each_other_say_nothing():
     np.testing.assert_array_equal(probabilities(risk, weight, np.zeros(2), 0.05), [0.0, 0.0, 0.0, 1.0])
 
 
+def test_it_says_where_more_seeds_would_decide():
+    """At the resolution itself none do: the law may be off by 3 % at each d. Six seeds decide little elsewhere."""
+    hopeless = analysis(regime_dataset([0.055, 0.06, 0.065], (0.0,), D, seeds=4096), resamples=500)
+    assert (hopeless.regime == 0).all()
+    assert (hopeless.decidable < 0.1).all()
+    few = analysis(regime_dataset([-0.15, 0.1, 0.15], (0.0,), D, seeds=6), resamples=500)
+    assert (few.regime == 0).any()
+    assert (few.decidable > 0.5).all()
+    many = analysis(regime_dataset([-0.15, 0.1, 0.15], (0.0,), D, seeds=512), resamples=500)
+    assert (many.regime > 0).all()
+    assert (many.decidable > 0.95).all()
+
+
 def test_few_seeds_and_a_short_range_leave_it_undecided():
     ds = regime_dataset([-0.25], (0.0,), (100, 150), seeds=6)
     assert names(analysis(ds).regime.values.ravel()) == ["undecided"]

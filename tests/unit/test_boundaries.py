@@ -1,18 +1,23 @@
 """Boundaries between labelled points: located by bisection, or said not to be."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.analysis import Analysis
 from sweeplib.answers import State
 from sweeplib.answers.proposers.boundary import next_value
 from sweeplib.answers.proposers.line import Line, Need, Ruler
 from sweeplib.config import from_mapping
 from sweeplib.design.questions import Precision
 from sweeplib.errors import InputError
-from tests.labels import LabelledPlane, asked, intervals, labelled_sides
+from tests.labels import LabelledPlane, asked, intervals, labelled_sides, side
+from tests.plugged import nothing_left
 
 COARSE = np.linspace(-1.0, 1.0, 9).tolist()
 TRUTH = 0.313
@@ -85,7 +90,22 @@ def test_points_on_a_boundary_get_seeds_and_then_are_said_to_be_undecided() -> N
     plane = LabelledPlane(lambda x, y: 0.0, asked(), xs=[0.0, 1.0])
     answers = plane.answered()
     assert {answer.state for answer in answers} == {State.none}
-    assert {answer.why for answer in answers} == {"not decided with 512 seeds"}
+    assert {answer.why for answer in answers} == {"points there are not decided with 512 seeds"}
+
+
+def test_points_that_no_number_of_seeds_decides_get_no_seeds() -> None:
+    def stuck(ds: xr.Dataset) -> xr.Dataset:
+        labels = side(ds)
+        return labels.assign(decidable=(1.0 + 0.0 * labels["label"]).where(labels["x"] > 0.0, 0.05))
+
+    with nothing_left():
+        ANALYSES.register("stuck", Analysis("stuck", stuck, "", label="label", decidable="decidable"))
+        plane = LabelledPlane(lambda x, y: 0.0, replace(asked(bounds={"d": (10, 20)}), of="stuck"), xs=[0.0, 1.0])
+        hopeless, hopeful = plane.answered()
+    assert hopeless.state is State.none
+    assert hopeless.why == "no number of seeds decides points there with these values of d"
+    assert hopeful.why == "points there are not decided with 512 seeds"
+    assert {row[0] for row, seeds in plane.rows.items() if seeds > 32} == {1.0}
 
 
 def test_undecided_points_get_larger_values_of_an_axis_with_bounds_first() -> None:

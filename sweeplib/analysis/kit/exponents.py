@@ -36,6 +36,12 @@ def exponents(
     return -np.append(fit.best[0], fit.draws[:, 0])
 
 
+def least_error(powers: PointErrors, d: Array, tolerance: float) -> float:
+    """Return the standard error that the departure `tolerance` leaves of an exponent, however many seeds there are."""
+    logs = np.log(d[np.isfinite(powers.logs)])
+    return float(tolerance / np.sqrt(np.sum((logs - logs.mean()) ** 2))) if len(logs) > 1 else np.nan
+
+
 def interval(draws: Array, confidence: float) -> tuple[float, float, float]:
     """Return the estimate and the bounds of its interval, from draws with the estimate first."""
     low, high = np.quantile(draws[1:], [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 GROWTH, MOST = 4, 1024
 """The factor by which seeds grow, and the number beyond which they do not."""
+LEAST_HOPE = 0.1
+"""The probability that seeds decide a point below which it gets none."""
 FEWEST_LIMIT = 6
 """Values of an axis with bounds, such as d, before larger ones are tried: fewer give too wide an error of a scaling."""
 DIGITS = 3
@@ -77,19 +79,23 @@ class Boundaries:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the boundaries along all lines, and the points that are not decided, with the rows that they need."""
-        labels = ANALYSES[self.question.of](ds, **options)[self.question.variable]
+        analysis = ANALYSES[self.question.of]
+        result = analysis(ds, **options)
+        labels = result[self.question.variable]
         labels = labels.transpose(*[dim for dim in row_dims(ds) if dim in labels.dims], ...)
-        return Labelled(self.name, self.question, ds, labels).answers()
+        decidable = result[analysis.decidable] if analysis.decidable else 1.0 + 0.0 * labels
+        return Labelled(self.name, self.question, ds, labels, decidable.transpose(*labels.dims)).answers()
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """The labels of points, with the rows that take part in each."""
+    """The labels of points, with the rows that take part in each, and whether more seeds may decide them."""
 
     name: str
     question: Question
     ds: xr.Dataset
     labels: xr.DataArray
+    decidable: xr.DataArray
 
     def answers(self) -> list[Answer]:
         """Return the boundaries, and the points of the config that are neither decided nor near one."""
@@ -172,7 +178,7 @@ class Labelled:
             return replace(answer, state=State.given, cases=0.0)
         need = line.need(low, high)
         if need == Need():
-            why = f"points there are not decided with {self._most(there[low : high + 1]):,} seeds"
+            why = self._not_decided(there[low : high + 1])
             return replace(answer, state=State.none, why=why)
         new = [self._row(there[low], hidden, {axis: x}) for x in need.values for hidden in self._hidden(there[low])]
         rows = new + [row for place in need.places for row in self._grown(there[place])]
@@ -185,7 +191,7 @@ class Labelled:
         if self._is_lost(place):
             return replace(answer, state=State.none, why="its runs have ended without a result")
         if self._has_ended(place):
-            return replace(answer, state=State.none, why=f"not decided with {self._most([place]):,} seeds")
+            return replace(answer, state=State.none, why=self._not_decided([place]))
         rows = self._because(self._grown(place), "not decided")
         return replace(answer, why="not decided", requests=rows)
 
@@ -213,9 +219,20 @@ class Labelled:
         )
         return not bool(with_status(here.to_dataset(), "ok").any())
 
+    def _not_decided(self, places: list[Place]) -> str:
+        """Return why some points, of which some are not decided, get no more runs."""
+        if any(self._takes_no_seeds(place) for place in places):
+            return f"no number of seeds decides points there with these values of {', '.join(self.hidden)}"
+        return f"points there are not decided with {self._most(places):,} seeds"
+
+    def _takes_no_seeds(self, place: Place) -> bool:
+        """Return whether a point is not decided and hardly would be by any number of seeds."""
+        return not self.codes[place] and float(self.decidable.values[place]) < LEAST_HOPE
+
     def _has_ended(self, place: Place) -> bool:
         """Return whether nothing more may be run for a point."""
-        return GROWTH * self._most([place]) > MOST and not self._limit_values(place)
+        enough = GROWTH * self._most([place]) > MOST or self._takes_no_seeds(place)
+        return enough and not self._limit_values(place)
 
     def _hidden(self, place: Place) -> list[tuple[Any, ...]]:
         """Return the values of the hidden axes of the rows that were asked for at a point."""
