@@ -77,8 +77,8 @@ def regimes(
     perfect_learning where x_V > r and x_R > r; plateau where |x_V| ≤ r and x_R ≤ r; bad_learning where x_V < −r and
     x_R ≤ r; other draws are undecided. `probability` is the fraction of draws that say a regime. `regime` is the regime
     said by at least `confidence` of the draws, otherwise undecided; `likeliest` is the regime of most draws.
-    `decidable` is the probability that seeds without end decide: the `tolerance` of the laws remains, and where it alone
-    leaves an exponent on both sides of r, only more values of d help.
+    `decidable` is the probability that seeds without end decide: the `tolerance` of the laws remains, and where it
+    alone leaves an exponent on both sides of r, only more values of d help.
     A dimension at which more than `max_lost` of the runs have no value at the horizon, for example because they
     diverged, timed out or became inaccurate, is left out: the remaining runs are not a random sample. seeds_lost:
     number of these runs.
@@ -149,7 +149,7 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
 def decidable(
     drawn: Array, least: Array, resolution: float, confidence: float, generator: np.random.Generator
 ) -> Array:
-    """Return the probability that exponents of which only the errors `least` (3,) remain say one regime; NaN if unknown.
+    """Return the probability that exponents of which the errors `least` (3,) remain say one regime; NaN if unknown.
 
     drawn (3, 1 + draws) : the estimates of the exponents, then draws of what they may be.
     """
