@@ -50,15 +50,15 @@ def asked(
 
 
 class LabelledPlane:
-    """A sweep over x, y and d: risks are signal(x, y) + noise; all runs at d > `largest` are not made."""
+    """A sweep over x, y and d: risks are signal(x, y) + noise; runs at d > `largest` are not made, and others where `runs_at` says."""
 
     def __init__(
         self, signal: Callable[[float, float], float], question: Question, *, xs: Any, ys: Any = (0.0,),
         ds: Any = (10,), seeds: int = 32, noise: Callable[..., np.ndarray] | None = None, status: int = 1,
-        largest: float = np.inf, seed: int = 0,
+        largest: float = np.inf, seed: int = 0, runs_at: Callable[[float, float], bool] = lambda x, y: True,
     ) -> None:  # fmt: skip
         self.signal, self.question, self.seed = signal, question, seed
-        self.status, self.largest = status, largest
+        self.status, self.largest, self.runs_at = status, largest, runs_at
         self.noise = noise or (lambda rng, count: rng.standard_normal(count))
         self.rounds = Rounds({})
         self.rows = {(x, y, d): seeds for x in xs for y in ys for d in ds}
@@ -73,7 +73,7 @@ class LabelledPlane:
         for row, count in self.rows.items():
             place = tuple(axis.index(value) for axis, value in zip(axes, row, strict=True))
             rounds[place] = self.first[row]
-            if row[2] <= self.largest:
+            if row[2] <= self.largest and self.runs_at(*row[:2]):
                 stream = np.random.default_rng([self.seed, *np.array(row, float).view(np.int64).view(np.uint64)])
                 risk[(0, *place)][:count] = self.signal(row[0], row[1]) + self.noise(stream, count)
                 status[(0, *place)][:count] = self.status

@@ -63,7 +63,8 @@ def limits(
     X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
     is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence
     intervals. `limit` is the position of the first of them in `candidates`, counted from 1; the next position means
-    "none". It is 0, undecided, where 1 lies within the interval of a bias that decides, or where runs are missing.
+    "none". It is 0, undecided, where 1 lies within the interval of a bias that decides, or where runs are missing;
+    `decidable` is 0 where the limit that would decide has not been run, elsewhere 1.
     seeds_lost: number of pairs of runs without a value at some time. Where at any time these are more than the fraction
     `max_lost` of all pairs, bias and spread are NaN and the limit is undecided: runs that diverge, time out or
     become inaccurate differ systematically from the others.
@@ -82,7 +83,8 @@ def limits(
     measures["candidate"] = labelled(measures["candidate"], "limit that may describe SGD")
     within, beyond = _decisions(measures, most_spread)
     measures["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
-    measures["limit"] = _simplest_limit(within, beyond)
+    ran = xr.concat([has_run(ds).sel(dynamics=name, drop=True).any("seed") for name in candidates], "candidate")
+    measures["limit"], measures["decidable"] = _simplest_limit(within, beyond, ran)
     limit = measures["limit"]
     expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
     measures["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
@@ -173,19 +175,24 @@ def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, 
     return within, beyond
 
 
-def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
-    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
+def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray, ran: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided.
+
+    Second is 0 where that candidate has not been run, elsewhere 1.
+    """
     import xarray as xr
 
     names = [str(name) for name in within["candidate"].values]
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
-    undescribed = xr.ones_like(limit, dtype=bool)
+    undescribed, decidable = xr.ones_like(limit, dtype=bool), xr.ones_like(limit, dtype=float)
     for position, name in enumerate(names, start=1):
         limit = limit.where(~(undescribed & within.sel(candidate=name, drop=True)), np.uint8(position))
+        decidable = decidable.where(~undescribed | ran.isel(candidate=position - 1, drop=True), 0.0)
         undescribed = undescribed & beyond.sel(candidate=name, drop=True)
     limit = limit.where(~undescribed, np.uint8(len(names) + 1))
     flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
-    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
+    hope = labelled(decidable, "whether more seeds may decide the limit")
+    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags), hope
 
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
@@ -228,5 +235,6 @@ ANALYSES.register(
         ends={"exit": Treated.refused},
         headline="agreement",
         label="limit",
+        decidable="decidable",
     ),
 )

@@ -48,6 +48,17 @@ def test_the_simplest_limit_within_the_seed_error(flow_bias, ode_bias, spread, e
     assert name(runs(flow_bias, ode_bias, spread)) == expected
 
 
+def test_no_seeds_decide_where_the_limit_that_would_has_not_been_run():
+    ds = runs(0.03, 0.0, 0.01)
+    without = ds.assign(status=ds.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(FLAGS))
+    assert (name(without), float(analysis(without)["decidable"])) == ("undecided", 0.0)
+    near = runs(0.03, 0.01, 0.01)
+    assert (name(near), float(analysis(near)["decidable"])) == ("undecided", 1.0)
+    flow = runs(0.0, 0.0, 0.01)
+    unneeded = flow.assign(status=flow.status.where(ds.dynamics != "ode", 0).astype(np.uint8).assign_attrs(FLAGS))
+    assert (name(unneeded), float(analysis(unneeded)["decidable"])) == ("gradient_flow", 1.0)
+
+
 def test_false_alarms_where_the_bias_is_the_seed_error():
     """200 experiments at the edge: each of two sides has at most 2.5 %, more than 15 of them once in 10⁴."""
     experiments = xr.concat([runs(0.01, 0.0, 0.01, random_seed=seed) for seed in range(200)], "experiment")

@@ -80,6 +80,12 @@ def test_runs_that_all_diverge_have_no_answer_at_once() -> None:
     assert len(plane.rows) == len(COARSE) == len(answers)
 
 
+def test_points_that_were_never_to_be_run_are_no_answers() -> None:
+    plane = LabelledPlane(slope, asked(), xs=COARSE, ys=[0.0, 100.0], runs_at=lambda x, y: y == 0.0)
+    [answer] = plane.answered()
+    assert answer.state is State.given and answer.low <= TRUTH <= answer.high
+
+
 def test_points_of_one_label_have_no_boundary_and_say_so() -> None:
     [answer] = LabelledPlane(lambda x, y: 3.0, asked(), xs=COARSE).answered()
     assert answer.state is State.given

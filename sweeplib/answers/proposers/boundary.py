@@ -142,8 +142,9 @@ class Labelled:
         return int(self._seeds[self._seeds > 0].min())
 
     def _bases(self) -> Iterator[Place]:
-        """Yield the points of the config at which the question is asked."""
-        is_base = (self._rounds == 0).any(axis=tuple(range(len(self.dims), self._rounds.ndim)))
+        """Yield the points of the config that have runs and at which the question is asked."""
+        of_config = (self._rounds == 0) & (self._seeds > 0)
+        is_base = of_config.any(axis=tuple(range(len(self.dims), of_config.ndim)))
         for place in points(self.labels, self.question.at):
             index = tuple(place[dim] for dim in self.dims)
             if is_base[index]:
@@ -158,7 +159,7 @@ class Labelled:
         """Yield the boundaries along a line; mark the points that lie between their ends."""
         at = self.dims.index(axis)
         every = [(*place[:at], index, *place[at + 1 :]) for index in range(self.codes.shape[at])]
-        there = [index for index in every if (self._rounds[index] >= 0).any()]
+        there = [index for index in every if self._seeds[index].any() or (self._rounds[index] > 0).any()]
         values = [value(self.labels, axis, index[at]) for index in there]
         whole = all(isinstance(one, int) for one in values)
         codes, ended = (np.array([row(index) for index in there]) for row in (self.codes.__getitem__, self._has_ended))
@@ -222,7 +223,8 @@ class Labelled:
     def _not_decided(self, places: list[Place]) -> str:
         """Return why some points, of which some are not decided, get no more runs."""
         if any(self._takes_no_seeds(place) for place in places):
-            return f"no number of seeds decides points there with these values of {', '.join(self.hidden)}"
+            values = f" with these values of {', '.join(self.hidden)}" if self.hidden else ""
+            return f"no number of seeds decides points there{values}"
         return f"points there are not decided with {self._most(places):,} seeds"
 
     def _takes_no_seeds(self, place: Place) -> bool:
