@@ -50,7 +50,10 @@ def asked(
 
 
 class LabelledPlane:
-    """A sweep over x, y and d: risks are signal(x, y) + noise; runs at d > `largest` are not made, and others where `runs_at` says."""
+    """A sweep over x, y and d: risks are signal(x, y) + noise.
+
+    There are no runs at d > `largest`, and none where `runs_at` (x, y) is false.
+    """
 
     def __init__(
         self, signal: Callable[[float, float], float], question: Question, *, xs: Any, ys: Any = (0.0,),
