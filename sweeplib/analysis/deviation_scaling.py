@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
@@ -16,6 +15,7 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.outline import outline_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 QUANTITIES = tuple(EXPECTED)[1:]
 Fit = Callable[[Array, Array], "PowerLaw"]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -19,6 +18,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
 EXPONENTS, PREFACTORS = "xyz", "ABC"
 Fit = Callable[[Array, Array], tuple[Any, ...]]

@@ -18,6 +18,7 @@ from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     Samples = tuple[xr.DataArray, xr.DataArray]
 
-Array = NDArray[np.float64]
 DIGITS = 9
 """Values that agree to this number of digits of the largest value count as equal: dynamics round differently."""
 HALVES = ("disjoint", "shared")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
@@ -20,6 +19,7 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.kit.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
+from sweeplib.arrays import Array
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
 
 

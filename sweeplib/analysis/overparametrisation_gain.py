@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
@@ -18,14 +17,13 @@ from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import NEEDED, central_interval, minima, rate_scan
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.storage.dataset.outline import Outline
-
-Array = NDArray[np.float64]
 
 
 def overparametrisation_gain(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
@@ -17,6 +16,7 @@ from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.kit.regime_theory import regimes_expected
+from sweeplib.arrays import Array
 from sweeplib.theory.regimes import REGIMES
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 MEASURES = {
     "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R"),
     "noise_weight": ("weight of the noise", "V", "V"),

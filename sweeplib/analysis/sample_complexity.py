@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
@@ -21,13 +20,12 @@ from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Pa
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.status import with_status
+from sweeplib.arrays import Array
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.storage.dataset.outline import Outline
-
-Array = NDArray[np.float64]
 
 
 class Growth(NamedTuple):

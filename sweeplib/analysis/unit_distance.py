@@ -17,6 +17,7 @@ from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 Units = Annotated[
     Annotated[int, Field(ge=1, le=10_000)] | None,
     Field(

@@ -15,13 +15,13 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
+from sweeplib.arrays import Array
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[
     int, Field(ge=1, le=100_000, description="the number of units that are kept, of those of all seeds.")

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.contracts.observables import quick
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
@@ -23,8 +23,6 @@ from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.labelled_runs import simulate
 from sweeplib.views import OverlapView, ParticleView, View
-
-Array = NDArray[np.float64]
 
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.contracts.check import Check, require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.dynamics.label_means import LabelMeans, mean_losses
@@ -18,8 +18,6 @@ from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import LOSSES, Problem, Rule
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.views import OverlapView
-
-Array = NDArray[np.float64]
 
 LINES = np.random.default_rng(2).normal(size=(2, 40)) * [[1.5], [1.0]]
 """Displacements E and labels y at which functions are tried."""

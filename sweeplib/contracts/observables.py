@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.contracts.check import BrokenError, Check, LeftOutError, require, require_equal
 from sweeplib.contracts.problems import OTHERS, two_values
-from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_replica, parts
+from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, of_one_replica, parts
 from sweeplib.errors import InputError
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pydantic
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.contracts.check import BrokenError, Check, require, require_equal
 from sweeplib.errors import InputError
 from sweeplib.kernels.labels import labels
@@ -24,8 +24,6 @@ from sweeplib.problem.targets.target import TARGET_FIELDS
 from sweeplib.problem.weights import drawn_weights
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.driver import replicas_of
-
-Array = NDArray[np.float64]
 
 PROBLEMS = (
     Problem(gamma=0.2, p=3, k=2, d=60, Delta=0.1, activation="erf"),

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Array, Bound
+from sweeplib.arrays import Array
+from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
 from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode

@@ -20,6 +20,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.losses import means_of
 from sweeplib.maths.activations import activation
@@ -28,8 +29,6 @@ from sweeplib.numerics.compiled import call_by_address, function_values, pointer
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals
 from sweeplib.problem import LOSSES, Criterion
 from sweeplib.views import Estimate, OverlapView
-
-Array = NDArray[np.float64]
 
 REACH, SPACING = 7.5, 0.1
 """Where nodes on a line end, in standard deviations, and their distance."""

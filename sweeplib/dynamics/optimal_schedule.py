@@ -12,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.ode import Ode, OdeOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels import overlap_flow, schedule_flow
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-
-Array = NDArray[np.float64]
 
 
 class Accuracy(NamedTuple):

@@ -16,16 +16,14 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.numerics.compiled import function_values
-
-Array = NDArray[np.float64]
 
 MOST_EXACT_NODES = 20_000
 """The largest number of nodes of a product rule that is exact for polynomials."""

@@ -19,8 +19,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.activations.activation import hinges_of
 from sweeplib.maths.expectations import Risks, gauss, hinges
@@ -30,7 +30,6 @@ from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.smoothing import without_knots
 from sweeplib.numerics.compiled import OneSignature, function_values
 
-Array = NDArray[np.float64]
 Labels = Callable[[Array, Array], Array]
 
 ORDERS, NODES, UPDATE = 128, 193, 0.1

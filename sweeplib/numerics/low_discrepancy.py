@@ -12,10 +12,10 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import random_words
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.uint32]
 
 BITS = 32

@@ -9,9 +9,10 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import activation
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.test_loss import READS_OF_LABELS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import Estimate, ExitLevel, OverlapView

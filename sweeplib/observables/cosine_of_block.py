@@ -5,7 +5,8 @@ M_b,ir/√(Q_b,ii P_b,rr), the first block has the first eigenvalue; NaN for row
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView
 
 

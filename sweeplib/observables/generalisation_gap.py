@@ -1,6 +1,7 @@
 """Generalisation gap: the test error on noisy labels, R + Δ/2, minus the training risk."""
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.test_error import test_error
 from sweeplib.observables.training_risk import NEEDS
 from sweeplib.views import TrainingView, TwoTimeView

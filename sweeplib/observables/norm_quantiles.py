@@ -6,7 +6,8 @@ their quantiles.
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import QUANTILES, OverlapView, ParticleView
 
 

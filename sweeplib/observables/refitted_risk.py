@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable, by_quadrature
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
 from sweeplib.observables.risk import READS
 from sweeplib.problem import Parameters, parameter
 from sweeplib.views import Estimate, OverlapView

@@ -5,8 +5,9 @@ f − f* is a sum over blocks, and so is its variance: R_b = ½ λ_b (āᵀQ_b �
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.risk import READS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import OverlapView

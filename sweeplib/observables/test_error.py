@@ -1,6 +1,7 @@
 """Test error on noisy labels, R + Δ/2."""
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.risk import READS, risk
 from sweeplib.views import ExitLevel, NetworkView, OverlapView
 

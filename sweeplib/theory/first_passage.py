@@ -9,14 +9,12 @@ t = G(μ) − G(μ0), G(μ) = (μ/σ²) h(ω_M μ/σ²), h(s) = (1/p) ∫₀¹ 1
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.theory.exit_times import noise_variance
 from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate
 from sweeplib.theory.starts import starts_and_exits
-
-Array = NDArray[np.float64]
 
 _NODES = 64
 

@@ -3,9 +3,8 @@
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
 
 _NODES = 64
 

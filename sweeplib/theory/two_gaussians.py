@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.theory.labelled import Real, labelled
-
-Array = NDArray[np.float64]
 
 CLASSES = (-1.0, 1.0)
 LENGTHS, COSINES = 100, 64

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.arrays import Array
 
-Array = NDArray[np.float64]
 POOLED_SEEDS = 10.0
 """The number of seeds that the mean relative variance of all points counts for in the variance of each point.
 

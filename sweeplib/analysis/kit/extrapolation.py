@@ -13,9 +13,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
 
 LAWS = {"constant": 1, "log": 2, "power": 2}
 """The laws, with the number of their coefficients."""

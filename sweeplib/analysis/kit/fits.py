@@ -15,11 +15,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors
-
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
 
 SEEN_FROM = {1.0: 0.26, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
 """The χ²/n above which points are said to scatter more than their errors, by the degrees of freedom n.

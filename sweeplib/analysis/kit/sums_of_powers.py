@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors, log_means
 from sweeplib.analysis.kit.fits import Misfit, inverse_variances, linear_solution, misfit, scatter_draws, widening
+from sweeplib.arrays import Array
 
-Array = NDArray[np.float64]
 TRIAL_EXPONENT = -0.5
 """The exponent at which it is decided whether points determine all parameters."""
 DOMINANT = 0.9

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
+
 AT_ONCE = 2**20
 """Runs that are in memory at a time."""
 HALF = 0.5 * (1.0 + 1e-12)

@@ -31,11 +31,9 @@ from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
-    from numpy.typing import NDArray
 
+    from sweeplib.arrays import Array
     from sweeplib.storage.dataset.outline import Outline
-
-    Array = NDArray[np.float64]
 
 FORM, Z = 0.7, 1.96
 MOST_FOR_FORM = 4096

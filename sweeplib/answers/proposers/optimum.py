@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from sweeplib.storage.dataset.outline import Outline
 
-    Array = NDArray[np.float64]
-
 RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
 """The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates
 at which runs do not exit, where these are surely slower than that."""

@@ -11,9 +11,7 @@ import numpy as np
 from sweeplib.answers.proposers.scan import Scan, allocation, mixed, optima, powers, slopes, solution
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from sweeplib.arrays import Array
 
 FORMS = (mixed, powers)
 FEWEST = 6

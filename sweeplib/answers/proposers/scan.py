@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from sweeplib.analysis.kit.bootstrap import PointErrors
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.optimal_learning_rate import RateScan as Runs
+from sweeplib.arrays import Array
 
 if TYPE_CHECKING:
     import xarray as xr
 
-Array = NDArray[np.float64]
 Form = Callable[[Array], Array]
 """The functions (n, 5) at the learning rates (n,), in units of a typical one."""
 FINE = 401

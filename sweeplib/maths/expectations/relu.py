@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, specialised, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 NODES = 24
 TWO_PI = 2.0 * math.pi

@@ -11,14 +11,12 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero, hinges_of, kink
 from sweeplib.maths.expectations.grids import target_steps
 from sweeplib.maths.particles import rules
-
-Array = NDArray[np.float64]
 
 MOST_TENSOR = 12_000
 """The number of nodes of g up to which all combinations of a rule's nodes are taken."""

@@ -12,11 +12,10 @@ from functools import cache, wraps
 from typing import ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.gauss import half_normal, half_range, legendre, normal, trapezoidal
 
-Array = NDArray[np.float64]
 P = ParamSpec("P")
 
 HALF_RANGE = 200

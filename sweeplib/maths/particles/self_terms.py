@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations.activation import Activation, kink
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.inputs import Classes, parity_of
 from sweeplib.numerics.compiled import over_arrays, without_references
 from sweeplib.numerics.elementary import error_function, exponential
-
-Array = NDArray[np.float64]
 
 FAR, NEAR = 1e100, 1e-150
 """A place beyond all fields, and the least standard deviation."""

@@ -12,8 +12,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations.activation import Activation, hinges_of
 from sweeplib.maths.activations.hermite import power_coefficients
 from sweeplib.maths.particles.rules import coordinates, moments
@@ -21,8 +21,6 @@ from sweeplib.numerics.arc_sine import arc_sine
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import over_arrays, without_references
 from sweeplib.numerics.elementary import error_function, exponential
-
-Array = NDArray[np.float64]
 
 POLYNOMIAL, ERROR_FUNCTIONS, NODES = 0, 1, 2
 TABLE = 4096

@@ -16,10 +16,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import inlined, loops, pointer, without_references
 from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
-
-Array = NDArray[np.float64]
 
 _SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0  # of the next step, as scipy has them
 _STABLE, _STIFF_STEPS, _CALM_STEPS = 4.0, 5, 6

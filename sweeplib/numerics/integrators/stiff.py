@@ -14,12 +14,10 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators.dop853 import Equations, fill_slope, level
-
-Array = NDArray[np.float64]
 
 INCREMENT = 1e-8
 """Of the differences in a Jacobian, over the size of the variable or one."""

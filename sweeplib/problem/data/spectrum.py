@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.problem.data.data import DATA, Array, Blocks, DataLaw
+from sweeplib.problem.data.data import DATA, Blocks, DataLaw
 from sweeplib.problem.data.teacher_student import expectations
 from sweeplib.problem.parameters import Parameters, parameter
 

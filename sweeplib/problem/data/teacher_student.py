@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.problem.data.data import DATA, Array, Blocks, DataLaw
+from sweeplib.arrays import Array
+from sweeplib.problem.data.data import DATA, Blocks, DataLaw
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations

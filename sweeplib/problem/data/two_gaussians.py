@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.problem.data.data import DATA, Array, DataLaw
+from sweeplib.arrays import Array
+from sweeplib.problem.data.data import DATA, DataLaw
 from sweeplib.problem.parameters import Parameters, parameter
 
 if TYPE_CHECKING:

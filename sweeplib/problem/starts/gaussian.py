@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.starts.start import STARTS, Array, Normals, Start
+from sweeplib.problem.starts.start import STARTS, Normals, Start
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
+from sweeplib.problem.starts.start import STARTS, Normals, Start, rows_on_sphere, turned_to
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem

@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.problem.starts.sphere import Cosine
-from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
+from sweeplib.problem.starts.start import STARTS, Normals, Start, rows_on_sphere, turned_to
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem

@@ -4,15 +4,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.binding import bound
 from sweeplib.problem.targets.target import TARGET_FIELDS, TARGETS, Target
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
-
-Array = NDArray[np.float64]
 
 
 def _unbound(field: float) -> float:
