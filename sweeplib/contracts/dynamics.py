@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from sweeplib.arrays import Array
-from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.contracts.observables import quick
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
 from sweeplib.dynamics import DYNAMICS, Dynamics
@@ -375,24 +375,3 @@ def it_says_what_it_is(name: str) -> None:
     require(getattr(kind, "name", None) == name, f"its `name` is {getattr(kind, 'name', None)!r}")
     require(bool(getattr(kind, "label", "")), "it has no `label`")
     require(bool(kind.__doc__) and kind.__doc__ != Dynamics.__doc__, "it has no docstring")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_runs,
-    it_starts_where_all_dynamics_start,
-    its_view_is_the_declared_one,
-    its_views_are_possible,
-    its_overlaps_are_a_covariance_at_all_times,
-    a_spherical_student_stays_on_the_sphere,
-    the_same_seed_gives_the_same_bits,
-    recording_does_not_change_the_run,
-    no_bit_depends_on_what_it_is_unaffected_by,
-    seeds_of_one_start_differ_if_it_is_stochastic,
-    it_depends_on_the_fields_that_it_reads_and_on_no_other,
-    it_has_the_law_that_it_says,
-    exits_are_steps_of_the_run,
-    its_diagnostics_are_labelled,
-    its_work_grows_with_time,
-    its_options_are_checked,
-    it_says_what_it_is,
-)
