@@ -17,12 +17,11 @@ from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Refe
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
@@ -66,8 +65,6 @@ def deviation_scaling(
     random. It is not for a systematic bend, as at learning rates so large that SGD follows other dynamics.
     The attribute `over` lists the axes along which the points lie.
     """
-    import xarray as xr
-
     deviations = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
@@ -114,8 +111,6 @@ def power_law(
 
 
 def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
-    import xarray as xr
-
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
@@ -136,8 +131,6 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
 
 
 def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
-    import xarray as xr
-
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
     fits = fits_over(largest, logs, over, fit, vectors=3)
@@ -149,8 +142,6 @@ def fits_over(
     largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Callable[..., Any], *, vectors: int
 ) -> tuple[xr.DataArray, ...]:
     """Return the seven parts of `fit` to the points along `over`, of which the first `vectors` are along `variable`."""
-    import xarray as xr
-
     place = {dim: largest[dim] for dim in over}
     logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
     fits: tuple[xr.DataArray, ...] = xr.apply_ufunc(
@@ -166,8 +157,6 @@ def fits_over(
 
 
 def _expected_exponents() -> xr.DataArray:
-    import xarray as xr
-
     values = xr.DataArray(list(EXPECTED.values()), {"variable": list(EXPECTED)}, "variable")
     return labelled(values, "exponent of the theoretical bound")
 

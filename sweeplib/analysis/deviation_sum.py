@@ -20,11 +20,10 @@ from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
@@ -61,8 +60,6 @@ def deviation_sum(
     x_reduced_chi2, x_scatter: as in `deviation_scaling`. The largest deviation of a run is below the sum where its two
     causes act at different times: χ²/n then is above 1, and the scatter widens the intervals.
     """
-    import xarray as xr
-
     deviations = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
@@ -139,8 +136,6 @@ def _sum(
     largest: xr.DataArray, prefactor: xr.DataArray, exponent: xr.DataArray, logarithms: xr.DataArray
 ) -> xr.DataArray:
     """Return the fitted sum at all points; NaN where no term is resolved."""
-    import xarray as xr
-
     total = (prefactor * xr.ufuncs.exp(exponent * logarithms)).sum("variable", min_count=1)
     total = total.broadcast_like(largest.isel(seed=0, drop=True))
     terms = zip(PREFACTORS, EXPONENTS, logarithms["variable"].values.tolist(), strict=False)

@@ -16,10 +16,9 @@ from sweeplib.analysis.kit.problem_fields import step_time
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import fractions_exited, medians
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
@@ -44,8 +43,6 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     refused: more than the fraction `max_lost` of the runs was lost. Then no run is used and all statistics are NaN,
     because the reason for the loss may be related to the exits.
     """
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     variables = _counts(ds, sample) | exited_fractions(sample, confidence)
     for name, (steps, wording) in _statistics(sample, confidence).items():
@@ -86,8 +83,6 @@ def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataAr
 
     No interval for fewer than FEWEST_SEEDS runs.
     """
-    import xarray as xr
-
     exited, worth = xr.apply_ufunc(
         fractions_exited, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3,
         output_core_dims=[()] * 2,
@@ -135,8 +130,6 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
 
 def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
     """Return the Kaplan-Meier median and the bounds of its interval; NaN where fewer than half of the runs exited."""
-    import xarray as xr
-
     result: tuple[xr.DataArray, ...] = xr.apply_ufunc(
         medians, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
         kwargs={"confidence": confidence},

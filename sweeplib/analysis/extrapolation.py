@@ -15,12 +15,11 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 AVERAGES = "averages"
@@ -76,8 +75,6 @@ def extrapolation(
     points; limit_error_of_value, along the axis, the error of the limit by that of each point. Points without a value
     or an error, with a mere bound, or, with `power`, below two errors are left out.
     """
-    import xarray as xr
-
     name, source, variable = _source(outline_of(ds), of)
     measured, errors = _values(ds, source, variable, time, {"max_lost": max_lost})
     scale = ds[axis].astype(float) ** per

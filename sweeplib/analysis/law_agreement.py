@@ -20,11 +20,10 @@ from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
     Samples = tuple[xr.DataArray, xr.DataArray]
@@ -64,8 +63,6 @@ def law_agreement(
     too large. By default ("disjoint") even seeds of one dynamics are compared to odd seeds of the other; "shared"
     compares all seeds to all seeds.
     """
-    import xarray as xr
-
     reference = _reference(outline_of(ds)) if reference is None else reference
     run, ok = has_run(ds), with_status(ds, "ok")
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
@@ -148,16 +145,12 @@ def _reference(ds: Outline) -> str:
 
 
 def _pair(values: xr.DataArray, reference: str) -> Samples:
-    import xarray as xr
-
     others = values.isel(dynamics=(values["dynamics"] != reference).values)
     return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
 
 
 def _rounded_samples(samples: Samples, ok: Samples) -> Samples:
     """Return the samples rounded to DIGITS digits of the largest value in the cell, over runs that ended regularly."""
-    import xarray as xr
-
     first, second = (abs(sample).where(well).max("seed") for sample, well in zip(samples, ok, strict=True))
     largest = xr.ufuncs.fmax(first, second)
     scale = largest.where(largest > 0.0, 1.0)
@@ -190,8 +183,6 @@ def _spreads(name: str, quantity: str, samples: Samples) -> dict[str, xr.DataArr
 
 
 def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) -> Samples:
-    import xarray as xr
-
     first, second = samples
     renamed = second.rename(seed="other_seed").drop_vars("other_seed", errors="ignore")
     result: Samples = xr.apply_ufunc(
@@ -202,8 +193,6 @@ def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) 
 
 def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[str, xr.DataArray]:
     """Return tests of exits in whole steps, up to the step at which every run of both dynamics was still observed."""
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     first, second = _pair(sample.watched, reference)
     horizon = xr.ufuncs.minimum(first, second)

@@ -17,10 +17,9 @@ from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 Candidates = Annotated[
@@ -74,8 +73,6 @@ def limits(
     agreement_low, agreement_high: its interval of Clopper and Pearson, for independent points.
     Other limits take part if their dynamics are run and named in `candidates`.
     """
-    import xarray as xr
-
     differences = [_difference(ds, name, max_lost) for name in candidates]
     measures = xr.concat(differences, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
     measures = _with_interval(_discrepancies(measures), confidence)
@@ -93,8 +90,6 @@ def limits(
 
 def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     """Return R_SGD − R_X after the start, NaN where too many runs are lost, and how far R_X moves."""
-    import xarray as xr
-
     run, risk = has_run(ds), values_of(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
@@ -112,8 +107,6 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
 
 def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     """Return bias, its error by the jackknife, and spread of each candidate."""
-    import xarray as xr
-
     x = differences["difference"]
     count = x.count("seed")
     few = count.where(count > 2)
@@ -155,7 +148,6 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies with the interval of the bias, by Student's t."""
-    import xarray as xr
     from scipy.special import stdtrit
 
     half = xr.apply_ufunc(stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
@@ -175,8 +167,6 @@ def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, 
 
 def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
     """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
-    import xarray as xr
-
     names = [str(name) for name in within["candidate"].values]
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
     undescribed = xr.ones_like(limit, dtype=bool)
@@ -190,7 +180,6 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     """Return the fraction of points where theory puts them, among those that are decided on both sides."""
-    import xarray as xr
     from scipy.stats import binomtest
 
     compared = (limit > 0) & (expected > 0)

@@ -17,11 +17,10 @@ from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resa
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.kit.regime_theory import regimes_expected
 from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory.regimes import REGIMES
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 MEASURES = {
@@ -76,8 +75,6 @@ def regimes(
     The classification does not use the exponents δ and κ. If the dataset has them, *_theory is the prediction of theory
     for plain students with learning rates γ ∝ d^−δ and widths p ∝ d^κ, NaN or undecided for other problems.
     """
-    import xarray as xr
-
     sample = regime_samples(ds, max_lost)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
@@ -135,8 +132,6 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
 
 
 def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
-    import xarray as xr
-
     likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.fillna(0.0).argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {

@@ -21,10 +21,9 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 
@@ -72,8 +71,6 @@ def sample_complexity(
     The coordinate information_exponent is that of student and teacher together; expected_law is the same, where theory
     predicts its law for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]

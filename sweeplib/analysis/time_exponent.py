@@ -16,10 +16,9 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, un
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 Observable = Annotated[
@@ -56,8 +55,6 @@ def time_exponent(
     seeds_used: the least number of runs with a value. NaN if ⟨X⟩ is not above zero by two standard errors at all of the
     times, with three runs or more, and where more than the fraction `max_lost` of the runs has no value.
     """
-    import xarray as xr
-
     times = _times(ds["time"].values, first, last)
     values = numbered(values_of(ds, of).sel(time=times))
     kept = unless_lost(values, without_value(values, has_run(ds)), has_run(ds), max_lost, has_diverged(ds))

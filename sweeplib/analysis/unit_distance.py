@@ -19,11 +19,10 @@ from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 Units = Annotated[
@@ -61,8 +60,6 @@ def unit_distance(
         300 units, .1 to 1 s at 1000, two for each time, seed and dynamics. Fewer units are further apart: W₂ of two
         samples of n units of one law is about n^(−1/2).
     """
-    import xarray as xr
-
     require_units(ds)
     reference = _reference(ds) if reference is None else reference
     check_reference(ds, reference)
@@ -97,8 +94,6 @@ def root_mean_square(one: Array, other: Array) -> float:
 
 
 def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    import xarray as xr
-
     def of_pair(x: Array, y: Array) -> float:
         x, y = _known_distances(x), _known_distances(y)
         if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):

@@ -16,10 +16,9 @@ from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
 from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
@@ -39,8 +38,6 @@ def unit_measure(
         the same at all times and in all dynamics: their motion.
     NaN where more than the fraction `max_lost` of the runs has no value.
     """
-    import xarray as xr
-
     require_units(ds)
     run = has_run(ds)
     norm, overlap = norms(ds), numbered(values_of(ds, OVERLAP))
@@ -92,8 +89,6 @@ def _density(overlaps: Array, lengths: Array, overlap_edges: Array, norm_edges: 
 
 def _drawn(norm: xr.DataArray, sample: int) -> xr.DataArray:
     """Return places along `pooled` of at most `sample` units, in random order, at each point; −1 where no more are."""
-    import xarray as xr
-
     has_units = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
     size = max(1, min(sample, int(has_units.sum("pooled").max())))
 

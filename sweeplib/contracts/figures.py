@@ -11,11 +11,11 @@ from sweeplib.contracts.analyses import described, made, require_options, requir
 from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
 

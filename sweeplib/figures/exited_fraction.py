@@ -19,10 +19,10 @@ from sweeplib.figures.kit.labels import symbol
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.scales import logarithmic_along
 from sweeplib.figures.kit.style import INK, line_look
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data

@@ -16,10 +16,10 @@ from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.style import COLOURS, INK
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

@@ -16,11 +16,11 @@ from sweeplib.figures.kit.labels import axis_label, number
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.figures.kit.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

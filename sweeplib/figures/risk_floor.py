@@ -14,11 +14,11 @@ from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.scales import logarithmic_along
 from sweeplib.figures.kit.style import DIM
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data

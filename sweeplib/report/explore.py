@@ -24,11 +24,11 @@ from sweeplib.analysis.kit.survival import medians
 from sweeplib.errors import InputError
 from sweeplib.execution.live.graph import Curve, Curves, Graph
 from sweeplib.figures.kit.interactive import along
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import heading
 
 if TYPE_CHECKING:
-    import xarray as xr
     from bokeh.document import Document
     from bokeh.server.server import Server
 
@@ -172,8 +172,6 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
 
 
 def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
-    import xarray as xr
-
     sample = passages(part, name.removeprefix("exit_"))
     found = xr.apply_ufunc(
         partial(medians, confidence=CONFIDENCE), sample.exit, sample.end, sample.used,
@@ -183,7 +181,6 @@ def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
 
 
 def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
-    import xarray as xr
     from scipy.special import stdtrit
 
     run = has_run(part)

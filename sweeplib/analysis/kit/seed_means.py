@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 FEWEST_SEEDS = 3
 """The least number of seeds with an error or an interval; of two seeds, intervals miss half of the time and more."""
@@ -35,7 +32,6 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
     for the skewness of passage times, of which a few seeds tell too little: the interval covers .945 to .97 of means of
     exponential and lognormal(1) times, at 3 to 64 seeds (docs/theory.md). NaN for fewer than FEWEST_SEEDS values.
     """
-    import xarray as xr
     from scipy.special import stdtrit
 
     mean, error = mean_and_error(values)
@@ -51,7 +47,6 @@ def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
 
     Below a probability of 10⁻²⁵⁰ they are ±√(n log(1 + t²/n)), which is right to a few hundredths (Wallace 1959).
     """
-    import xarray as xr
     from scipy.special import ndtri, stdtr
 
     def scores(value: np.ndarray, n: np.ndarray) -> np.ndarray:

@@ -28,10 +28,9 @@ from sweeplib.answers.table import AskedRows, named, points
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.arrays import Array
     from sweeplib.storage.dataset.outline import Outline
 

@@ -31,9 +31,9 @@ from sweeplib.answers.table import named, points, seeds_asked, value
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
     from sweeplib.storage.dataset.outline import Outline

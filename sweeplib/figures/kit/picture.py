@@ -21,10 +21,10 @@ from sweeplib.figures.kit.quantities import bounds, interval, shown_dynamics, wi
 from sweeplib.figures.kit.references import References, references
 from sweeplib.figures.kit.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
 from sweeplib.figures.kit.style import BOUND, DIM, FAINT, INK, dynamics_look, line_look, look, mark_unknown, plain_ticks
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -178,8 +178,6 @@ class _Picture:
         return lambda x: x + shift * (high - low)
 
     def _columns(self, level: Level, one: xr.Dataset) -> _Columns:
-        import xarray as xr
-
         y, unit = one[level.y], one[level.over] if level.over else 1.0
         bars = interval(one, level.y) or (np.full(y.shape, np.nan),) * 2
         arrays = [self.places(one), y / unit, *(y.copy(data=bar) / unit for bar in bars)]

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.style import ENDS
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 WIDE = 20.0
 """The range above which positive values have a logarithmic axis."""
