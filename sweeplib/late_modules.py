@@ -4,7 +4,7 @@ import importlib
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["xarray"]
+__all__ = ["scipy", "xarray"]
 
 
 class LateModule(ModuleType):
@@ -15,6 +15,8 @@ class LateModule(ModuleType):
 
 
 if TYPE_CHECKING:
+    import scipy
     import xarray
 else:
+    scipy = LateModule("scipy")
     xarray = LateModule("xarray")

@@ -16,6 +16,7 @@ from sweeplib.analysis.kit.problem_fields import step_time
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import fractions_exited, medians
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
@@ -101,9 +102,7 @@ def _proportion_interval(
     fraction: xr.DataArray, total: xr.DataArray, confidence: float
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Return Wilson's interval (low, high) of a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
-    from scipy.special import ndtri
-
-    z2 = ndtri((1.0 + confidence) / 2.0) ** 2 / total
+    z2 = scipy.special.ndtri((1.0 + confidence) / 2.0) ** 2 / total
     half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
     return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
 

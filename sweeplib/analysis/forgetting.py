@@ -15,6 +15,7 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import DEFAULTS
 
@@ -74,11 +75,9 @@ def _with_interval(
     name: str, values: xr.DataArray, confidence: float, long_name: str, symbol: str
 ) -> dict[str, xr.DataArray]:
     """Return the mean over the seeds with the interval of Student's law; without one if there are few seeds."""
-    from scipy.special import stdtrit
-
     mean, error = mean_and_error(values)
     freedom = (values.count("seed") - 1.0).clip(1.0)
-    half = error * xr.apply_ufunc(stdtrit, freedom, (1.0 + confidence) / 2.0)
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, freedom, (1.0 + confidence) / 2.0)
     return with_bounds(name, (mean, mean - half, mean + half), long_name, symbol)
 
 

@@ -20,6 +20,7 @@ from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -98,14 +99,12 @@ def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
 
 def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
     """Return the p-values (...,), functions of the rows of `keys` (..., 3); each distinct row is computed once."""
-    from scipy.stats import ks_2samp
-
     unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
     samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         pvalues = [
-            ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
+            scipy.stats.ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
             for (n, m, _), one, other in zip(unique, *samples, strict=True)
         ]
     return np.array(pvalues)[back.ravel()].reshape(keys.shape[:-1])

@@ -17,6 +17,7 @@ from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
@@ -148,9 +149,9 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies with the interval of the bias, by Student's t."""
-    from scipy.special import stdtrit
-
-    half = xr.apply_ufunc(stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
+    half = (
+        xr.apply_ufunc(scipy.special.stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
+    )
     name = measures["bias"].attrs["long_name"]
     low, high = (measures["bias"] - half).clip(0.0), measures["bias"] + half
     return measures.drop_vars("pairs").assign(
@@ -180,13 +181,11 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     """Return the fraction of points where theory puts them, among those that are decided on both sides."""
-    from scipy.stats import binomtest
-
     compared = (limit > 0) & (expected > 0)
     count, equal = int(compared.sum()), int((compared & (limit == expected)).sum())
     best, low, high = np.nan, np.nan, np.nan
     if count:
-        best, (low, high) = equal / count, binomtest(equal, count).proportion_ci(confidence)
+        best, (low, high) = equal / count, scipy.stats.binomtest(equal, count).proportion_ci(confidence)
     name = "fraction of the decided points where theory puts them"
     return {
         "agreement": labelled(xr.DataArray(best), name),

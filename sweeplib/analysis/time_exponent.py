@@ -16,6 +16,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, un
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
@@ -86,13 +87,11 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
 
 def _exponents(sample: Array, times: Array, confidence: float) -> Array:
     """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time)."""
-    from scipy.special import stdtrit
-
     points, directions = means(sample), _directions(np.log(times))
     if not np.isfinite(points.logs).all():
         return np.full((2, 3), np.nan)
     error = np.linalg.norm(points.parts @ directions.T, axis=0)
-    half = error * stdtrit(points.freedom(directions), (1.0 + confidence) / 2.0)
+    half = error * scipy.special.stdtrit(points.freedom(directions), (1.0 + confidence) / 2.0)
     slopes = directions @ points.values
     return np.stack([slopes, slopes - half, slopes + half], axis=1)
 

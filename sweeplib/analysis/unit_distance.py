@@ -19,6 +19,7 @@ from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -79,13 +80,10 @@ def unit_distance(
 
 def wasserstein(one: Array, other: Array) -> float:
     """Return W₂ of the empirical measures of as many points (n, numbers) each."""
-    from scipy.optimize import linear_sum_assignment
-    from scipy.spatial.distance import cdist
-
     if np.array_equal(one, other):
         return 0.0
-    cost = cdist(one, other, "sqeuclidean")
-    return float(np.sqrt(cost[linear_sum_assignment(cost)].mean()))
+    cost = scipy.spatial.distance.cdist(one, other, "sqeuclidean")
+    return float(np.sqrt(cost[scipy.optimize.linear_sum_assignment(cost)].mean()))
 
 
 def root_mean_square(one: Array, other: Array) -> float:

@@ -15,6 +15,7 @@ from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
 from sweeplib.problem.parameters import any_problem
@@ -302,8 +303,6 @@ def _case(name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple
 
 def it_has_the_law_that_it_says(name: str) -> None:
     """Its observables at the end have the law of those of `law_of`, by Kolmogorov-Smirnov tests of independent runs."""
-    from scipy import stats
-
     other = DYNAMICS[name].law_of
     if other is None:
         return
@@ -318,7 +317,7 @@ def it_has_the_law_that_it_says(name: str) -> None:
         for each in shown:
             for x, y in zip(*(column[each] for column in columns), strict=True):
                 if np.ptp(y) > 1e-9 * np.abs(y).max() or np.ptp(x) > 1e-9 * np.abs(x).max():
-                    p_value = stats.ks_2samp(x, y, method="asymp").pvalue
+                    p_value = scipy.stats.ks_2samp(x, y, method="asymp").pvalue
                     require(p_value > LAW_LEVEL, f"{each} has not the law of {other}: p = {p_value:.1g}")
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from sweeplib.arrays import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.labels import labels
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.overlaps import lower_factors
@@ -61,10 +62,7 @@ def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
 
 def _quasi_random(dimension: int) -> tuple[Array, Array]:
     """Scrambled Sobol' points, each with its mirror image."""
-    from scipy.special import ndtri
-    from scipy.stats import qmc
-
-    points = ndtri(qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
+    points = scipy.special.ndtri(scipy.stats.qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
     points = np.concatenate([points, -points], axis=1)
     return points, np.full(points.shape[1], 1.0 / points.shape[1])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.answers.proposers.scan import Scan, allocation, mixed, optima, powers, slopes, solution
+from sweeplib.late_modules import scipy
 
 if TYPE_CHECKING:
     from sweeplib.arrays import Array
@@ -58,8 +59,6 @@ class Fit:
     @cached_property
     def of_seeds(self) -> float:
         """The half width that is due to seeds: by slopes, or larger by draws of the means, where few seeds bend it."""
-        from scipy.special import stdtrit
-
         scan = self.scan
         freedom = float(scan.points.freedom(self.directions[None])[0])
         values, vectors = np.linalg.eigh(scan.points.covariance)
@@ -68,17 +67,15 @@ class Fit:
         drawn = sum(np.log(optima(form, scan, logs, scan.seeds) / self.gamma) for form in FORMS) / len(FORMS)
         bent = float(np.abs(np.quantile(drawn, [0.025, 0.975])).max())
         plain = Z * scan.error(self.directions)
-        return max(plain, bent) * float(stdtrit(freedom, 0.975)) / Z * self._scatter()
+        return max(plain, bent) * float(scipy.special.stdtrit(freedom, 0.975)) / Z * self._scatter()
 
     def _scatter(self) -> float:
         """Return √(χ²/n) of the residuals where chance alone seldom makes it as large, else 1."""
-        from scipy.special import chdtrc
-
         left = len(self.scan.gamma) - FEWEST + 1
         unit, matrix = solution(FORMS[0], self.scan, self.scan.seeds)
         residuals = self.scan.logs - FORMS[0](self.scan.gamma / unit) @ (matrix @ self.scan.logs)
         chi2 = float(np.sum(residuals**2 / np.diag(self.scan.points.covariance)))
-        return math.sqrt(chi2 / left) if chdtrc(left, chi2) < RARE else 1.0
+        return math.sqrt(chi2 / left) if scipy.special.chdtrc(left, chi2) < RARE else 1.0
 
     def goals(self, wanted: float) -> Array:
         """Return the seeds (rows,) that give the interval the half width that is wanted; inf if none do."""

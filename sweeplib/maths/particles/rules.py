@@ -14,6 +14,7 @@ from typing import ParamSpec
 import numpy as np
 
 from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.maths.expectations.gauss import half_normal, half_range, legendre, normal, trapezoidal
 
 P = ParamSpec("P")
@@ -166,7 +167,5 @@ def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
 
 def _gauss(diagonal: Array, beside: Array) -> tuple[Array, Array]:
     """Nodes and weights of the Jacobi matrix with these entries (Golub and Welsch)."""
-    from scipy.linalg import eigh_tridiagonal
-
-    nodes, vectors = eigh_tridiagonal(diagonal, beside)
+    nodes, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
     return nodes, np.asarray(vectors[0] ** 2)
