@@ -93,7 +93,7 @@ def root_mean_square(one: Array, other: Array) -> float:
 
 def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     def of_pair(x: Array, y: Array) -> float:
-        x, y = _known_distances(x), _known_distances(y)
+        x, y = _existing_units(x), _existing_units(y)
         if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             return np.nan
         if len(x) != len(y):
@@ -117,9 +117,9 @@ def _power_of_two(x: Array, y: Array) -> float:
     return float(np.ldexp(1.0, int(exponent)))
 
 
-def _known_distances(distances: Array) -> Array:
+def _existing_units(units: Array) -> Array:
     """Return the units without those beyond the width, and without overlaps with teachers that do not exist."""
-    rows = distances[~np.isnan(distances[:, -1])]
+    rows = units[~np.isnan(units[:, -1])]
     return rows[:, ~np.isnan(rows).all(axis=0)]
 
 

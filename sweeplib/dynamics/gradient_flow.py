@@ -36,7 +36,7 @@ class GradientFlow(Ode):
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
     def begin_phase(self, phase: int) -> None:
-        """And forget the risks of other tasks."""
+        """Begin a phase as every ODE does, and forget the highest risks, which are those of another task."""
         super().begin_phase(phase)
         self._highest = np.full(len(self.replicas), np.inf)
 

@@ -26,12 +26,12 @@ EDGE, RARE, Z, DRAWS = 0.01, 0.01, 1.96, 400
 
 
 class Fit:
-    """The optimum of a scan: the mean of those of both forms, in ln γ."""
+    """The optimum `gamma` of a scan: the mean, in ln γ, of the optima `of_forms` of both forms."""
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
-        self.both = [float(optima(form, scan, scan.logs[None], scan.seeds)[0]) for form in FORMS]
-        self.gamma = math.sqrt(self.both[0] * self.both[1])
+        self.of_forms = [float(optima(form, scan, scan.logs[None], scan.seeds)[0]) for form in FORMS]
+        self.gamma = math.sqrt(self.of_forms[0] * self.of_forms[1])
         self.directions = self._directions(scan.seeds)
 
     def _directions(self, weights: Array) -> Array:
@@ -42,14 +42,14 @@ class Fit:
         """Whether both forms have an optimum that is not at an end of the rows."""
         low, high = self.scan.gamma[[0, -1]]
         slack = (high / low) ** EDGE
-        return all(low * slack < best < high / slack for best in self.both)
+        return all(low * slack < best < high / slack for best in self.of_forms)
 
     @property
     def form(self) -> float:
         """By how much ln γ may be off because of the form: what was seen of known curves, and what both differ by."""
         apart = [slopes(form, self.scan, self.scan.seeds) for form in FORMS]
         error = self.scan.error(apart[0] - apart[1])
-        return ALLOWANCE + 0.5 * max(0.0, abs(math.log(self.both[0] / self.both[1])) - OFF * error)
+        return ALLOWANCE + 0.5 * max(0.0, abs(math.log(self.of_forms[0] / self.of_forms[1])) - OFF * error)
 
     @cached_property
     def half(self) -> float:

@@ -110,7 +110,7 @@ def logarithm(quantity: xr.DataArray) -> xr.DataArray:
     return found.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
 
 
-def few(places: np.ndarray) -> list[float] | None:
+def few(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
     """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
     values = np.unique(places[np.isfinite(places)].astype(float)).tolist()
-    return values if len(values) <= MOST_TICKS and all(float(f"{value:.3g}") == value for value in values) else None
+    return values if len(values) <= most and all(float(f"{value:.3g}") == value for value in values) else None
