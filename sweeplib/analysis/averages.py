@@ -87,8 +87,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return averages_of.with_coordinate("steps", steps)
 
 
-ANALYSES.register(
-    "averages",
+ANALYSES.add(
     Analysis(
         "averages", averages, "Observables averaged over the seeds, with standard errors", overlaps=True,
         outline=_outline,

@@ -117,8 +117,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return passages_outline(ds)
 
 
-ANALYSES.register(
-    "batch_tradeoff",
+ANALYSES.add(
     Analysis(
         "batch_tradeoff",
         batch_tradeoff,

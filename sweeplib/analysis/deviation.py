@@ -77,8 +77,7 @@ def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
     return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names})
 
 
-ANALYSES.register(
-    "deviation",
+ANALYSES.add(
     Analysis(
         "deviation",
         deviation,

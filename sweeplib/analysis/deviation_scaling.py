@@ -169,8 +169,7 @@ def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
     return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
 
 
-ANALYSES.register(
-    "deviation_scaling",
+ANALYSES.add(
     Analysis(
         "deviation_scaling",
         deviation_scaling,

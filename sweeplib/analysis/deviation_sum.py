@@ -153,8 +153,7 @@ def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str],
     return outline.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
 
 
-ANALYSES.register(
-    "deviation_sum",
+ANALYSES.add(
     Analysis(
         "deviation_sum",
         deviation_sum,

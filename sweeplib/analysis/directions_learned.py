@@ -89,8 +89,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.with_variables(dict.fromkeys(("learned_fraction", "learned_steps_median"), along_axes))
 
 
-ANALYSES.register(
-    "directions_learned",
+ANALYSES.add(
     Analysis(
         "directions_learned",
         directions_learned,

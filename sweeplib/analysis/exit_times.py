@@ -142,8 +142,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.with_variables(dict.fromkeys([*names, "exited_fraction"], outline.dims_of("exit_steps")))
 
 
-ANALYSES.register(
-    "exit_times",
+ANALYSES.add(
     Analysis(
         "exit_times",
         exit_times,

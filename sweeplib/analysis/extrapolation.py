@@ -180,8 +180,7 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     return outline.with_variables({"limit": left, "untrusted": left, "limit_error_of_value": (*left, axis)})
 
 
-ANALYSES.register(
-    "extrapolation",
+ANALYSES.add(
     Analysis(
         "extrapolation",
         extrapolation,

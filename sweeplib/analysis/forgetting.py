@@ -106,8 +106,7 @@ def _check_times(ds: Outline, after: float | None) -> None:
                 raise InputError("forgetting needs a record at the time", key="times", value=time, expected=expected)
 
 
-ANALYSES.register(
-    "forgetting",
+ANALYSES.add(
     Analysis(
         "forgetting",
         forgetting,

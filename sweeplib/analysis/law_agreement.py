@@ -217,8 +217,7 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
     return ds.without("seed", "knot").along("dynamics", [name for name in ds.axes["dynamics"] if name != reference])
 
 
-ANALYSES.register(
-    "law_agreement",
+ANALYSES.add(
     Analysis(
         "law_agreement",
         law_agreement,

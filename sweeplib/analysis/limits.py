@@ -206,8 +206,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
     return outline.along("candidate", candidates).with_variables({"limit": outline.dims_of("status")})
 
 
-ANALYSES.register(
-    "limits",
+ANALYSES.add(
     Analysis(
         "limits",
         limits,

@@ -51,8 +51,7 @@ def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
     return outline.with_variables({"norm_distance": dims, "norm_moved": dims})
 
 
-ANALYSES.register(
-    "norm_distance",
+ANALYSES.add(
     Analysis(
         "norm_distance",
         norm_distance,

@@ -254,8 +254,7 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     return outline.with_variables(dict.fromkeys(("gamma_opt", "exit_steps_min"), along_axes), along=dim)
 
 
-ANALYSES.register(
-    "optimal_learning_rate",
+ANALYSES.add(
     Analysis(
         "optimal_learning_rate",
         optimal_learning_rate,

@@ -39,8 +39,7 @@ def _outline(ds: Outline) -> Outline:
     return outline.with_variables({"rate_at_knot": dims, "optimal_risk": dims[:-1]})
 
 
-ANALYSES.register(
-    "optimal_schedules",
+ANALYSES.add(
     Analysis(
         "optimal_schedules",
         optimal_schedules,

@@ -131,8 +131,7 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     return outline.with_variables({"p": ("p",), "gain": along_axes}, along=dim)
 
 
-ANALYSES.register(
-    "overparametrisation_gain",
+ANALYSES.add(
     Analysis(
         "overparametrisation_gain",
         overparametrisation_gain,

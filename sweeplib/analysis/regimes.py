@@ -185,8 +185,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.along("candidate", REGIMES[1:]).with_variables({"regime": outline.without("d").dims_of("status")})
 
 
-ANALYSES.register(
-    "regimes",
+ANALYSES.add(
     Analysis(
         "regimes",
         regimes,

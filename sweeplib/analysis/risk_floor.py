@@ -72,8 +72,7 @@ def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
     return outline.with_variables({"risk_floor": outline.dims_of("risk")})
 
 
-ANALYSES.register(
-    "risk_floor",
+ANALYSES.add(
     Analysis(
         "risk_floor",
         risk_floor,

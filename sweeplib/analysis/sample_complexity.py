@@ -147,8 +147,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.with_variables({"steps_over_d": along_axes, "exponent": exponent})
 
 
-ANALYSES.register(
-    "sample_complexity",
+ANALYSES.add(
     Analysis(
         "sample_complexity",
         sample_complexity,

@@ -122,8 +122,7 @@ def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, *
     return outline.with_variables(dict.fromkeys(KINDS, outline.dims_of(of)))
 
 
-ANALYSES.register(
-    "time_exponent",
+ANALYSES.add(
     Analysis(
         "time_exponent",
         time_exponent,

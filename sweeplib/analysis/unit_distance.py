@@ -151,8 +151,7 @@ def _outline(ds: Outline, *, reference: str | None, units: int | None, **_: Any)
     return outline.with_variables(dict.fromkeys(("unit_distance", "unit_synchronous", "unit_moved"), dims))
 
 
-ANALYSES.register(
-    "unit_distance",
+ANALYSES.add(
     Analysis(
         "unit_distance",
         unit_distance,

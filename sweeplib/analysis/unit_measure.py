@@ -108,7 +108,6 @@ def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
     return outline.with_variables({"unit_density": (*overlap, "overlap_bin", "norm_bin")})
 
 
-ANALYSES.register(
-    "unit_measure",
+ANALYSES.add(
     Analysis("unit_measure", unit_measure, "The units over overlap and norm", overlaps=True, outline=_outline),
 )

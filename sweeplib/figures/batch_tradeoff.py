@@ -72,4 +72,4 @@ def _slope(one: xr.Dataset) -> str:
     return f"slope {exponent:.{digits}f} {interval_text(f'{low:.{digits}f}', f'{high:.{digits}f}')}".replace("-", MINUS)
 
 
-FIGURES.register("batch_tradeoff", chart_figure("batch_tradeoff", batch_tradeoff, CAPTION, ("batch_tradeoff",)))
+FIGURES.add(chart_figure("batch_tradeoff", batch_tradeoff, CAPTION, ("batch_tradeoff",)))

@@ -224,4 +224,4 @@ def needed(*, z: str | None, **_: Any) -> tuple[str, ...]:
     return (quantity(z, "z").analysis,)
 
 
-FIGURES.register("map", chart_figure("map", colour_map, CAPTION, needed))
+FIGURES.add(chart_figure("map", colour_map, CAPTION, needed))

@@ -140,4 +140,4 @@ def step_deviations(found: xr.Dataset, observable: str) -> xr.Dataset:
     return xr.Dataset(kept).assign_coords(step=step)
 
 
-FIGURES.register("deviation", chart_figure("deviation", deviation, CAPTION, ("deviation", "deviation_scaling")))
+FIGURES.add(chart_figure("deviation", deviation, CAPTION, ("deviation", "deviation_scaling")))

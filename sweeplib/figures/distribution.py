@@ -124,4 +124,4 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
 
 
-FIGURES.register("distribution", chart_figure("distribution", distribution, CAPTION))
+FIGURES.add(chart_figure("distribution", distribution, CAPTION))

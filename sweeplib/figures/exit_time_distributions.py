@@ -146,4 +146,4 @@ def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
     return grid, *(curve[before] for curve in curves)
 
 
-FIGURES.register("exit_time_distributions", chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))
+FIGURES.add(chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))

@@ -81,4 +81,4 @@ def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datas
     return exits.assign(exit_time_mean=drawn, exit_time_theory=time.assign_attrs(attrs))
 
 
-FIGURES.register("exit_time_scaling", chart_figure("exit_time_scaling", exit_time_scaling, CAPTION, ("exit_times",)))
+FIGURES.add(chart_figure("exit_time_scaling", exit_time_scaling, CAPTION, ("exit_times",)))

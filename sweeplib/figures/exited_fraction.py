@@ -95,4 +95,4 @@ def _cut_short(ds: xr.Dataset) -> xr.DataArray:
     return cut
 
 
-FIGURES.register("exited_fraction", chart_figure("exited_fraction", exited_fraction, CAPTION, ("exit_times",)))
+FIGURES.add(chart_figure("exited_fraction", exited_fraction, CAPTION, ("exit_times",)))

@@ -193,8 +193,7 @@ def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datase
     return exits.assign(exit_steps_theory=steps.assign_attrs(attrs))
 
 
-FIGURES.register(
-    "learning_rate_scan",
+FIGURES.add(
     chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
 )
 INTERACTIVE.register(

@@ -147,4 +147,4 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
 
 
-FIGURES.register("limits_diagram", chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))
+FIGURES.add(chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))

@@ -87,4 +87,4 @@ def _entry(name: str, shown: list[str]) -> Entry:
     return {"color": colour, "linewidth": 1.2, "linestyle": DASHES[place % 3]}, dynamics_label(name)
 
 
-FIGURES.register("norm_density", Figure("norm_density", norm_density, CAPTION, arrange=_arranged))
+FIGURES.add(Figure("norm_density", norm_density, CAPTION, arrange=_arranged))

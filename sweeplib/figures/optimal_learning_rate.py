@@ -84,7 +84,6 @@ def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     return found.assign(gamma_opt_expected=optima_expected(found).assign_attrs(attrs))
 
 
-FIGURES.register(
-    "optimal_learning_rate",
+FIGURES.add(
     chart_figure("optimal_learning_rate", optimal_learning_rate, CAPTION, ("optimal_learning_rate",)),
 )

@@ -73,7 +73,6 @@ def _limit(one: xr.Dataset, p: np.ndarray) -> np.ndarray:
     return gain
 
 
-FIGURES.register(
-    "overparametrisation_gain",
+FIGURES.add(
     chart_figure("overparametrisation_gain", overparametrisation_gain, CAPTION, ("overparametrisation_gain",)),
 )

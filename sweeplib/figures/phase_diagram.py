@@ -189,4 +189,4 @@ def _line(boundary: float) -> Entry:
     return {"color": INK, "linestyle": DASHES[boundary], "gid": f"{boundary}"}, rf"$\kappa+\delta={number(boundary)}$"
 
 
-FIGURES.register("phase_diagram", chart_figure("phase_diagram", phase_diagram, CAPTION, ("regimes",)))
+FIGURES.add(chart_figure("phase_diagram", phase_diagram, CAPTION, ("regimes",)))

@@ -170,4 +170,4 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str) -> xr
     return None
 
 
-FIGURES.register("ratio", chart_figure("ratio", ratio, CAPTION, needed))
+FIGURES.add(chart_figure("ratio", ratio, CAPTION, needed))

@@ -176,4 +176,4 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     ).assign_attrs(interval="10 % to 90 % of the seeds")
 
 
-FIGURES.register("risk_curves", chart_figure("risk_curves", risk_curves, CAPTION))
+FIGURES.add(chart_figure("risk_curves", risk_curves, CAPTION))

@@ -125,4 +125,4 @@ def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
     legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(shown[0])}")]])
 
 
-FIGURES.register("risk_fans", chart_figure("risk_fans", risk_fans, CAPTION))
+FIGURES.add(chart_figure("risk_fans", risk_fans, CAPTION))

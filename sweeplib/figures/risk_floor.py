@@ -72,4 +72,4 @@ def _without(axes: Axes, part: xr.Dataset) -> None:
         axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
 
 
-FIGURES.register("risk_floor", chart_figure("risk_floor", risk_floor, CAPTION, ("risk_floor",)))
+FIGURES.add(chart_figure("risk_floor", risk_floor, CAPTION, ("risk_floor",)))

@@ -60,6 +60,4 @@ def _law(exponent: int) -> Curve:
     return Curve(f"law-{exponent}", label, heights, DASHES.get(exponent, HIGHER))
 
 
-FIGURES.register(
-    "sample_complexity", chart_figure("sample_complexity", sample_complexity, CAPTION, ("sample_complexity",))
-)
+FIGURES.add(chart_figure("sample_complexity", sample_complexity, CAPTION, ("sample_complexity",)))

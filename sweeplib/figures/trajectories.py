@@ -154,4 +154,4 @@ def _sentence(array: xr.DataArray) -> str:
     return name[:1].upper() + name[1:]
 
 
-FIGURES.register("trajectories", chart_figure("trajectories", trajectories, CAPTION))
+FIGURES.add(chart_figure("trajectories", trajectories, CAPTION))

@@ -115,4 +115,4 @@ def _entry(name: str, shown: list[str]) -> Entry:
     return _look(name, shown) | {"linestyle": "none", "markersize": size}, dynamics_label(name)
 
 
-FIGURES.register("unit_clouds", chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))
+FIGURES.add(chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))

@@ -101,8 +101,7 @@ def _keeps_signs(name: str, width: int) -> bool:
     return width == 1 and offset == 0.0 and all(weight * slope > 0.0 for weight, slope in terms)
 
 
-OBSERVABLES.register(
-    "classification_error",
+OBSERVABLES.add(
     Observable(
         "classification_error",
         classification_error,

@@ -17,8 +17,7 @@ def of_units(now: OverlapView) -> Array:
     return np.divide(now.blocks.M, norms, out=np.full(norms.shape, np.nan), where=norms > 0.0)
 
 
-OBSERVABLES.register(
-    "cosine_of_block",
+OBSERVABLES.add(
     Observable(
         "cosine_of_block",
         of_units,

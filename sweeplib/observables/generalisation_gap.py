@@ -12,8 +12,7 @@ def generalisation_gap(now: TrainingView | TwoTimeView) -> Array:
     return test_error(now) - now.training_risk
 
 
-OBSERVABLES.register(
-    "generalisation_gap",
+OBSERVABLES.add(
     Observable(
         "generalisation_gap",
         {TrainingView: generalisation_gap, TwoTimeView: generalisation_gap},

@@ -44,8 +44,7 @@ def level(problem: Problem) -> ExitLevel:
     return ExitLevel(rule)
 
 
-OBSERVABLES.register(
-    "misalignment",
+OBSERVABLES.add(
     Observable(
         "misalignment",
         of_units,

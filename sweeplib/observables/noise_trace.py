@@ -73,8 +73,7 @@ def of_full_batch(now: TwoTimeView) -> Array:
     return np.zeros(len(now.a))
 
 
-OBSERVABLES.register(
-    "noise_trace",
+OBSERVABLES.add(
     Observable(
         "noise_trace",
         {OverlapView: of_fresh_samples, TrainingView: of_training_set, TwoTimeView: of_full_batch},

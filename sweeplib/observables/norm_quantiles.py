@@ -31,8 +31,7 @@ def _quantiles(q: Array, weight: Array) -> Array:
     return np.take_along_axis(norms, np.minimum(places, q.shape[1] - 1), axis=1)
 
 
-OBSERVABLES.register(
-    "norm_quantiles",
+OBSERVABLES.add(
     Observable(
         "norm_quantiles",
         {OverlapView: of_units, ParticleView: of_particles},

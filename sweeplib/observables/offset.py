@@ -12,8 +12,7 @@ def of_particles(now: ParticleView) -> Array:
     return np.zeros(now.a.shape) if now.b is None else now.b
 
 
-OBSERVABLES.register(
-    "offset",
+OBSERVABLES.add(
     Observable(
         "offset",
         {OverlapView: lambda now: now.b, ParticleView: of_particles},

@@ -40,8 +40,7 @@ def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], rid
     return Estimate(risk, now.expectations.risk_errors(risk, *state))
 
 
-OBSERVABLES.register(
-    "refitted_risk",
+OBSERVABLES.add(
     Observable(
         "refitted_risk",
         refitted_risk,

@@ -15,8 +15,7 @@ def risk(now: OverlapView | NetworkView) -> Array:
 
 READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data"})
 
-OBSERVABLES.register(
-    "risk",
+OBSERVABLES.add(
     Observable(
         "risk",
         {OverlapView: risk, NetworkView: risk},

@@ -30,8 +30,7 @@ def of_units(now: OverlapView) -> Array:
     return 0.5 * blocks.eigenvalues * sum(np.einsum("ni,nbij,nj->nb", one, part, two) for one, part, two in products)
 
 
-OBSERVABLES.register(
-    "risk_of_block",
+OBSERVABLES.add(
     Observable(
         "risk_of_block",
         of_units,

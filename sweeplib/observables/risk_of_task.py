@@ -15,8 +15,7 @@ def of_tasks(now: OverlapView) -> Array:
     return np.stack([fields.expectations.risks(fields.Q, fields.M, fields.P, *pair) for pair in pairs], axis=1)
 
 
-OBSERVABLES.register(
-    "risk_of_task",
+OBSERVABLES.add(
     Observable(
         "risk_of_task",
         of_tasks,

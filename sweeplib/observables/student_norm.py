@@ -17,8 +17,7 @@ def of_particles(now: ParticleView) -> Array:
     return np.einsum("ni,ni->n", now.weight, now.q)
 
 
-OBSERVABLES.register(
-    "student_norm",
+OBSERVABLES.add(
     Observable(
         "student_norm",
         {OverlapView: of_units, ParticleView: of_particles},

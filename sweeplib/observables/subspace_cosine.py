@@ -27,8 +27,7 @@ def of_units(now: OverlapView) -> Array:
     return np.sqrt(np.minimum(squares, 1.0))
 
 
-OBSERVABLES.register(
-    "subspace_cosine",
+OBSERVABLES.add(
     Observable(
         "subspace_cosine",
         of_units,

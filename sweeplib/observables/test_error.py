@@ -11,8 +11,7 @@ def test_error(now: OverlapView | NetworkView) -> Array:
     return risk(now) + now.Delta / 2.0
 
 
-OBSERVABLES.register(
-    "test_error",
+OBSERVABLES.add(
     Observable(
         "test_error",
         {OverlapView: test_error, NetworkView: test_error},

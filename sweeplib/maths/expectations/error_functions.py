@@ -321,4 +321,4 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     )
 
 
-FAMILIES.register("error functions", Family("error functions", 20, pair_expectations))
+FAMILIES.add(Family("error functions", 20, pair_expectations))

@@ -186,4 +186,4 @@ def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> P
     return no_functions()._replace(**ridge_arrays(ridges), series=series)
 
 
-FAMILIES.register("polynomials", Family("polynomials", 10, pair_expectations))
+FAMILIES.add(Family("polynomials", 10, pair_expectations))

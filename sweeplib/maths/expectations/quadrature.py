@@ -101,4 +101,4 @@ def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...],
     return replace(refined(Expectations(name, risk, drifts), pair), lipschitz=lipschitz(student))
 
 
-FAMILIES.register("quadrature", Family("quadrature", 100, pair_expectations))
+FAMILIES.add(Family("quadrature", 100, pair_expectations))

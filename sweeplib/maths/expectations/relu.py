@@ -234,4 +234,4 @@ def _by_nodes(nodes: int) -> Expectations:
     return Expectations("relu|relu", risk, _drifts(nodes), lipschitz=1.0)
 
 
-FAMILIES.register("relu", Family("relu", 30, pair_expectations))
+FAMILIES.add(Family("relu", 30, pair_expectations))

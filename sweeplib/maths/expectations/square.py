@@ -216,4 +216,4 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     )
 
 
-FAMILIES.register("square", Family("square", 0, pair_expectations))
+FAMILIES.add(Family("square", 0, pair_expectations))

@@ -44,7 +44,6 @@ def levels(problem: "Problem") -> Blocks:
     return binned(problem.exponent, problem.bins, problem.d)
 
 
-DATA.register(
-    "power_law",
+DATA.add(
     law_of("power_law", r"x \sim \mathcal{N}(0, \Sigma/d),\; \lambda_j \propto j^{-(1+a)}", PowerLaw, levels),
 )

@@ -93,4 +93,4 @@ def levels(problem: "Problem") -> Blocks:
     return normalised(problem.eigenvalues, sizes)
 
 
-DATA.register("spectrum", law_of("spectrum", r"x \sim \mathcal{N}(0, \Sigma/d)", Levels, levels))
+DATA.add(law_of("spectrum", r"x \sim \mathcal{N}(0, \Sigma/d)", Levels, levels))

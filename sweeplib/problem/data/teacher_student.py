@@ -30,7 +30,6 @@ def blocks(problem: "Problem") -> Blocks:
     return (1.0,), (problem.d,)
 
 
-DATA.register(
-    "teacher_student",
+DATA.add(
     DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations, classes, blocks=blocks),
 )

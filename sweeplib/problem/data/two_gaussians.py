@@ -52,8 +52,7 @@ def classes(contrast: float) -> tuple[tuple[float, float, float], ...]:
     return (0.5, 1.0 - contrast, -1.0), (0.5, 1.0 + contrast, 1.0)
 
 
-DATA.register(
-    "two_gaussians",
+DATA.add(
     DataLaw(
         "two_gaussians",
         r"y = \pm 1,\; x \sim \mathcal{N}(0, (1 + y c)^2 I_d/d)",

@@ -26,4 +26,4 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     return problem.start_scale * normals(problem.p, problem.d)
 
 
-STARTS.register("gaussian", Start("gaussian", weights, parameters=Scale))
+STARTS.add(Start("gaussian", weights, parameters=Scale))

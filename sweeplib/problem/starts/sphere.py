@@ -40,4 +40,4 @@ def check(problem: "Problem") -> None:
         raise InputError("no given overlap", key="m0", value=problem.m0, expected=expected)
 
 
-STARTS.register("sphere", Start("sphere", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))
+STARTS.add(Start("sphere", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))

@@ -38,4 +38,4 @@ def check(problem: "Problem") -> None:
         raise InputError("no given overlap", key="m0", value=problem.m0, expected="a teacher and d > 1 beside it")
 
 
-STARTS.register("warm", Start("warm", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))
+STARTS.add(Start("warm", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))

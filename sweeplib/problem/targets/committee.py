@@ -48,7 +48,6 @@ def expectations(activation: str, teacher_activation: str) -> "Expectations":
     return of_pair(activation, teacher_activation)
 
 
-TARGETS.register(
-    "committee",
+TARGETS.add(
     Target("committee", r"\frac{1}{k} \sum_r a^*_r \sigma^*(\lambda^*_r)", labels, expectations, reads=TARGET_FIELDS),
 )
