@@ -6,7 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from sweeplib.errors import SweeplibError, UnknownNameError
 
@@ -40,6 +40,10 @@ class Registry(Mapping[str, T], Generic[T]):
         self._things[name] = thing
         self._origins[name] = _calling_module()
         return thing
+
+    def add(self, thing: T) -> T:
+        """Register `thing` under its own `name` and return it."""
+        return self.register(cast(Any, thing).name, thing)
 
     def origin(self, name: str) -> str:
         """Return the name of the module that was being imported when `name` was registered."""
@@ -76,8 +80,9 @@ def _calling_module() -> str:
     while frame is not None and (not calls or calls[-1].f_code.co_name != "<module>"):
         calls.append(frame)
         frame = frame.f_back
-    last, caller = (str(call.f_globals["__name__"]) for call in (calls[-1], calls[2]))
-    return caller if last == "__main__" or last not in sys.modules else last
+    modules = [str(call.f_globals["__name__"]) for call in calls]
+    caller = next(module for module in modules if module != __name__)
+    return caller if modules[-1] == "__main__" or modules[-1] not in sys.modules else modules[-1]
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Risks
     from sweeplib.problem import Problem
 
-Array = NDArray[np.float64]
 Lazy = Array | Callable[[], Array]
 """An array, or a function that computes it on first use."""
 

@@ -11,13 +11,12 @@ from sweeplib.analysis.kit.constants import with_constants, without_constants
 from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.variables import stops_at_exits
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
 from sweeplib.simulation.labels import exit_words, stored_attributes
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 

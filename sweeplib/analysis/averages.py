@@ -14,12 +14,11 @@ from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau")}
@@ -35,8 +34,6 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
     each time; `teacher` and `task` number the teacher directions, and tasks, from 1.
     """
-    import xarray as xr
-
     run, variables = has_run(ds), {}
     for name in averaged_observables(ds):
         values = numbered(values_of(ds, name))
@@ -62,8 +59,6 @@ def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
 
 def numbered(values: xr.DataArray) -> xr.DataArray:
     """Return the values with labelled coordinates of INNER, counted from 1 like lam1, lam2, ... of a formula."""
-    import xarray as xr
-
     for dim in INNER.keys() & set(values.dims):
         numbers = xr.DataArray(np.arange(1, values.sizes[dim] + 1), dims=dim)
         values = values.assign_coords({dim: labelled(numbers, *INNER[dim])})
@@ -92,8 +87,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return averages_of.with_coordinate("steps", steps)
 
 
-ANALYSES.register(
-    "averages",
+ANALYSES.add(
     Analysis(
         "averages", averages, "Observables averaged over the seeds, with standard errors", overlaps=True,
         outline=_outline,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
@@ -20,13 +19,11 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.status import with_status
+from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
-
-Array = NDArray[np.float64]
 
 
 class Slope(NamedTuple):
@@ -63,8 +60,6 @@ def batch_tradeoff(
     of the fit. NaN for fewer than two batch sizes with three exits; no interval for two, which fit any power.
     The coordinate information_exponent is that of student and teacher together.
     """
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     steps = sample.restricted().where(kept)
@@ -122,8 +117,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return passages_outline(ds)
 
 
-ANALYSES.register(
-    "batch_tradeoff",
+ANALYSES.add(
     Analysis(
         "batch_tradeoff",
         batch_tradeoff,

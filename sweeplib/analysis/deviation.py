@@ -12,10 +12,9 @@ from sweeplib.analysis.kit.labels import labelled, with_article
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import LostPart, Reference, Until
 from sweeplib.analysis.kit.seed_means import mean_and_error, normal_scores
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 
@@ -37,8 +36,6 @@ def deviation(
     seeds_lost: number of pairs in which a run ended before that for any reason. The maxima are
     NaN where these are more than the fraction `max_lost` of all pairs.
     """
-    import xarray as xr
-
     deviations = differences(ds, reference, until, max_lost)
     result = deviations.counts
     for name, difference in deviations.at_each_time().items():
@@ -80,8 +77,7 @@ def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
     return outline.with_variables({f"{name}_sup_deviation": outline.dims_of("status") for name in names})
 
 
-ANALYSES.register(
-    "deviation",
+ANALYSES.add(
     Analysis(
         "deviation",
         deviation,

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
@@ -16,16 +15,15 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 QUANTITIES = tuple(EXPECTED)[1:]
 Fit = Callable[[Array, Array], "PowerLaw"]
@@ -67,8 +65,6 @@ def deviation_scaling(
     random. It is not for a systematic bend, as at learning rates so large that SGD follows other dynamics.
     The attribute `over` lists the axes along which the points lie.
     """
-    import xarray as xr
-
     deviations = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
@@ -115,8 +111,6 @@ def power_law(
 
 
 def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
-    import xarray as xr
-
     logs = {key: xr.ufuncs.log(field(ds, key).astype(float)) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
@@ -137,8 +131,6 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
 
 
 def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
-    import xarray as xr
-
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
     fits = fits_over(largest, logs, over, fit, vectors=3)
@@ -150,8 +142,6 @@ def fits_over(
     largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Callable[..., Any], *, vectors: int
 ) -> tuple[xr.DataArray, ...]:
     """Return the seven parts of `fit` to the points along `over`, of which the first `vectors` are along `variable`."""
-    import xarray as xr
-
     place = {dim: largest[dim] for dim in over}
     logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
     fits: tuple[xr.DataArray, ...] = xr.apply_ufunc(
@@ -167,8 +157,6 @@ def fits_over(
 
 
 def _expected_exponents() -> xr.DataArray:
-    import xarray as xr
-
     values = xr.DataArray(list(EXPECTED.values()), {"variable": list(EXPECTED)}, "variable")
     return labelled(values, "exponent of the theoretical bound")
 
@@ -181,8 +169,7 @@ def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:
     return outline.without(*over).along("variable", list(EXPECTED)).with_variables(fits, over=" ".join(over))
 
 
-ANALYSES.register(
-    "deviation_scaling",
+ANALYSES.add(
     Analysis(
         "deviation_scaling",
         deviation_scaling,

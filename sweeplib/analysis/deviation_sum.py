@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
@@ -19,15 +18,14 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
 EXPONENTS, PREFACTORS = "xyz", "ABC"
 Fit = Callable[[Array, Array], tuple[Any, ...]]
@@ -62,8 +60,6 @@ def deviation_sum(
     x_reduced_chi2, x_scatter: as in `deviation_scaling`. The largest deviation of a run is below the sum where its two
     causes act at different times: χ²/n then is above 1, and the scatter widens the intervals.
     """
-    import xarray as xr
-
     deviations = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
@@ -140,8 +136,6 @@ def _sum(
     largest: xr.DataArray, prefactor: xr.DataArray, exponent: xr.DataArray, logarithms: xr.DataArray
 ) -> xr.DataArray:
     """Return the fitted sum at all points; NaN where no term is resolved."""
-    import xarray as xr
-
     total = (prefactor * xr.ufuncs.exp(exponent * logarithms)).sum("variable", min_count=1)
     total = total.broadcast_like(largest.isel(seed=0, drop=True))
     terms = zip(PREFACTORS, EXPONENTS, logarithms["variable"].values.tolist(), strict=False)
@@ -159,8 +153,7 @@ def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str],
     return outline.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
 
 
-ANALYSES.register(
-    "deviation_sum",
+ANALYSES.add(
     Analysis(
         "deviation_sum",
         deviation_sum,

@@ -16,10 +16,9 @@ from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.variables import require
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 Cosine = Annotated[
@@ -47,8 +46,6 @@ def directions_learned(
     seeds_used, seeds_censored: runs used, and those of them that did not learn the direction. NaN where more than
     `max_lost` of the runs failed or were killed, and for directions beyond the teacher width of a point.
     """
-    import xarray as xr
-
     sample = learning_steps(ds, threshold, max_lost)
     counted = sample.used.sum("seed")
     fractions = {
@@ -92,8 +89,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.with_variables(dict.fromkeys(("learned_fraction", "learned_steps_median"), along_axes))
 
 
-ANALYSES.register(
-    "directions_learned",
+ANALYSES.add(
     Analysis(
         "directions_learned",
         directions_learned,

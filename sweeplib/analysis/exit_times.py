@@ -16,10 +16,10 @@ from sweeplib.analysis.kit.problem_fields import step_time
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import fractions_exited, medians
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit time", r"t_{\mathrm{ext}}")}
@@ -44,8 +44,6 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     refused: more than the fraction `max_lost` of the runs was lost. Then no run is used and all statistics are NaN,
     because the reason for the loss may be related to the exits.
     """
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     variables = _counts(ds, sample) | exited_fractions(sample, confidence)
     for name, (steps, wording) in _statistics(sample, confidence).items():
@@ -86,8 +84,6 @@ def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataAr
 
     No interval for fewer than FEWEST_SEEDS runs.
     """
-    import xarray as xr
-
     exited, worth = xr.apply_ufunc(
         fractions_exited, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3,
         output_core_dims=[()] * 2,
@@ -106,9 +102,7 @@ def _proportion_interval(
     fraction: xr.DataArray, total: xr.DataArray, confidence: float
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Return Wilson's interval (low, high) of a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
-    from scipy.special import ndtri
-
-    z2 = ndtri((1.0 + confidence) / 2.0) ** 2 / total
+    z2 = scipy.special.ndtri((1.0 + confidence) / 2.0) ** 2 / total
     half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
     return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
 
@@ -135,8 +129,6 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
 
 def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
     """Return the Kaplan-Meier median and the bounds of its interval; NaN where fewer than half of the runs exited."""
-    import xarray as xr
-
     result: tuple[xr.DataArray, ...] = xr.apply_ufunc(
         medians, sample.exit, sample.end, sample.used, input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
         kwargs={"confidence": confidence},
@@ -150,8 +142,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.with_variables(dict.fromkeys([*names, "exited_fraction"], outline.dims_of("exit_steps")))
 
 
-ANALYSES.register(
-    "exit_times",
+ANALYSES.add(
     Analysis(
         "exit_times",
         exit_times,

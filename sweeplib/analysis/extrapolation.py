@@ -15,12 +15,12 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 AVERAGES = "averages"
@@ -76,8 +76,6 @@ def extrapolation(
     points; limit_error_of_value, along the axis, the error of the limit by that of each point. Points without a value
     or an error, with a mere bound, or, with `power`, below two errors are left out.
     """
-    import xarray as xr
-
     name, source, variable = _source(outline_of(ds), of)
     measured, errors = _values(ds, source, variable, time, {"max_lost": max_lost})
     scale = ds[axis].astype(float) ** per
@@ -115,8 +113,6 @@ def _values(
     ds: xr.Dataset, source: str, variable: str, time: float | None, options: dict[str, Any]
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Return a variable of an analysis, NaN where it is only a bound, and its standard errors."""
-    from scipy.special import ndtri
-
     known = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
     found = ANALYSES[source](ds, **known)
     if "time" in found[variable].dims:
@@ -127,7 +123,7 @@ def _values(
     if f"{variable}_error" in found:
         return value, found[f"{variable}_error"]
     width = found[f"{variable}_high"] - found[f"{variable}_low"]
-    return value, 0.5 * width / float(ndtri(0.5 + 0.5 * found.attrs["confidence"]))
+    return value, 0.5 * width / float(scipy.special.ndtri(0.5 + 0.5 * found.attrs["confidence"]))
 
 
 def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray, axis: str) -> xr.DataArray:
@@ -184,8 +180,7 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     return outline.with_variables({"limit": left, "untrusted": left, "limit_error_of_value": (*left, axis)})
 
 
-ANALYSES.register(
-    "extrapolation",
+ANALYSES.add(
     Analysis(
         "extrapolation",
         extrapolation,

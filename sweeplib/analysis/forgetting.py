@@ -15,11 +15,11 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import DEFAULTS
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 RISKS = "risk_of_task"
@@ -41,8 +41,6 @@ def forgetting(
     runs without a value at one of these times; NaN where more than the fraction `max_lost` of all runs is lost.
     The times must be recorded.
     """
-    import xarray as xr
-
     run, risks, switch = has_run(ds), values_of(ds, RISKS), field(ds, "switch_time").astype(float)
     last = float(ds["time"][-1]) * field(ds, "clock", 1.0)
     first, second = (risks.isel(task=task, drop=True) for task in (0, 1))
@@ -77,12 +75,9 @@ def _with_interval(
     name: str, values: xr.DataArray, confidence: float, long_name: str, symbol: str
 ) -> dict[str, xr.DataArray]:
     """Return the mean over the seeds with the interval of Student's law; without one if there are few seeds."""
-    import xarray as xr
-    from scipy.special import stdtrit
-
     mean, error = mean_and_error(values)
     freedom = (values.count("seed") - 1.0).clip(1.0)
-    half = error * xr.apply_ufunc(stdtrit, freedom, (1.0 + confidence) / 2.0)
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, freedom, (1.0 + confidence) / 2.0)
     return with_bounds(name, (mean, mean - half, mean + half), long_name, symbol)
 
 
@@ -111,8 +106,7 @@ def _check_times(ds: Outline, after: float | None) -> None:
                 raise InputError("forgetting needs a record at the time", key="times", value=time, expected=expected)
 
 
-ANALYSES.register(
-    "forgetting",
+ANALYSES.add(
     Analysis(
         "forgetting",
         forgetting,

@@ -18,17 +18,17 @@ from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
     Samples = tuple[xr.DataArray, xr.DataArray]
 
-Array = NDArray[np.float64]
 DIGITS = 9
 """Values that agree to this number of digits of the largest value count as equal: dynamics round differently."""
 HALVES = ("disjoint", "shared")
@@ -64,8 +64,6 @@ def law_agreement(
     too large. By default ("disjoint") even seeds of one dynamics are compared to odd seeds of the other; "shared"
     compares all seeds to all seeds.
     """
-    import xarray as xr
-
     reference = _reference(outline_of(ds)) if reference is None else reference
     run, ok = has_run(ds), with_status(ds, "ok")
     first_lost, second_lost = _pair((run & ~ok).sum("seed"), reference)
@@ -101,14 +99,12 @@ def kolmogorov_smirnov(first: Array, second: Array) -> tuple[Array, Array]:
 
 def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
     """Return the p-values (...,), functions of the rows of `keys` (..., 3); each distinct row is computed once."""
-    from scipy.stats import ks_2samp
-
     unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
     samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         pvalues = [
-            ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
+            scipy.stats.ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
             for (n, m, _), one, other in zip(unique, *samples, strict=True)
         ]
     return np.array(pvalues)[back.ravel()].reshape(keys.shape[:-1])
@@ -148,16 +144,12 @@ def _reference(ds: Outline) -> str:
 
 
 def _pair(values: xr.DataArray, reference: str) -> Samples:
-    import xarray as xr
-
     others = values.isel(dynamics=(values["dynamics"] != reference).values)
     return xr.broadcast(others, values.sel(dynamics=reference, drop=True))
 
 
 def _rounded_samples(samples: Samples, ok: Samples) -> Samples:
     """Return the samples rounded to DIGITS digits of the largest value in the cell, over runs that ended regularly."""
-    import xarray as xr
-
     first, second = (abs(sample).where(well).max("seed") for sample, well in zip(samples, ok, strict=True))
     largest = xr.ufuncs.fmax(first, second)
     scale = largest.where(largest > 0.0, 1.0)
@@ -190,8 +182,6 @@ def _spreads(name: str, quantity: str, samples: Samples) -> dict[str, xr.DataArr
 
 
 def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) -> Samples:
-    import xarray as xr
-
     first, second = samples
     renamed = second.rename(seed="other_seed").drop_vars("other_seed", errors="ignore")
     result: Samples = xr.apply_ufunc(
@@ -202,8 +192,6 @@ def _over_seeds(function: Callable[..., tuple[Array, Array]], samples: Samples) 
 
 def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[str, xr.DataArray]:
     """Return tests of exits in whole steps, up to the step at which every run of both dynamics was still observed."""
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     first, second = _pair(sample.watched, reference)
     horizon = xr.ufuncs.minimum(first, second)
@@ -229,8 +217,7 @@ def _outline(ds: Outline, *, reference: str | None, seeds: str, **_: Any) -> Out
     return ds.without("seed", "knot").along("dynamics", [name for name in ds.axes["dynamics"] if name != reference])
 
 
-ANALYSES.register(
-    "law_agreement",
+ANALYSES.add(
     Analysis(
         "law_agreement",
         law_agreement,

@@ -17,10 +17,10 @@ from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 Candidates = Annotated[
@@ -75,8 +75,6 @@ def limits(
     agreement_low, agreement_high: its interval of Clopper and Pearson, for independent points.
     Other limits take part if their dynamics are run and named in `candidates`.
     """
-    import xarray as xr
-
     differences = [_difference(ds, name, max_lost) for name in candidates]
     measures = xr.concat(differences, "candidate", combine_attrs="override").assign_coords(candidate=list(candidates))
     measures = _with_interval(_discrepancies(measures), confidence)
@@ -95,8 +93,6 @@ def limits(
 
 def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
     """Return R_SGD − R_X after the start, NaN where too many runs are lost, and how far R_X moves."""
-    import xarray as xr
-
     run, risk = has_run(ds), values_of(ds, "risk")
     limit = risk.sel(dynamics=name, drop=True)
     paired = sgd_values(run, run) & run.sel(dynamics=name, drop=True)
@@ -114,8 +110,6 @@ def _difference(ds: xr.Dataset, name: str, max_lost: float) -> xr.Dataset:
 
 def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     """Return bias, its error by the jackknife, and spread of each candidate."""
-    import xarray as xr
-
     x = differences["difference"]
     count = x.count("seed")
     few = count.where(count > 2)
@@ -157,10 +151,9 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies with the interval of the bias, by Student's t."""
-    import xarray as xr
-    from scipy.special import stdtrit
-
-    half = xr.apply_ufunc(stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
+    half = (
+        xr.apply_ufunc(scipy.special.stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
+    )
     name = measures["bias"].attrs["long_name"]
     low, high = (measures["bias"] - half).clip(0.0), measures["bias"] + half
     return measures.drop_vars("pairs").assign(
@@ -180,8 +173,6 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray, ran: xr.DataArra
 
     Second is 0 where that candidate has not been run, elsewhere 1.
     """
-    import xarray as xr
-
     names = [str(name) for name in within["candidate"].values]
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
     undescribed, decidable = xr.ones_like(limit, dtype=bool), xr.ones_like(limit, dtype=float)
@@ -197,14 +188,11 @@ def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray, ran: xr.DataArra
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
     """Return the fraction of points where theory puts them, among those that are decided on both sides."""
-    import xarray as xr
-    from scipy.stats import binomtest
-
     compared = (limit > 0) & (expected > 0)
     count, equal = int(compared.sum()), int((compared & (limit == expected)).sum())
     best, low, high = np.nan, np.nan, np.nan
     if count:
-        best, (low, high) = equal / count, binomtest(equal, count).proportion_ci(confidence)
+        best, (low, high) = equal / count, scipy.stats.binomtest(equal, count).proportion_ci(confidence)
     name = "fraction of the decided points where theory puts them"
     return {
         "agreement": labelled(xr.DataArray(best), name),
@@ -225,8 +213,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
     return outline.along("candidate", candidates).with_variables({"limit": outline.dims_of("status")})
 
 
-ANALYSES.register(
-    "limits",
+ANALYSES.add(
     Analysis(
         "limits",
         limits,

@@ -11,10 +11,9 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, values_of
 from sweeplib.analysis.kit.options import LostPart, Reference
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.kit.variables import require
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 QUANTITY = "norm_quantiles"
@@ -28,8 +27,6 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
     pairs has no value.
     norm_moved, norm_moved_error: the distance of each dynamics from its own start.
     """
-    import xarray as xr
-
     require(ds, QUANTITY)
     check_reference(ds, reference)
     norms = values_of(ds, QUANTITY)
@@ -54,8 +51,7 @@ def _outline(ds: Outline, *, reference: str, **_: Any) -> Outline:
     return outline.with_variables({"norm_distance": dims, "norm_moved": dims})
 
 
-ANALYSES.register(
-    "norm_distance",
+ANALYSES.add(
     Analysis(
         "norm_distance",
         norm_distance,

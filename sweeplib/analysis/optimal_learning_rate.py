@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
@@ -20,15 +19,14 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.kit.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
+from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
 
 
@@ -128,8 +126,6 @@ def optimal_learning_rate(
     of the exit time by the noise of SGD, which the ODE neglects. NaN where the hypotheses of the theory do not hold
     (`phase_retrieval`).
     """
-    import xarray as xr
-
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
     weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
@@ -258,8 +254,7 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     return outline.with_variables(dict.fromkeys(("gamma_opt", "exit_steps_min"), along_axes), along=dim)
 
 
-ANALYSES.register(
-    "optimal_learning_rate",
+ANALYSES.add(
     Analysis(
         "optimal_learning_rate",
         optimal_learning_rate,

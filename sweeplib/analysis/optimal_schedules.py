@@ -9,10 +9,9 @@ import numpy as np
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.variables import require
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 RATE, RISK = "schedule_rate", "schedule_risk"
@@ -24,8 +23,6 @@ def optimal_schedules(ds: xr.Dataset) -> xr.Dataset:
     rate_at_knot: the factor of the learning rate at each knot, numbered from 0 at time zero; NaN beyond the last knot
     and for schedules that were given. optimal_risk: the mean risk of the ODE at the last time for which it was found.
     """
-    import xarray as xr
-
     rate, risk = (ds[name].max("seed") for name in (RATE, RISK))
     variables = {
         "rate_at_knot": labelled(rate, "factor of the learning rate at a knot", r"\xi_k"),
@@ -42,8 +39,7 @@ def _outline(ds: Outline) -> Outline:
     return outline.with_variables({"rate_at_knot": dims, "optimal_risk": dims[:-1]})
 
 
-ANALYSES.register(
-    "optimal_schedules",
+ANALYSES.add(
     Analysis(
         "optimal_schedules",
         optimal_schedules,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
@@ -18,14 +17,12 @@ from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import NEEDED, central_interval, minima, rate_scan
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
-
-Array = NDArray[np.float64]
 
 
 def overparametrisation_gain(
@@ -48,8 +45,6 @@ def overparametrisation_gain(
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), the theory for d → ∞; gain_quenched: from the quenched exit times at
     d; gain_noise_corrected: from the noise-corrected exit times at their optima. NaN where the theory does not hold.
     """
-    import xarray as xr
-
     if "p" not in ds.dims:
         ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
@@ -109,8 +104,6 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
 
 def gain_of(kind: str, p: xr.DataArray, d: xr.DataArray, Delta: xr.DataArray, T: xr.DataArray) -> xr.DataArray:
     """Return the gain for `quenched` or `noise_corrected` exit times, each width at its own optimal learning rate."""
-    import xarray as xr
-
     best = {
         "quenched": lambda width: theory.optimal_learning_rate(width, Delta),
         "noise_corrected": lambda width: theory.noise_corrected_optimal_learning_rate(width, d, Delta, T),
@@ -138,8 +131,7 @@ def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:
     return outline.with_variables({"p": ("p",), "gain": along_axes}, along=dim)
 
 
-ANALYSES.register(
-    "overparametrisation_gain",
+ANALYSES.add(
     Analysis(
         "overparametrisation_gain",
         overparametrisation_gain,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
@@ -17,14 +16,13 @@ from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Resamples, Tolerance
 from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.kit.regime_theory import regimes_expected
+from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory.regimes import REGIMES
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 MEASURES = {
     "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R"),
     "noise_weight": ("weight of the noise", "V", "V"),
@@ -85,8 +83,6 @@ def regimes(
     The classification does not use the exponents δ and κ. If the dataset has them, *_theory is the prediction of theory
     for plain students with learning rates γ ∝ d^−δ and widths p ∝ d^κ, NaN or undecided for other problems.
     """
-    import xarray as xr
-
     sample = regime_samples(ds, max_lost)
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     d = ds["d"].values.astype(float)
@@ -164,8 +160,6 @@ def decidable(
 
 
 def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:
-    import xarray as xr
-
     likeliest = xr.where(probability.max("candidate") > 0.0, 1 + probability.fillna(0.0).argmax("candidate"), 0)
     decided = xr.where(probability.max("candidate") >= confidence, likeliest, 0)
     return {
@@ -219,8 +213,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.along("candidate", REGIMES[1:]).with_variables({"regime": outline.without("d").dims_of("status")})
 
 
-ANALYSES.register(
-    "regimes",
+ANALYSES.add(
     Analysis(
         "regimes",
         regimes,

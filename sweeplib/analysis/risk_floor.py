@@ -16,11 +16,10 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_means import standard_error
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 LastPart = Annotated[
@@ -38,8 +37,6 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
     the fraction `max_lost` of all runs is lost: the remaining runs are not a random sample.
     risk_floor_theory: γΔ/(1 − 6γ), the floor of phase retrieval by one unit under SGD and its ODE; NaN elsewhere.
     """
-    import xarray as xr
-
     time = ds["time"].values
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
     run, risk = has_run(ds), values_of(ds, "risk").isel(time=window)
@@ -75,8 +72,7 @@ def _outline(ds: Outline, *, last: float, **_: Any) -> Outline:
     return outline.with_variables({"risk_floor": outline.dims_of("risk")})
 
 
-ANALYSES.register(
-    "risk_floor",
+ANALYSES.add(
     Analysis(
         "risk_floor",
         risk_floor,

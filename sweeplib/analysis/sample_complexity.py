@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
@@ -21,13 +20,11 @@ from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Pa
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.analysis.kit.status import with_status
+from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
-
-Array = NDArray[np.float64]
 
 
 class Growth(NamedTuple):
@@ -74,8 +71,6 @@ def sample_complexity(
     The coordinate information_exponent is that of student and teacher together; expected_law is the same, where theory
     predicts its law for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
-    import xarray as xr
-
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
@@ -152,8 +147,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     return outline.with_variables({"steps_over_d": along_axes, "exponent": exponent})
 
 
-ANALYSES.register(
-    "sample_complexity",
+ANALYSES.add(
     Analysis(
         "sample_complexity",
         sample_complexity,

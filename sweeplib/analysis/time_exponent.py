@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
@@ -15,14 +14,14 @@ from sweeplib.analysis.kit.fits import FEWEST_POINTS
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import Confidence, LostPart
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 Observable = Annotated[
     str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")
 ]
@@ -57,8 +56,6 @@ def time_exponent(
     seeds_used: the least number of runs with a value. NaN if ⟨X⟩ is not above zero by two standard errors at all of the
     times, with three runs or more, and where more than the fraction `max_lost` of the runs has no value.
     """
-    import xarray as xr
-
     times = _times(ds["time"].values, first, last)
     values = numbered(values_of(ds, of).sel(time=times))
     kept = unless_lost(values, without_value(values, has_run(ds)), has_run(ds), max_lost, has_diverged(ds))
@@ -90,13 +87,11 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
 
 def _exponents(sample: Array, times: Array, confidence: float) -> Array:
     """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time)."""
-    from scipy.special import stdtrit
-
     points, directions = means(sample), _directions(np.log(times))
     if not np.isfinite(points.logs).all():
         return np.full((2, 3), np.nan)
     error = np.linalg.norm(points.parts @ directions.T, axis=0)
-    half = error * stdtrit(points.freedom(directions), (1.0 + confidence) / 2.0)
+    half = error * scipy.special.stdtrit(points.freedom(directions), (1.0 + confidence) / 2.0)
     slopes = directions @ points.values
     return np.stack([slopes, slopes - half, slopes + half], axis=1)
 
@@ -127,8 +122,7 @@ def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, *
     return outline.with_variables(dict.fromkeys(KINDS, outline.dims_of(of)))
 
 
-ANALYSES.register(
-    "time_exponent",
+ANALYSES.add(
     Analysis(
         "time_exponent",
         time_exponent,

@@ -17,15 +17,15 @@ from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 Units = Annotated[
     Annotated[int, Field(ge=1, le=10_000)] | None,
     Field(
@@ -61,8 +61,6 @@ def unit_distance(
         300 units, .1 to 1 s at 1000, two for each time, seed and dynamics. Fewer units are further apart: W₂ of two
         samples of n units of one law is about n^(−1/2).
     """
-    import xarray as xr
-
     require_units(ds)
     reference = _reference(ds) if reference is None else reference
     check_reference(ds, reference)
@@ -82,13 +80,10 @@ def unit_distance(
 
 def wasserstein(one: Array, other: Array) -> float:
     """Return W₂ of the empirical measures of as many points (n, numbers) each."""
-    from scipy.optimize import linear_sum_assignment
-    from scipy.spatial.distance import cdist
-
     if np.array_equal(one, other):
         return 0.0
-    cost = cdist(one, other, "sqeuclidean")
-    return float(np.sqrt(cost[linear_sum_assignment(cost)].mean()))
+    cost = scipy.spatial.distance.cdist(one, other, "sqeuclidean")
+    return float(np.sqrt(cost[scipy.optimize.linear_sum_assignment(cost)].mean()))
 
 
 def root_mean_square(one: Array, other: Array) -> float:
@@ -97,10 +92,8 @@ def root_mean_square(one: Array, other: Array) -> float:
 
 
 def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
-    import xarray as xr
-
     def of_pair(x: Array, y: Array) -> float:
-        x, y = _known_distances(x), _known_distances(y)
+        x, y = _existing_units(x), _existing_units(y)
         if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):
             return np.nan
         if len(x) != len(y):
@@ -124,9 +117,9 @@ def _power_of_two(x: Array, y: Array) -> float:
     return float(np.ldexp(1.0, int(exponent)))
 
 
-def _known_distances(distances: Array) -> Array:
+def _existing_units(units: Array) -> Array:
     """Return the units without those beyond the width, and without overlaps with teachers that do not exist."""
-    rows = distances[~np.isnan(distances[:, -1])]
+    rows = units[~np.isnan(units[:, -1])]
     return rows[:, ~np.isnan(rows).all(axis=0)]
 
 
@@ -158,8 +151,7 @@ def _outline(ds: Outline, *, reference: str | None, units: int | None, **_: Any)
     return outline.with_variables(dict.fromkeys(("unit_distance", "unit_synchronous", "unit_moved"), dims))
 
 
-ANALYSES.register(
-    "unit_distance",
+ANALYSES.add(
     Analysis(
         "unit_distance",
         unit_distance,

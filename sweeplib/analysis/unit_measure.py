@@ -15,13 +15,12 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
+from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
-Array = NDArray[np.float64]
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[
     int, Field(ge=1, le=100_000, description="the number of units that are kept, of those of all seeds.")
@@ -39,8 +38,6 @@ def unit_measure(
         the same at all times and in all dynamics: their motion.
     NaN where more than the fraction `max_lost` of the runs has no value.
     """
-    import xarray as xr
-
     require_units(ds)
     run = has_run(ds)
     norm, overlap = norms(ds), numbered(values_of(ds, OVERLAP))
@@ -92,8 +89,6 @@ def _density(overlaps: Array, lengths: Array, overlap_edges: Array, norm_edges: 
 
 def _drawn(norm: xr.DataArray, sample: int) -> xr.DataArray:
     """Return places along `pooled` of at most `sample` units, in random order, at each point; −1 where no more are."""
-    import xarray as xr
-
     has_units = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
     size = max(1, min(sample, int(has_units.sum("pooled").max())))
 
@@ -113,7 +108,6 @@ def _outline(ds: Outline, *, bins: int, sample: int, **_: Any) -> Outline:
     return outline.with_variables({"unit_density": (*overlap, "overlap_bin", "norm_bin")})
 
 
-ANALYSES.register(
-    "unit_measure",
+ANALYSES.add(
     Analysis("unit_measure", unit_measure, "The units over overlap and norm", overlaps=True, outline=_outline),
 )

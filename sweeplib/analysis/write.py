@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.analysis import ANALYSES
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.design.sweep import Sweep
     from sweeplib.storage.records.attempts import Attempt
 

@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sweeplib.answers.answer import Answer
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.design.questions import Question
     from sweeplib.storage.dataset.outline import Outline
 

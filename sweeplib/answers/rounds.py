@@ -20,14 +20,13 @@ from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.connected import LastingCluster
 from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import clock_time
 from sweeplib.storage.dataset.finalise import dataset_in_memory
 from sweeplib.storage.records.jobs import next_part, tell
 from sweeplib.storage.records.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.design.sweep import Sweep
 
 Say = Callable[[str], None]

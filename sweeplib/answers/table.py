@@ -10,9 +10,9 @@ import numpy as np
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.design.axis import places_in
 from sweeplib.design.questions import Row
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
 RESULT_DIMS = ("dynamics", "threshold")

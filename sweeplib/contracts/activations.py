@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.hermite import information_exponent
@@ -82,13 +82,3 @@ def it_has_expectations_with_itself(name: str) -> None:
     """By a closed form, or by quadrature."""
     found = expectations(name).name
     require(found == f"{name}|{name}", f"its expectations are those of {found}")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_is_finite_at_fields_of_all_sizes,
-    derivative_is_the_slope,
-    information_exponent_is_that_of_the_hermite_coefficients,
-    its_form_is_its_value,
-    compiled_and_plain_agree,
-    it_has_expectations_with_itself,
-)

@@ -17,7 +17,7 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import ENDS, Treated
 from sweeplib.analysis.kit.constants import with_constants
-from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.contracts.datasets import (
     cut_short,
     giant_steps_dataset,
@@ -323,21 +323,3 @@ def _require_same_or_nothing(found: xr.Dataset, whole: xr.Dataset, what: str) ->
             continue
         same = np.isclose(found[variable], whole[variable], rtol=1e-9, atol=1e-12, equal_nan=True)
         require(bool((same | np.isnan(found[variable])).all()), f"of {what}, {variable} is neither as before nor NaN")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_says_what_it_makes_of_runs_that_end_early,
-    runs_that_end_early_do_not_change_its_numbers,
-    missing_seeds_are_no_seeds,
-    exits_at_the_start_are_no_error,
-    it_takes_a_dataset,
-    what_it_does_not_take_is_refused_before_anything_runs,
-    its_outline_is_that_of_its_result,
-    everything_is_labelled,
-    it_measures_something,
-    it_survives_the_disk,
-    it_gives_the_same_again_and_leaves_its_input_alone,
-    it_takes_dask_arrays,
-    its_options_have_types_and_defaults,
-    it_says_what_it_is,
-)

@@ -1,6 +1,8 @@
 """Checks: functions of a registered name that raise `BrokenError` with what is wrong."""
 
+import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,14 @@ def require_equal(found: Any, expected: Any, what: str, *, rtol: float = 0.0, at
         worst = np.unravel_index(distance.argmax(), distance.shape)
         place = f" at {tuple(map(int, worst))}" if worst else ""
         raise BrokenError(f"{what}: {one[worst]:.6g}{place}; expected {other[worst]:.6g}")
+
+
+def checks_of(contract: ModuleType) -> tuple[Check, ...]:
+    """Return the checks of a module, in their order: its public functions of a name that return nothing."""
+    functions = (each for each in vars(contract).values() if inspect.isfunction(each))
+    own = (each for each in functions if each.__module__ == contract.__name__ and not each.__name__.startswith("_"))
+    signatures = ((each, inspect.signature(each)) for each in own)
+    return tuple(each for each, has in signatures if list(has.parameters) == ["name"] and has.return_annotation is None)
 
 
 def sentence(check: Check) -> str:

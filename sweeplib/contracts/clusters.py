@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pydantic
 
-from sweeplib.contracts.check import BrokenError, Check, LeftOutError, require, require_equal
+from sweeplib.contracts.check import BrokenError, LeftOutError, require, require_equal
 from sweeplib.design.cluster import CLUSTERS
 
 TRIED = """\
@@ -60,6 +60,3 @@ def it_runs_a_sweep(name: str) -> None:
         for place, case in sweep.cases("ode"):
             expected[(0, *place)] = run_cases([case]).data["risk"]
     require_equal(found, expected, "the risk of a sweep")
-
-
-CHECKS: tuple[Check, ...] = (its_settings_say_what_they_are, it_runs_a_sweep)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.arrays import Array
+from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.contracts.observables import quick
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
 from sweeplib.problem.parameters import any_problem
@@ -23,8 +24,6 @@ from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.labelled_runs import simulate
 from sweeplib.views import OverlapView, ParticleView, View
-
-Array = NDArray[np.float64]
 
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
 """Options of dynamics that take long with their defaults."""
@@ -304,8 +303,6 @@ def _case(name: str, problem: Problem, recorded: tuple[str, ...], pair_by: tuple
 
 def it_has_the_law_that_it_says(name: str) -> None:
     """Its observables at the end have the law of those of `law_of`, by Kolmogorov-Smirnov tests of independent runs."""
-    from scipy import stats
-
     other = DYNAMICS[name].law_of
     if other is None:
         return
@@ -320,7 +317,7 @@ def it_has_the_law_that_it_says(name: str) -> None:
         for each in shown:
             for x, y in zip(*(column[each] for column in columns), strict=True):
                 if np.ptp(y) > 1e-9 * np.abs(y).max() or np.ptp(x) > 1e-9 * np.abs(x).max():
-                    p_value = stats.ks_2samp(x, y, method="asymp").pvalue
+                    p_value = scipy.stats.ks_2samp(x, y, method="asymp").pvalue
                     require(p_value > LAW_LEVEL, f"{each} has not the law of {other}: p = {p_value:.1g}")
 
 
@@ -377,24 +374,3 @@ def it_says_what_it_is(name: str) -> None:
     require(getattr(kind, "name", None) == name, f"its `name` is {getattr(kind, 'name', None)!r}")
     require(bool(getattr(kind, "label", "")), "it has no `label`")
     require(bool(kind.__doc__) and kind.__doc__ != Dynamics.__doc__, "it has no docstring")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_runs,
-    it_starts_where_all_dynamics_start,
-    its_view_is_the_declared_one,
-    its_views_are_possible,
-    its_overlaps_are_a_covariance_at_all_times,
-    a_spherical_student_stays_on_the_sphere,
-    the_same_seed_gives_the_same_bits,
-    recording_does_not_change_the_run,
-    no_bit_depends_on_what_it_is_unaffected_by,
-    seeds_of_one_start_differ_if_it_is_stochastic,
-    it_depends_on_the_fields_that_it_reads_and_on_no_other,
-    it_has_the_law_that_it_says,
-    exits_are_steps_of_the_run,
-    its_diagnostics_are_labelled,
-    its_work_grows_with_time,
-    its_options_are_checked,
-    it_says_what_it_is,
-)

@@ -1,4 +1,4 @@
-"""What every figure and every interactive plot keeps, on the datasets on which analyses are checked."""
+"""What every figure keeps, on the datasets on which analyses are checked."""
 
 import warnings
 from functools import cache
@@ -8,14 +8,14 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.contracts import analyses
 from sweeplib.contracts.analyses import described, made, require_options, require_refusals, taken
-from sweeplib.contracts.check import BrokenError, Check, require, require_equal
+from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.errors import InputError
-from sweeplib.figures import FIGURES, INTERACTIVE
-from sweeplib.report.plots import Plot, interactive_plot
+from sweeplib.figures import FIGURES
+from sweeplib.late_modules import xarray as xr
+from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
 
@@ -25,7 +25,7 @@ def drawn(name: str, words: str) -> "Drawing | Exception":
     if (refused := foreseen(name, words)) is not None:
         return refused
     try:
-        return FIGURES[name](made(words), _analysed(FIGURES[name].needed({}), words))
+        return FIGURES[name](made(words), analysed_as_needed(FIGURES[name].needed({}), words))
     except Exception as error:
         return error
 
@@ -42,17 +42,7 @@ def foreseen(name: str, words: str) -> Exception | None:
     return next((each for each in found.values() if isinstance(each, Exception)), None)
 
 
-@cache
-def plotted(name: str, words: str) -> Plot | Exception:
-    """Return the interactive plot of a dataset, or the exception that it, or an analysis that it needs, raises."""
-    declared = INTERACTIVE[name]
-    try:
-        return interactive_plot(name, declared, made(words), _analysed(declared.needs, words), {})
-    except Exception as error:
-        return error
-
-
-def _analysed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Dataset]":
+def analysed_as_needed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Dataset]":
     """Return analyses of a dataset; the exception of the first that fails is raised."""
     found = {}
     for need in needs:
@@ -65,7 +55,7 @@ def _analysed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Dataset]":
 
 def forget() -> None:
     """Forget all drawings, after plugins were loaded or removed."""
-    for remembered in (drawn, foreseen, plotted):
+    for remembered in (drawn, foreseen):
         remembered.cache_clear()
 
 
@@ -93,7 +83,7 @@ def its_axes_have_labels_for_readers(name: str) -> None:
     for words, drawing in taken(drawn, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         require(bool(written), f"of {words} no axis has a label")
-        parts = (made(words), *_analysed(FIGURES[name].needed({}), words).values())
+        parts = (made(words), *analysed_as_needed(FIGURES[name].needed({}), words).values())
         named = {str(key) for part in parts for key, each in part.variables.items() if each.attrs["long_name"] != key}
         for label in written:
             raw = sorted(named.intersection(label.split()) & {key for key in named if "_" in key})
@@ -115,7 +105,7 @@ def it_takes_dask_arrays(name: str) -> None:
     """Of a dataset that is opened with `xr.open_zarr`, it draws the same lines, and warns of nothing."""
     words, drawing = next(iter(taken(drawn, name).items()))
     with warnings.catch_warnings(action="error"):
-        found = FIGURES[name](made(words).chunk(seed=2), _analysed(FIGURES[name].needed({}), words))
+        found = FIGURES[name](made(words).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), words))
     for number, (one, other) in enumerate(zip(_lines(found), _lines(drawing), strict=True)):
         require_equal(one, other, f"of {words} in Dask arrays, line {number}")
 
@@ -140,7 +130,7 @@ def its_interactive_plot_has_the_points(name: str) -> None:
     if figure.interactive is None:
         return
     for words in taken(drawn, name):
-        ds, found = made(words), _analysed(figure.needed({}), words)
+        ds, found = made(words), analysed_as_needed(figure.needed({}), words)
         plot = interactive_plot(name, figure.declared(ds, found), ds, found, {})
         require(bool(plot.table.rows), f"of {words} its interactive plot has no points")
 
@@ -150,41 +140,3 @@ def it_has_a_caption(name: str) -> None:
     figure = FIGURES[name]
     require(figure.name == name, f"its name is {figure.name!r}")
     require(figure.caption.endswith("."), "its caption does not end as a sentence")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_draws_a_dataset,
-    what_it_does_not_draw_is_refused_before_anything_runs,
-    its_axes_have_labels_for_readers,
-    it_can_be_saved,
-    it_takes_dask_arrays,
-    its_options_have_types_and_defaults,
-    its_interactive_plot_has_the_points,
-    it_has_a_caption,
-)
-
-
-def it_plots_a_dataset(name: str) -> None:
-    """At least one of the kinds of sweeps, with points."""
-    declared = INTERACTIVE[name]
-    for need in declared.needs:
-        require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered")
-    require(bool(declared.needs) or declared.data is not None, "it has no data: `needs` an analysis, or `data`")
-    plots = {}
-    for words in analyses.DATASETS:
-        found = plotted(name, words)
-        if not isinstance(found, Exception):
-            plots[words] = found
-    if not plots:
-        taken(plotted, name)
-    require(any(plot.table.rows for plot in plots.values()), "it has no points")
-
-
-def it_belongs_to_a_figure(name: str) -> None:
-    """`figure` is registered, if it is given."""
-    declared = INTERACTIVE[name]
-    problem = f"its figure {declared.figure!r} is not registered"
-    require(not declared.figure or declared.figure in FIGURES, problem)
-
-
-INTERACTIVE_CHECKS: tuple[Check, ...] = (it_plots_a_dataset, it_belongs_to_a_figure)

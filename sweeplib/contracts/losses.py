@@ -5,9 +5,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from sweeplib.contracts.check import Check, require, require_equal
+from sweeplib.arrays import Array
+from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.dynamics.label_means import LabelMeans, mean_losses
 from sweeplib.kernels.loss_drifts import equations
@@ -18,8 +18,6 @@ from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import LOSSES, Problem, Rule
 from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.views import OverlapView
-
-Array = NDArray[np.float64]
 
 LINES = np.random.default_rng(2).normal(size=(2, 40)) * [[1.5], [1.0]]
 """Displacements E and labels y at which functions are tried."""
@@ -106,12 +104,3 @@ def steps_descend_it(name: str) -> None:
         )
         one, other = (run_cases([case]).data["risk"] for case in cases)
         require(not np.array_equal(one, other), f"a run of SGD is the same with another {field}")
-
-
-CHECKS: tuple[Check, ...] = (
-    its_force_is_minus_the_slope_of_its_value,
-    its_force_is_compiled_as_it_is_in_python,
-    its_means_are_those_over_the_noise_of_a_label,
-    its_closed_forms_are_sums_over_nodes,
-    steps_descend_it,
-)

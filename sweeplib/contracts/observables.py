@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import BrokenError, Check, LeftOutError, require, require_equal
+from sweeplib.arrays import Array
+from sweeplib.contracts.check import BrokenError, LeftOutError, require, require_equal
 from sweeplib.contracts.problems import OTHERS, two_values
-from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, Array, of_one_replica, parts
+from sweeplib.contracts.views import REPLICAS, SIZES, VIEWS, of_one_replica, parts
 from sweeplib.errors import InputError
 from sweeplib.maths.expectations import expectations
 from sweeplib.observables import OBSERVABLES, Observable
@@ -186,18 +187,3 @@ def it_is_labelled(name: str) -> None:
     require(observable.name == name, f"its name is {observable.name!r}")
     for label in ("long_name", "symbol", "units"):
         require(bool(getattr(observable, label)), f"its {label} is empty")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_names_views_and_their_dimensions,
-    its_array_has_the_dimensions_that_it_declares,
-    it_is_real_and_finite,
-    a_replica_does_not_depend_on_the_others,
-    it_leaves_the_view_alone,
-    it_depends_only_on_the_fields_that_it_reads,
-    it_changes_with_its_parameters,
-    runs_exit_on_its_level,
-    what_is_recorded_once_is_constant,
-    it_reads_fields_of_a_problem,
-    it_is_labelled,
-)

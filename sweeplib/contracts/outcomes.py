@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Literal
 
 from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
@@ -12,34 +13,38 @@ from sweeplib.contracts import (
     activations,
     analyses,
     clusters,
+    data_laws,
     dynamics,
     figures,
     losses,
     observables,
-    problems,
+    plots,
     proposers,
+    starts,
+    targets,
+    tasks,
     updates,
 )
-from sweeplib.contracts.check import BrokenError, Check, LeftOutError, sentence
+from sweeplib.contracts.check import BrokenError, Check, LeftOutError, checks_of, sentence
 from sweeplib.errors import InputError
 
-CONTRACTS: Mapping[str, tuple[Check, ...]] = {
-    "activation": activations.CHECKS,
-    "start": problems.START_CHECKS,
-    "target": problems.TARGET_CHECKS,
-    "data law": problems.DATA_CHECKS,
-    "loss": losses.CHECKS,
-    "update": updates.CHECKS,
-    "course of tasks": problems.TASKS_CHECKS,
-    "observable": observables.CHECKS,
-    "dynamics": dynamics.CHECKS,
-    "analysis": analyses.CHECKS,
-    "figure": figures.CHECKS,
-    "interactive plot": figures.INTERACTIVE_CHECKS,
-    "cluster": clusters.CHECKS,
-    "proposer": proposers.CHECKS,
+CONTRACTS: Mapping[str, ModuleType] = {
+    "activation": activations,
+    "start": starts,
+    "target": targets,
+    "data law": data_laws,
+    "loss": losses,
+    "update": updates,
+    "course of tasks": tasks,
+    "observable": observables,
+    "dynamics": dynamics,
+    "analysis": analyses,
+    "figure": figures,
+    "interactive plot": plots,
+    "cluster": clusters,
+    "proposer": proposers,
 }
-"""The checks of each kind of registered things."""
+"""The module with the checks of each kind of registered things."""
 
 
 LONGEST = 500
@@ -80,7 +85,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     If the first check of a thing fails, the others, which need it, are left out.
     """
     load_plugins([plugin])
-    for part in (analyses, dynamics, figures, problems, proposers):
+    for part in (analyses, dynamics, figures, plots, proposers, targets):
         part.forget()
     order = list(CONTRACTS)
     found = sorted(registered_names(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
@@ -93,7 +98,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
 
 def _of(kind: str, name: str) -> Iterator[Outcome]:
     """Yield the outcomes of one thing."""
-    checks = CONTRACTS.get(kind, ())
+    checks = checks_of(CONTRACTS[kind]) if kind in CONTRACTS else ()
     if not checks:
         yield Outcome(kind, name, "it is registered", "left out", "there are no checks of this kind")
     for check in checks:

@@ -11,7 +11,7 @@ import xarray as xr
 
 from sweeplib.answers import PROPOSERS, Answer, Proposer, State
 from sweeplib.config import from_mapping
-from sweeplib.contracts.check import Check, LeftOutError, require
+from sweeplib.contracts.check import LeftOutError, require
 from sweeplib.contracts.datasets import FLAGS
 from sweeplib.design.questions import Question, Row
 from sweeplib.design.sweep import Sweep
@@ -133,12 +133,3 @@ def the_same_dataset_gives_the_same_answers(name: str) -> None:
     """A new proposer, told the last dataset alone, says what the first one said after all rounds."""
     rows, answers = history(name)[-1]
     require(_told(name, scanned(rows)) == answers, "it depends on what it was told before, or on chance")
-
-
-CHECKS: tuple[Check, ...] = (
-    it_takes_its_example,
-    it_asks_for_rows_that_can_be_run,
-    it_ends,
-    what_is_given_is_as_precise_as_was_asked,
-    the_same_dataset_gives_the_same_answers,
-)

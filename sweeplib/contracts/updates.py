@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import Check, require, require_equal
+from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.kernels.steps import factor_address
 from sweeplib.numerics.compiled import call_by_address
@@ -62,10 +62,3 @@ def short_runs_descend(name: str) -> None:
         for other in others:
             changed = run_cases([Case(other, dynamics, 0, recording, pair_by=())]).data["risk"][0]
             require(not np.array_equal(risk, changed), f"a run of {dynamics} is the same with {other.canonical()}")
-
-
-CHECKS: tuple[Check, ...] = (
-    its_factor_is_finite_and_compiled_as_in_python,
-    its_loss_has_the_force_of_its_steps,
-    short_runs_descend,
-)

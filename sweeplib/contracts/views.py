@@ -4,14 +4,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.label_means import LabelMeans
 from sweeplib.maths.expectations import expectations
 from sweeplib.problem import Criterion
 from sweeplib.views import QUANTILES, NetworkView, OverlapView, ParticleView, TrainingView, TwoTimeView, View
-
-Array = NDArray[np.float64]
 
 REPLICAS, STUDENTS, TEACHERS, INSTANTS, DIMENSION = 3, 4, 2, 7, 12
 SIZES = {

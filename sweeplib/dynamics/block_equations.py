@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import Diagnostic
-from sweeplib.dynamics.dynamics import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.block_flow import (
     BlockSystems,

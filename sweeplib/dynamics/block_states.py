@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.lane_dynamics import rows, unrolled
-from sweeplib.dynamics.replicas import Array, Replicas
+from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.chain_blocks import BlockSettings
 from sweeplib.maths.overlaps import split_factors
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import Bound, Diagnostic
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, NumericalOptions
 from sweeplib.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import OF_RISK, RISK_ERROR, ROUNDING, Bound, Diagnostic, risk_bounds
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.problem import PARAMETERS, READERS, Problem, parts_of, problem_expectations
 from sweeplib.registry import Registry
 from sweeplib.views import Blocks, Lazy, OverlapView, View
-
-Array = NDArray[np.float64]
 
 
 class NumericalOptions(BaseModel):

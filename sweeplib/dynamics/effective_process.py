@@ -30,15 +30,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.paths import combinations, means
 from sweeplib.maths.activations import activation
 from sweeplib.numerics.compiled import function_values
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
-
-Array = NDArray[np.float64]
 
 OVERFLOW = 1e50
 """A larger displacement or coefficient, or NaN, is a divergence; overlaps are finite below it."""

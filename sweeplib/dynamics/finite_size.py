@@ -18,13 +18,12 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.kernels.overlap_flow import unpack
 from sweeplib.numerics.cache import cached
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import StiffSolution, StiffSystem
-
-Array = NDArray[np.float64]
 
 LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT = 1e-6, 3e-3
 """Bounds of the displacements of a state in difference quotients."""

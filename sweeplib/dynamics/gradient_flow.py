@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Array, Bound
+from sweeplib.arrays import Array
+from sweeplib.dynamics.diagnostics import LARGEST_UNDECIDED, Bound
 from sweeplib.dynamics.dynamics import DYNAMICS, LOSS, UPDATE
 from sweeplib.dynamics.integrated import IntegrationOptions
 from sweeplib.dynamics.ode import Ode
@@ -35,7 +36,7 @@ class GradientFlow(Ode):
         self._highest = (1.0 + LARGEST_UNDECIDED) * start
 
     def begin_phase(self, phase: int) -> None:
-        """And forget the risks of other tasks."""
+        """Begin a phase as every ODE does, and forget the highest risks, which are those of another task."""
         super().begin_phase(phase)
         self._highest = np.full(len(self.replicas), np.inf)
 

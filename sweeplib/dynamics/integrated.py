@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import Array, Dynamics, NumericalOptions
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import Dynamics, NumericalOptions
 
 STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
 """The least number of steps with a schedule, which could be non-zero within one long step alone; the least such step.

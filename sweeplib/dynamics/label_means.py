@@ -20,16 +20,16 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.labels import labels
 from sweeplib.kernels.losses import means_of
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.numerics.compiled import call_by_address, function_values, pointer
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals
 from sweeplib.problem import LOSSES, Criterion
 from sweeplib.views import Estimate, OverlapView
-
-Array = NDArray[np.float64]
 
 REACH, SPACING = 7.5, 0.1
 """Where nodes on a line end, in standard deviations, and their distance."""
@@ -136,8 +136,6 @@ def _estimate(lines: Lines, fine: Array, coarse: Array, least: float) -> Estimat
 @cache
 def _lines(others: int, sharp: bool) -> Lines:
     """The lines for this number of other coordinates."""
-    from scipy.special import ndtr
-
     if others == 1 or (others == 2 and not sharp):
         spacing = OTHER_SPACINGS[others - 1]
         most = round(OTHER_REACH / spacing)
@@ -149,7 +147,7 @@ def _lines(others: int, sharp: bool) -> Lines:
         points = [low_discrepancy_normals(0, 0, number, others + 1, BATCH) for number in range(BATCHES)]
         *rest, last = np.concatenate(points, axis=1)
         z, weight = np.array(rest), np.full(len(last), 1.0 / len(last))
-        batch, shift = np.arange(len(last)) // BATCH, ndtr(last)[None] - 0.5
+        batch, shift = np.arange(len(last)) // BATCH, scipy.special.ndtr(last)[None] - 0.5
     nodes = NODES + SPACING * shift.T
     return Lines(z, weight, batch, nodes, _density(nodes))
 
@@ -160,11 +158,9 @@ def _density(t: Array) -> Array:
 
 def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
     """P(y f < 0) on lines (lines,). y > 0 has the probability π given λ*: E[π] + the mean of 1 − 2π where f > 0."""
-    from scipy.special import ndtr
-
     if Delta == 0.0:
         return _where_signs_differ(density, f, f_star, spacing)
-    plus = ndtr(f_star / math.sqrt(Delta))
+    plus = scipy.special.ndtr(f_star / math.sqrt(Delta))
     where_positive = _where_positive((1.0 - 2.0 * plus) * density, f, spacing)
     return np.asarray(spacing * (plus * density).sum(axis=1) + where_positive.sum(axis=1))
 

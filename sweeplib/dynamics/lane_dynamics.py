@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import Array, NumericalOptions
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.kernels.lanes import LANES, Functions, Progress
 from sweeplib.kernels.schedules import rates

@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.particle_dynamics import ParticleDynamics, Start
 from sweeplib.errors import InputError
 from sweeplib.problem import Problem

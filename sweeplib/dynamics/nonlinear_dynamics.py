@@ -11,7 +11,8 @@ import dataclasses
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DYNAMICS, Array, NumericalOptions
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import DYNAMICS, NumericalOptions
 from sweeplib.dynamics.mean_field import MeanField
 from sweeplib.dynamics.particle_dynamics import NoiseOptions
 from sweeplib.dynamics.replicas import Replicas, Starts

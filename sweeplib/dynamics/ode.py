@@ -17,13 +17,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.block_equations import LIMIT_ERROR, limit_errors
 from sweeplib.dynamics.diagnostics import (
     LARGEST_UNDECIDED,
     OF_RISK,
     RISK_ERROR,
     ROUNDING,
-    Array,
     Bound,
     Diagnostic,
     risk_bounds,

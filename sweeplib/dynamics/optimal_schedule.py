@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.ode import Ode, OdeOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels import overlap_flow, schedule_flow
+from sweeplib.late_modules import scipy
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.integration import Integration
-
-Array = NDArray[np.float64]
 
 
 class Accuracy(NamedTuple):
@@ -98,8 +98,6 @@ def _multiples(risk: "RiskAtEnd", shapes: Array) -> list[Array]:
 
 def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
     """The minimum below a schedule (K,)."""
-    from scipy.optimize import minimize
-
     unit, least = start.max() or 1.0, LEAST * risk.largest
     blown_up = np.log(risk.gradient(start)[0] + least) + BLOWN_UP
 
@@ -112,7 +110,9 @@ def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
     factors, bounds = start / unit, [(0.0, None)] * len(start)
     for _ in range(ROUNDS):
         options = {"ftol": 0.0, "gtol": GOAL, "maxiter": 500, "maxcor": 30}
-        factors = minimize(logarithm, factors, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+        factors = scipy.optimize.minimize(
+            logarithm, factors, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        ).x
         rates = np.array([float(f"{rate:.{DIGITS}g}") for rate in unit * factors])
         value, slope = risk.gradient(rates)
         change = np.where(rates > 0.0, np.abs(slope), np.fmax(0.0, -slope)) * rates.max() / (value + least)

@@ -28,7 +28,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDATE, Array, NumericalOptions
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, UPDATE, NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.block_equations import block_equations, block_starts, blocks_of
-from sweeplib.dynamics.replicas import Array, Replicas
+from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.overlap_flow import Systems, overlaps_of, pack, rule, work_space
 from sweeplib.kernels.replay_flow import mixture_equations, with_heads
 from sweeplib.maths.activations import activation

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import OF_RISK, Bound, Diagnostic, risk_bounds
-from sweeplib.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, NumericalOptions
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
 from sweeplib.dynamics.particle_path import MOST_NODES, ParticlePath, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas

@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import ROUNDING
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.particle_flow import WHOLE_NOISE, Flow, Room, fill_slope, state_risk, unpack
@@ -23,8 +23,6 @@ from sweeplib.maths.particles.smoothing import means, smoothing
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators import dop853
 from sweeplib.numerics.integrators.integration import Integration
-
-Array = NDArray[np.float64]
 
 LOOKS = 10
 """The errors are estimated at the start and after 2^-9, ..., ¼, ½ and all of the time."""

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.label_means import LabelMeans
 from sweeplib.dynamics.second_layers import Regression, second_layers
 from sweeplib.kernels.disturbed_drifts import disturbed_drifts
@@ -23,8 +24,6 @@ from sweeplib.problem import UPDATES, Criterion, Rule
 from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, ExitLevel, OverlapView
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,8 @@ import math
 import numpy as np
 from pydantic import Field
 
-from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, Array, NumericalOptions
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError

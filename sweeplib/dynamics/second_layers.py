@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import activation
 from sweeplib.maths.overlaps import lower_factors
@@ -16,8 +17,6 @@ from sweeplib.maths.second_layer import population_moments, ridge_regression
 from sweeplib.numerics.compiled import function_values
 from sweeplib.numerics.random import normals
 from sweeplib.views import OverlapView
-
-Array = NDArray[np.float64]
 
 AT_ONCE = 1024
 """Samples that are drawn at a time."""

@@ -15,8 +15,8 @@ from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.budget import CASE_BYTES, refuse_more
 from sweeplib.dynamics.dynamics import DYNAMICS, OFFSETS, STEPS, NumericalOptions
 from sweeplib.dynamics.replicas import Lessons, Replicas
@@ -39,8 +39,6 @@ from sweeplib.numerics.random import stream_key
 from sweeplib.problem import DATA, DEFAULTS, Problem
 from sweeplib.problem.targets import target
 from sweeplib.views import TrainingView, View
-
-Array = NDArray[np.float64]
 
 WORK_A_ROUND = 2e7
 """Number of multiplications after which the clock is read."""

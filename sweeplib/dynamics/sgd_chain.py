@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.block_states import block_overlaps_of, block_settings, block_states
-from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, Array, NumericalOptions
+from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError

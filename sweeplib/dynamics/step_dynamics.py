@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics.dynamics import ONE_PASS, Array, NumericalOptions, OverlapDynamics
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import ONE_PASS, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
 from sweeplib.kernels.functions import NO_DRIFTS, functions

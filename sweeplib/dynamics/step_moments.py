@@ -16,16 +16,15 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.kernels.labels import labels
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.numerics.compiled import function_values
-
-Array = NDArray[np.float64]
 
 MOST_EXACT_NODES = 20_000
 """The largest number of nodes of a product rule that is exact for polynomials."""
@@ -63,10 +62,7 @@ def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
 
 def _quasi_random(dimension: int) -> tuple[Array, Array]:
     """Scrambled Sobol' points, each with its mirror image."""
-    from scipy.special import ndtri
-    from scipy.stats import qmc
-
-    points = ndtri(qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
+    points = scipy.special.ndtri(scipy.stats.qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
     points = np.concatenate([points, -points], axis=1)
     return points, np.full(points.shape[1], 1.0 / points.shape[1])
 

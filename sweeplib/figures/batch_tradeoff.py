@@ -13,10 +13,9 @@ from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import arranged, measured_dynamics
 from sweeplib.figures.kit.labels import MINUS
 from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
@@ -73,4 +72,4 @@ def _slope(one: xr.Dataset) -> str:
     return f"slope {exponent:.{digits}f} {interval_text(f'{low:.{digits}f}', f'{high:.{digits}f}')}".replace("-", MINUS)
 
 
-FIGURES.register("batch_tradeoff", chart_figure("batch_tradeoff", batch_tradeoff, CAPTION, ("batch_tradeoff",)))
+FIGURES.add(chart_figure("batch_tradeoff", batch_tradeoff, CAPTION, ("batch_tradeoff",)))

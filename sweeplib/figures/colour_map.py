@@ -25,10 +25,10 @@ from sweeplib.figures.kit.quantities import (
 )
 from sweeplib.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells, wide
 from sweeplib.figures.kit.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -224,4 +224,4 @@ def needed(*, z: str | None, **_: Any) -> tuple[str, ...]:
     return (quantity(z, "z").analysis,)
 
 
-FIGURES.register("map", chart_figure("map", colour_map, CAPTION, needed))
+FIGURES.add(chart_figure("map", colour_map, CAPTION, needed))

@@ -19,10 +19,10 @@ from sweeplib.figures.kit.facets import MOST_HUES, arranged, free_axes
 from sweeplib.figures.kit.labels import MINUS, dynamics_order
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import INK, dynamics_look
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data
@@ -133,8 +133,6 @@ def _exponents(axes: Axes, part: xr.Dataset) -> None:
 
 def step_deviations(found: xr.Dataset, observable: str) -> xr.Dataset:
     """Return the mean largest deviations of an observable over the ODE time of a step."""
-    import xarray as xr
-
     name = f"{observable}{MEASURED}"
     step = step_time(found)
     step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}
@@ -142,4 +140,4 @@ def step_deviations(found: xr.Dataset, observable: str) -> xr.Dataset:
     return xr.Dataset(kept).assign_coords(step=step)
 
 
-FIGURES.register("deviation", chart_figure("deviation", deviation, CAPTION, ("deviation", "deviation_scaling")))
+FIGURES.add(chart_figure("deviation", deviation, CAPTION, ("deviation", "deviation_scaling")))

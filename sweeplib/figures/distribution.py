@@ -17,11 +17,10 @@ from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
 from sweeplib.figures.kit.runs import Runs
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
@@ -79,8 +78,6 @@ def distribution(
 
 def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
     """Return the value of each run, where it is `used`; for runs without an exit `value` is NaN and `end` their end."""
-    import xarray as xr
-
     if name in EXITS:
         found = passages(ds, name.removeprefix("exit_"))
         return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
@@ -92,7 +89,6 @@ def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
 
 def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> xr.Dataset:
     """Return the curve of each sample over `seed` along the axis `rank`: its values and the fractions up to them."""
-    import xarray as xr
 
     def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
         found = np.full((4, values.size + 1), np.nan)
@@ -128,4 +124,4 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
     return xr.Dataset(curves).assign_coords(rank=rank).assign_attrs(confidence=confidence)
 
 
-FIGURES.register("distribution", chart_figure("distribution", distribution, CAPTION))
+FIGURES.add(chart_figure("distribution", distribution, CAPTION))

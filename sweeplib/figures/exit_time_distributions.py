@@ -19,11 +19,10 @@ from sweeplib.figures.kit.expected import by_dynamics
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve
 from sweeplib.figures.kit.runs import Runs, survival_steps
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
@@ -69,8 +68,6 @@ def exit_time_distributions(
 
 
 def _sample(ds: xr.Dataset) -> xr.Dataset:
-    import xarray as xr
-
     found = passages(ds, "time")
     runs = {"value": found.exit.where(found.used), "end": found.end, "used": found.used, "stopped": ds["end_time"]}
     return xr.Dataset(runs | {"applies": exit_theory_holds(ds)})
@@ -92,8 +89,6 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
 
     The law is noise-corrected for stochastic dynamics and quenched for the ODE.
     """
-    import xarray as xr
-
     sample = passages(ds, "time")
     parts = xr.apply_ufunc(
         _at_places,
@@ -132,8 +127,6 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
 
 def _at_times(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataArray) -> xr.DataArray:
     """Return the law of theory at the times of each curve."""
-    import xarray as xr
-
     found: xr.DataArray = xr.apply_ufunc(
         law, time, *(field.astype(float) for field in fields), input_core_dims=[["place"], *([] for _ in fields)],
         output_core_dims=[["place"]], vectorize=True,
@@ -153,4 +146,4 @@ def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:
     return grid, *(curve[before] for curve in curves)
 
 
-FIGURES.register("exit_time_distributions", chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))
+FIGURES.add(chart_figure("exit_time_distributions", exit_time_distributions, CAPTION))

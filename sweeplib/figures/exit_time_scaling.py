@@ -17,11 +17,10 @@ from sweeplib.figures.kit.expected import exit_times_expected
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import THEORY_DASHES
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
@@ -82,4 +81,4 @@ def unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datas
     return exits.assign(exit_time_mean=drawn, exit_time_theory=time.assign_attrs(attrs))
 
 
-FIGURES.register("exit_time_scaling", chart_figure("exit_time_scaling", exit_time_scaling, CAPTION, ("exit_times",)))
+FIGURES.add(chart_figure("exit_time_scaling", exit_time_scaling, CAPTION, ("exit_times",)))

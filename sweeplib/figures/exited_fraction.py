@@ -19,10 +19,10 @@ from sweeplib.figures.kit.labels import symbol
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.scales import logarithmic_along
 from sweeplib.figures.kit.style import INK, line_look
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data
@@ -95,4 +95,4 @@ def _cut_short(ds: xr.Dataset) -> xr.DataArray:
     return cut
 
 
-FIGURES.register("exited_fraction", chart_figure("exited_fraction", exited_fraction, CAPTION, ("exit_times",)))
+FIGURES.add(chart_figure("exited_fraction", exited_fraction, CAPTION, ("exit_times",)))

@@ -13,10 +13,10 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.options import Confidence, checked_options
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
     from sweeplib.figures.kit.interactive import Interactive

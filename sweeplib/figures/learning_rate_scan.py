@@ -23,10 +23,10 @@ from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.scales import wide
 from sweeplib.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
 from sweeplib.figures.optimal_learning_rate import optima
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data
@@ -193,8 +193,7 @@ def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datase
     return exits.assign(exit_steps_theory=steps.assign_attrs(attrs))
 
 
-FIGURES.register(
-    "learning_rate_scan",
+FIGURES.add(
     chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
 )
 INTERACTIVE.register(

@@ -20,10 +20,10 @@ from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.figures.kit.scales import logarithm
 from sweeplib.figures.kit.style import FAINT, INK, UNDECIDED, plain_ticks
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -86,8 +86,6 @@ def _painted(found: xr.Dataset, split: Facets) -> Drawing:
 
 
 def _panel(axes: Axes, part: xr.Dataset) -> None:
-    import xarray as xr
-
     limit, ratio, d = xr.broadcast(part["limit"], part["ratio"], part["d"])
     run = xr.broadcast(_was_run(part), limit)[0].transpose(*limit.dims)
     ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
@@ -134,8 +132,6 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     Of several axes that vary γ it is the longest.
     bias_least and spread are the least of the candidates.
     """
-    import xarray as xr
-
     found = analyses["limits"]
     need_axis(outline_of(found), "d")
     several = scan_dims(outline_of(found))
@@ -151,4 +147,4 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
 
 
-FIGURES.register("limits_diagram", chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))
+FIGURES.add(chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))

@@ -49,4 +49,4 @@ def line(
     return replace(points, guide=guide, published=reference)
 
 
-FIGURES.register("line", chart_figure("line", line, CAPTION, needed))
+FIGURES.add(chart_figure("line", line, CAPTION, needed))

@@ -16,10 +16,10 @@ from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.style import COLOURS, INK
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -87,4 +87,4 @@ def _entry(name: str, shown: list[str]) -> Entry:
     return {"color": colour, "linewidth": 1.2, "linestyle": DASHES[place % 3]}, dynamics_label(name)
 
 
-FIGURES.register("norm_density", Figure("norm_density", norm_density, CAPTION, arrange=_arranged))
+FIGURES.add(Figure("norm_density", norm_density, CAPTION, arrange=_arranged))

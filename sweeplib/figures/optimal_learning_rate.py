@@ -16,11 +16,10 @@ from sweeplib.figures.kit.facets import over_width
 from sweeplib.figures.kit.labels import symbol
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import THEORY_DASHES
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
@@ -85,7 +84,6 @@ def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
     return found.assign(gamma_opt_expected=optima_expected(found).assign_attrs(attrs))
 
 
-FIGURES.register(
-    "optimal_learning_rate",
+FIGURES.add(
     chart_figure("optimal_learning_rate", optimal_learning_rate, CAPTION, ("optimal_learning_rate",)),
 )

@@ -14,9 +14,9 @@ from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import measured_dynamics, over_width
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import INK, THEORY_DASHES, line_look
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data
@@ -73,7 +73,6 @@ def _limit(one: xr.Dataset, p: np.ndarray) -> np.ndarray:
     return gain
 
 
-FIGURES.register(
-    "overparametrisation_gain",
+FIGURES.add(
     chart_figure("overparametrisation_gain", overparametrisation_gain, CAPTION, ("overparametrisation_gain",)),
 )

@@ -16,11 +16,11 @@ from sweeplib.figures.kit.labels import axis_label, number
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.figures.kit.style import FAINT, INK, TEXT_WIDTH, UNDECIDED
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -189,4 +189,4 @@ def _line(boundary: float) -> Entry:
     return {"color": INK, "linestyle": DASHES[boundary], "gid": f"{boundary}"}, rf"$\kappa+\delta={number(boundary)}$"
 
 
-FIGURES.register("phase_diagram", chart_figure("phase_diagram", phase_diagram, CAPTION, ("regimes",)))
+FIGURES.add(chart_figure("phase_diagram", phase_diagram, CAPTION, ("regimes",)))

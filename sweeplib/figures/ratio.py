@@ -24,11 +24,10 @@ from sweeplib.figures.kit.chosen import needed, quantity_points
 from sweeplib.figures.kit.labels import value_label
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
     from sweeplib.storage.dataset.outline import Outline
 
@@ -148,8 +147,6 @@ def _relative_variance(
 
 
 def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
-    import xarray as xr
-
     here = xr.DataArray(True)
     for axis, place in point.items():
         here = here & (xr.DataArray(np.arange(found.sizes[axis]), dims=axis) == place)
@@ -173,4 +170,4 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str) -> xr
     return None
 
 
-FIGURES.register("ratio", chart_figure("ratio", ratio, CAPTION, needed))
+FIGURES.add(chart_figure("ratio", ratio, CAPTION, needed))

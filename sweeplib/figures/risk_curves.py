@@ -18,10 +18,10 @@ from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.references import References, references
 from sweeplib.figures.kit.scales import DECADE, above_error, geometric, wide
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -162,8 +162,6 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     """Return quantiles of the risk over the seeds until too many runs stopped, and the number of stopped runs."""
-    import xarray as xr
-
     lost = without_value(values_of(ds, "risk"), has_run(ds)).sum("seed")
     found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
@@ -178,4 +176,4 @@ def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
     ).assign_attrs(interval="10 % to 90 % of the seeds")
 
 
-FIGURES.register("risk_curves", chart_figure("risk_curves", risk_curves, CAPTION))
+FIGURES.add(chart_figure("risk_curves", risk_curves, CAPTION))

@@ -18,10 +18,10 @@ from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panel_grid
 from sweeplib.figures.kit.style import COLOURS, INK
 from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -125,4 +125,4 @@ def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
     legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(shown[0])}")]])
 
 
-FIGURES.register("risk_fans", chart_figure("risk_fans", risk_fans, CAPTION))
+FIGURES.add(chart_figure("risk_fans", risk_fans, CAPTION))

@@ -14,11 +14,11 @@ from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.scales import logarithmic_along
 from sweeplib.figures.kit.style import DIM
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.chart import ByName, Data
@@ -72,4 +72,4 @@ def _without(axes: Axes, part: xr.Dataset) -> None:
         axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
 
 
-FIGURES.register("risk_floor", chart_figure("risk_floor", risk_floor, CAPTION, ("risk_floor",)))
+FIGURES.add(chart_figure("risk_floor", risk_floor, CAPTION, ("risk_floor",)))

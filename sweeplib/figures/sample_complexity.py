@@ -12,11 +12,10 @@ from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.points import Curve, Level, Points
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
@@ -61,6 +60,4 @@ def _law(exponent: int) -> Curve:
     return Curve(f"law-{exponent}", label, heights, DASHES.get(exponent, HIGHER))
 
 
-FIGURES.register(
-    "sample_complexity", chart_figure("sample_complexity", sample_complexity, CAPTION, ("sample_complexity",))
-)
+FIGURES.add(chart_figure("sample_complexity", sample_complexity, CAPTION, ("sample_complexity",)))

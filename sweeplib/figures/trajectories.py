@@ -20,10 +20,10 @@ from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.quantities import recorded_quantity
 from sweeplib.figures.kit.scales import DECADE, above_error, logarithmic_time, wide
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -136,8 +136,6 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int) -> xr.Dataset:
     """Return the first seeds with a value; at the points of the picture, if there are too many for a page."""
-    import xarray as xr
-
     shown = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
     run, found = has_run(shown), {}
     for each in (each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)):
@@ -156,4 +154,4 @@ def _sentence(array: xr.DataArray) -> str:
     return name[:1].upper() + name[1:]
 
 
-FIGURES.register("trajectories", chart_figure("trajectories", trajectories, CAPTION))
+FIGURES.add(chart_figure("trajectories", trajectories, CAPTION))

@@ -16,10 +16,10 @@ from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes, 
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.style import COLOURS, INK
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -115,4 +115,4 @@ def _entry(name: str, shown: list[str]) -> Entry:
     return _look(name, shown) | {"linestyle": "none", "markersize": size}, dynamics_label(name)
 
 
-FIGURES.register("unit_clouds", chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))
+FIGURES.add(chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.chain import Fields, displace
 from sweeplib.kernels.lanes import (
-    Array,
     Constants,
     Stream,
     allocating,

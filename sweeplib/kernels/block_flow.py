@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.overlap_flow import (
     ROUNDING,
     Systems,
@@ -27,8 +28,6 @@ from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer
 from sweeplib.numerics.integrators.dop853 import EquationRule
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class BlockSystems(NamedTuple):

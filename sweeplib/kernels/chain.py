@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.chain_steps import fill_squared_length, move_by_velocities, rescale, turn_along_sphere
 from sweeplib.kernels.disturbances import disturb_fields, drop_units, take_units_back
 from sweeplib.kernels.lanes import (
     OVERFLOW,
-    Array,
     Constants,
     Network,
     add_mean,

@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.batch_sums import Samples, Sums, absorb, begin_batches, empty_sums, samples_of, sum_batches
 from sweeplib.kernels.chain import Chain, Length, chain_work, decay, draw_length, lengths_of_S, needs_slack, project
-from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
+from sweeplib.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 
 
 class Outside(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.chain import (
     Fields,
     Length,
@@ -25,7 +26,6 @@ from sweeplib.kernels.chain import (
     train_second_layer,
 )
 from sweeplib.kernels.lanes import (
-    Array,
     Constants,
     Network,
     Stream,

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.batch_sums import absorb, begin_batches
 from sweeplib.kernels.chain import Chain, Length, chain_work, displace, draw_length, lengths_of_S, needs_slack
-from sweeplib.kernels.lanes import Array, Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
+from sweeplib.kernels.lanes import Network, Stream, allocating, draw_normals, empty_stream, kernel, loops
 from sweeplib.kernels.local_fields import teacher_fields
 
 

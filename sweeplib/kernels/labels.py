@@ -4,12 +4,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import call_by_address, pointer
 from sweeplib.problem import target as target_of
-
-Array = NDArray[np.float64]
 
 _FIELDS = types.Array(types.float64, 2, "C")
 _LABELS = types.void(_FIELDS, _FIELDS, types.Array(types.float64, 1, "C"))

@@ -15,6 +15,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.numbers import COUNT, numbers_of_rows
 from sweeplib.kernels.schedules import clock_of, set_noise, set_rates
 from sweeplib.kernels.steps import StepRule
@@ -23,8 +24,6 @@ from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
 from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
 from sweeplib.numerics.random import make_fours, random_words, two_draws
-
-Array = NDArray[np.float64]
 
 MOST_LANES = 128
 """With this number the start of a loop costs little; with more, the state of wide networks fills the cache."""

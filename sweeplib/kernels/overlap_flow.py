@@ -13,6 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.disturbed_drifts import disturbed_address
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.kernels.schedules import rates
@@ -24,8 +25,6 @@ from sweeplib.maths.overlaps import on_sphere
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, pointer, without_references
 from sweeplib.numerics.integrators.dop853 import EquationRule
-
-Array = NDArray[np.float64]
 
 ROUNDING = 1e-14
 """The rounding error of Ψ^M relative to its bound √(Ψ^Var P): where M = 0 has no drift, it would start an escape."""

@@ -21,8 +21,8 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.particles.inputs import Inputs
 from sweeplib.maths.particles.self_terms import SelfMeans, SelfRule, fill_self_means
 from sweeplib.maths.particles.smoothing import (
@@ -33,8 +33,6 @@ from sweeplib.maths.particles.smoothing import (
     fill_smoothed,
 )
 from sweeplib.numerics.compiled import without_references
-
-Array = NDArray[np.float64]
 
 NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
 

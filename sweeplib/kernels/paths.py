@@ -2,11 +2,9 @@
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import specialised
-
-Array = NDArray[np.float64]
 
 BLOCK = 1024
 """Number of samples that are combined at a time; those of a row stay in the first cache."""

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.chain import chain_step, chain_work
-from sweeplib.kernels.lanes import Array, allocating, kernel
+from sweeplib.kernels.lanes import allocating, kernel
 from sweeplib.numerics.random import random_words, uniform
 
 _DRAW = np.uint64(2**32 - 1)

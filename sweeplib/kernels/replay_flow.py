@@ -8,16 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sweeplib.kernels.overlap_flow import (
-    Array,
-    Systems,
-    Work,
-    chosen_systems,
-    example,
-    fill_slope,
-    unpack,
-    work_space,
-)
+from sweeplib.arrays import Array
+from sweeplib.kernels.overlap_flow import Systems, Work, chosen_systems, example, fill_slope, unpack, work_space
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined
 from sweeplib.numerics.integrators.dop853 import EquationRule, Equations

@@ -3,7 +3,8 @@
 import math
 from typing import NamedTuple
 
-from sweeplib.kernels.lanes import Array, loops
+from sweeplib.arrays import Array
+from sweeplib.kernels.lanes import loops
 
 
 class Rotations(NamedTuple):

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels import overlap_flow
 from sweeplib.numerics.compiled import inlined
 from sweeplib.numerics.integrators.dop853 import EquationRule, Equations
-
-Array = NDArray[np.float64]
 
 UPDATE = 6e-6
 """The length of a central difference relative to the state: its error and that of rounding are both about 1e-10."""

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.language import schedule
 from sweeplib.numerics.compiled import over_arrays
 from sweeplib.numerics.inner_functions import FOR_KERNELS
-
-Array = NDArray[np.float64]
 
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", **FOR_KERNELS}
 _kernel = numba.njit(fastmath={"contract"}, _nrt=False, **_OPTIONS)

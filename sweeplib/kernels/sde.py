@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.factors import factorise
 from sweeplib.kernels.lanes import (
     OVERFLOW,
-    Array,
     Constants,
     Network,
     add_mean,

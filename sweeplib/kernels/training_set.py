@@ -11,8 +11,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.batches import apply_rule, kept_of_row
-from sweeplib.kernels.lanes import OVERFLOW, Array
+from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.row_products import inner_product, loop, products
 from sweeplib.kernels.sample_blocks import MULTIPLE, called_once
 from sweeplib.kernels.schedules import step_time

@@ -7,8 +7,9 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.kernels.disturbances import fill_masks
-from sweeplib.kernels.lanes import OVERFLOW, Array
+from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.row_products import inner_product
 from sweeplib.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
 from sweeplib.kernels.schedules import label_deviation, step_time

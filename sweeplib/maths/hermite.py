@@ -3,14 +3,12 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import Activation
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 _REACH = 14
 _NODES_PER_PANEL = 32

@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations import Expectations
-
-Array = NDArray[np.float64]
 
 RESOLUTION = 1e-10
 """Of drifts in closed form."""

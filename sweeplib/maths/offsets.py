@@ -19,8 +19,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.activations.activation import hinges_of
 from sweeplib.maths.expectations import Risks, gauss, hinges
@@ -30,7 +31,6 @@ from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.smoothing import without_knots
 from sweeplib.numerics.compiled import OneSignature, function_values
 
-Array = NDArray[np.float64]
 Labels = Callable[[Array, Array], Array]
 
 ORDERS, NODES, UPDATE = 128, 193, 0.1
@@ -208,15 +208,13 @@ def _along(own: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer
 
 def _ramp_series(place: Array, s: Array, orders: int) -> Array:
     """The coefficients (n, orders) of (s g − place)⁺; place and s (n,)."""
-    from scipy.special import ndtr
-
     found = np.zeros((len(place), orders))
     moving = s > 0.0
     found[~moving, 0] = np.maximum(-place[~moving], 0.0)
     place, s = place[moving], s[moving]
     with np.errstate(over="ignore"):
         h = np.clip(place / s, -FARTHEST, FARTHEST)
-    density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), ndtr(-h)
+    density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     found[moving, 0], found[moving, 1] = s * density - place * above, s * above
     before, now = np.zeros(len(s)), s * density
     for order in range(2, orders):

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
-
-Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-9
 

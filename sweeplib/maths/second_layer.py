@@ -5,9 +5,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations import Risks
-
-Array = NDArray[np.float64]
 
 LEAST = 1e-10
 """Eigenvalues of the regression matrix below this fraction of the largest one count as zero."""

@@ -12,10 +12,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import random_words
 
-Array = NDArray[np.float64]
 Integers = NDArray[np.uint32]
 
 BITS = 32
@@ -30,9 +31,7 @@ def sobol_points(dimensions: int, count: int) -> Integers:
 
     More dimensions leave the coordinates of the first ones as they are.
     """
-    from scipy.stats import qmc
-
-    engine = qmc.Sobol(dimensions, scramble=False, bits=_SOBOL_BITS)
+    engine = scipy.stats.qmc.Sobol(dimensions, scramble=False, bits=_SOBOL_BITS)
     points = engine.random_base2(math.ceil(math.log2(count)))[:count]
     return np.ascontiguousarray((points.T * 2.0**BITS).astype(np.uint32))
 
@@ -42,15 +41,13 @@ def low_discrepancy_normals(key: int, seed: int, batch: int, dimensions: int, co
 
     Batches, replicas and streams are independent of each other.
     """
-    from scipy.special import ndtri
-
     points = sobol_points(dimensions, count)
     words = np.empty_like(points)
     specialised(_fill_randomised)(points, np.uint64(key), np.uint64(seed), np.uint64(batch), words)
     uniform = words.astype(np.float64)
     uniform += 0.5
     uniform /= 2.0**BITS
-    return np.asarray(ndtri(uniform, out=uniform))
+    return np.asarray(scipy.special.ndtri(uniform, out=uniform))
 
 
 def with_wider_half(z: Array) -> Array:

@@ -9,9 +9,11 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations import activation
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.test_loss import READS_OF_LABELS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import Estimate, ExitLevel, OverlapView
@@ -47,30 +49,30 @@ def angles(pair, Q, M, P, a, a_star, out):  # type: ignore[no-untyped-def]
 @lru_cache(maxsize=64)
 def _plus(Delta: float, teacher: str, amplitude: float, scale: float) -> Array:
     """P(y > 0) at `NODES` z of the labels' field, f* = amplitude σ*(scale z)."""
-    from scipy.special import ndtr
-
     value = activation(teacher).value
     f_star = amplitude * np.array([value(scale * z) for z in NODES.tolist()])
-    return np.asarray(ndtr(f_star / math.sqrt(Delta)))
+    return np.asarray(scipy.special.ndtr(f_star / math.sqrt(Delta)))
 
 
 def _error(angle: float, plus: Array) -> float:
     """P(y f < 0) at an angle over π, with the probabilities of positive labels at `NODES`."""
-    from scipy.special import ndtr
-
-    negative = ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)
+    negative = (
+        scipy.special.ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)
+    )
     return float(DENSITY @ (plus * negative + (1.0 - plus) * (1.0 - negative)))
 
 
 def _with_noise(Delta: float, teacher: str, value: float, part: float, P: Array, a_star: Array) -> float:
     """The angle over π at which the error is `part` of that at the angle `value`; −∞ if it is larger at all angles."""
-    from scipy.optimize import brentq
-
     k = len(a_star)
     spread = math.sqrt(a_star @ P @ a_star) / k  # units of several are linear
     plus = _plus(Delta, teacher, *((abs(a_star[0]), math.sqrt(P[0, 0])) if k == 1 else (1.0, spread)))
     goal = part * _error(value, plus)
-    return float(brentq(lambda u: _error(u, plus) - goal, 0.0, value)) if _error(0.0, plus) < goal else -math.inf
+    return (
+        float(scipy.optimize.brentq(lambda u: _error(u, plus) - goal, 0.0, value))
+        if _error(0.0, plus) < goal
+        else -math.inf
+    )
 
 
 def level(problem: Problem) -> ExitLevel:
@@ -99,8 +101,7 @@ def _keeps_signs(name: str, width: int) -> bool:
     return width == 1 and offset == 0.0 and all(weight * slope > 0.0 for weight, slope in terms)
 
 
-OBSERVABLES.register(
-    "classification_error",
+OBSERVABLES.add(
     Observable(
         "classification_error",
         classification_error,

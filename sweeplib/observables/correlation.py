@@ -3,8 +3,7 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import TwoTimeView
 
-OBSERVABLES.register(
-    "correlation",
+OBSERVABLES.add(
     Observable(
         "correlation",
         {TwoTimeView: lambda now: now.C},

@@ -5,7 +5,8 @@ M_b,ir/√(Q_b,ii P_b,rr), the first block has the first eigenvalue; NaN for row
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView
 
 
@@ -16,8 +17,7 @@ def of_units(now: OverlapView) -> Array:
     return np.divide(now.blocks.M, norms, out=np.full(norms.shape, np.nan), where=norms > 0.0)
 
 
-OBSERVABLES.register(
-    "cosine_of_block",
+OBSERVABLES.add(
     Observable(
         "cosine_of_block",
         of_units,

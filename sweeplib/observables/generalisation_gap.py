@@ -1,6 +1,7 @@
 """Generalisation gap: the test error on noisy labels, R + Δ/2, minus the training risk."""
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.test_error import test_error
 from sweeplib.observables.training_risk import NEEDS
 from sweeplib.views import TrainingView, TwoTimeView
@@ -11,8 +12,7 @@ def generalisation_gap(now: TrainingView | TwoTimeView) -> Array:
     return test_error(now) - now.training_risk
 
 
-OBSERVABLES.register(
-    "generalisation_gap",
+OBSERVABLES.add(
     Observable(
         "generalisation_gap",
         {TrainingView: generalisation_gap, TwoTimeView: generalisation_gap},

@@ -8,8 +8,9 @@ import math
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import ExitLevel, OverlapView
 
@@ -43,8 +44,7 @@ def level(problem: Problem) -> ExitLevel:
     return ExitLevel(rule)
 
 
-OBSERVABLES.register(
-    "misalignment",
+OBSERVABLES.add(
     Observable(
         "misalignment",
         of_units,

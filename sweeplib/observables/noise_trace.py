@@ -21,10 +21,11 @@ V(1) + (2/d) V'(1), for every d (docs/theory.md, "The length of a sample"), and 
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations import SLOW, Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable, by_quadrature
+from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
 from sweeplib.observables.risk import READS
 from sweeplib.views import Estimate, OverlapView, TrainingView, TwoTimeView
 
@@ -72,8 +73,7 @@ def of_full_batch(now: TwoTimeView) -> Array:
     return np.zeros(len(now.a))
 
 
-OBSERVABLES.register(
-    "noise_trace",
+OBSERVABLES.add(
     Observable(
         "noise_trace",
         {OverlapView: of_fresh_samples, TrainingView: of_training_set, TwoTimeView: of_full_batch},

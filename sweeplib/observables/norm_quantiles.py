@@ -6,7 +6,8 @@ their quantiles.
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import QUANTILES, OverlapView, ParticleView
 
 
@@ -30,8 +31,7 @@ def _quantiles(q: Array, weight: Array) -> Array:
     return np.take_along_axis(norms, np.minimum(places, q.shape[1] - 1), axis=1)
 
 
-OBSERVABLES.register(
-    "norm_quantiles",
+OBSERVABLES.add(
     Observable(
         "norm_quantiles",
         {OverlapView: of_units, ParticleView: of_particles},

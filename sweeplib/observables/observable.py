@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.problem import (
     CORE,
     READERS,
@@ -19,7 +19,6 @@ from sweeplib.problem import (
 from sweeplib.registry import Registry
 from sweeplib.views import Estimate, ExitLevel, OverlapView, View
 
-Array = NDArray[np.float64]
 Function = Callable[..., Array | Estimate]
 Dims = tuple[str, ...]
 

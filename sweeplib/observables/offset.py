@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView
 
 
@@ -11,8 +12,7 @@ def of_particles(now: ParticleView) -> Array:
     return np.zeros(now.a.shape) if now.b is None else now.b
 
 
-OBSERVABLES.register(
-    "offset",
+OBSERVABLES.add(
     Observable(
         "offset",
         {OverlapView: lambda now: now.b, ParticleView: of_particles},

@@ -3,8 +3,7 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView
 
-OBSERVABLES.register(
-    "overlap_M",
+OBSERVABLES.add(
     Observable(
         "overlap_M",
         {OverlapView: lambda now: now.M, ParticleView: lambda now: now.m},

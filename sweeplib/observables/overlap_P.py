@@ -3,8 +3,7 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView
 
-OBSERVABLES.register(
-    "overlap_P",
+OBSERVABLES.add(
     Observable(
         "overlap_P",
         {OverlapView: lambda now: now.P, ParticleView: lambda now: now.P},

@@ -2,8 +2,7 @@
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
 
-OBSERVABLES.register(
-    "overlap_Q",
+OBSERVABLES.add(
     Observable(
         "overlap_Q", lambda now: now.Q, ("student", "student_2"), "student-student overlap", "Q", reads=frozenset()
     ),

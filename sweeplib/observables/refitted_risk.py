@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable, by_quadrature
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
 from sweeplib.observables.risk import READS
 from sweeplib.problem import Parameters, parameter
 from sweeplib.views import Estimate, OverlapView
@@ -39,8 +40,7 @@ def refitted_risk(now: OverlapView, second_layer_samples: NDArray[np.int64], rid
     return Estimate(risk, now.expectations.risk_errors(risk, *state))
 
 
-OBSERVABLES.register(
-    "refitted_risk",
+OBSERVABLES.add(
     Observable(
         "refitted_risk",
         refitted_risk,

@@ -3,8 +3,7 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import TwoTimeView
 
-OBSERVABLES.register(
-    "response",
+OBSERVABLES.add(
     Observable(
         "response",
         {TwoTimeView: lambda now: now.R},

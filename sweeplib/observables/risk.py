@@ -1,6 +1,7 @@
 """Population risk R = ½ E[(y − f)²] of labels without noise, that is without the floor Δ/2; y = f* with a teacher."""
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import ExitLevel, NetworkView, OverlapView
 
 
@@ -14,8 +15,7 @@ def risk(now: OverlapView | NetworkView) -> Array:
 
 READS = frozenset({"activation", "teacher_activation", "a_star", "target", "data"})
 
-OBSERVABLES.register(
-    "risk",
+OBSERVABLES.add(
     Observable(
         "risk",
         {OverlapView: risk, NetworkView: risk},

@@ -5,8 +5,9 @@ f − f* is a sum over blocks, and so is its variance: R_b = ½ λ_b (āᵀQ_b �
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.risk import READS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import OverlapView
@@ -29,8 +30,7 @@ def of_units(now: OverlapView) -> Array:
     return 0.5 * blocks.eigenvalues * sum(np.einsum("ni,nbij,nj->nb", one, part, two) for one, part, two in products)
 
 
-OBSERVABLES.register(
-    "risk_of_block",
+OBSERVABLES.add(
     Observable(
         "risk_of_block",
         of_units,

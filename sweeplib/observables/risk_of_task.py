@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.risk import READS
 from sweeplib.views import OverlapView
 
@@ -14,8 +15,7 @@ def of_tasks(now: OverlapView) -> Array:
     return np.stack([fields.expectations.risks(fields.Q, fields.M, fields.P, *pair) for pair in pairs], axis=1)
 
 
-OBSERVABLES.register(
-    "risk_of_task",
+OBSERVABLES.add(
     Observable(
         "risk_of_task",
         of_tasks,

@@ -3,8 +3,7 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView
 
-OBSERVABLES.register(
-    "second_layer",
+OBSERVABLES.add(
     Observable(
         "second_layer",
         {OverlapView: lambda now: now.a, ParticleView: lambda now: now.a},

@@ -3,8 +3,7 @@
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView
 
-OBSERVABLES.register(
-    "self_overlap",
+OBSERVABLES.add(
     Observable(
         "self_overlap",
         {OverlapView: lambda now: now.q, ParticleView: lambda now: now.q},

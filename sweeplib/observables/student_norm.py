@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView, ParticleView
 
 
@@ -16,8 +17,7 @@ def of_particles(now: ParticleView) -> Array:
     return np.einsum("ni,ni->n", now.weight, now.q)
 
 
-OBSERVABLES.register(
-    "student_norm",
+OBSERVABLES.add(
     Observable(
         "student_norm",
         {OverlapView: of_units, ParticleView: of_particles},

@@ -5,7 +5,8 @@
 
 import numpy as np
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import OverlapView
 
 ROUNDING = 1e-9
@@ -26,8 +27,7 @@ def of_units(now: OverlapView) -> Array:
     return np.sqrt(np.minimum(squares, 1.0))
 
 
-OBSERVABLES.register(
-    "subspace_cosine",
+OBSERVABLES.add(
     Observable(
         "subspace_cosine",
         of_units,

@@ -1,6 +1,7 @@
 """Test error on noisy labels, R + Δ/2."""
 
-from sweeplib.observables.observable import OBSERVABLES, Array, Observable
+from sweeplib.arrays import Array
+from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.observables.risk import READS, risk
 from sweeplib.views import ExitLevel, NetworkView, OverlapView
 
@@ -10,8 +11,7 @@ def test_error(now: OverlapView | NetworkView) -> Array:
     return risk(now) + now.Delta / 2.0
 
 
-OBSERVABLES.register(
-    "test_error",
+OBSERVABLES.add(
     Observable(
         "test_error",
         {OverlapView: test_error, NetworkView: test_error},

@@ -23,8 +23,7 @@ def level(problem: Problem) -> ExitLevel:
     return ExitLevel.above(problem.Delta / 2.0)
 
 
-OBSERVABLES.register(
-    "test_loss",
+OBSERVABLES.add(
     Observable(
         "test_loss",
         test_loss,

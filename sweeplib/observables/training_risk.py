@@ -5,8 +5,7 @@ from sweeplib.views import TrainingView, TwoTimeView
 
 NEEDS = frozenset({"samples"})
 
-OBSERVABLES.register(
-    "training_risk",
+OBSERVABLES.add(
     Observable(
         "training_risk",
         {TrainingView: lambda now: now.training_risk, TwoTimeView: lambda now: now.training_risk},

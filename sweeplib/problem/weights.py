@@ -4,15 +4,13 @@ Every dynamics can thus start from the same weights.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.maths.overlaps import Overlaps, teacher_factors
 from sweeplib.numerics.random import normals, stream_key
 from sweeplib.problem import STARTS, TASKS, Problem
 from sweeplib.problem.starts.start import rows_on_sphere
-
-Array = NDArray[np.float64]
 
 
 def drawn_weights(problem: Problem, *, root_seed: int, seed: int) -> tuple[Array, Array]:

@@ -221,7 +221,7 @@ class _Forks:
         with suppress(OSError, ValueError):
             content, descriptors, _, _ = socket.recv_fds(connection, MOST_BYTES, 3)
             request = _Request(*json.loads(content))
-            if _is_of(connection, self._sweep):
+            if _asks_for_sweep(connection, self._sweep):
                 pid = os.fork()
         if not pid:
             return self._fork_task(request, descriptors, connection)
@@ -253,8 +253,11 @@ class _Forks:
             _exit(1)
 
 
-def _is_of(connection: socket.socket, sweep: int) -> bool:
-    """Return whether a process is the sweep's or a descendant: a job that a batch system runs elsewhere is not."""
+def _asks_for_sweep(connection: socket.socket, sweep: int) -> bool:
+    """Return whether the process at the other end is the sweep, whose number is given, or one that it started.
+
+    A job that a batch system runs elsewhere is not.
+    """
     pid, _, _ = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
     with suppress(psutil.Error):
         return sweep in {pid, *(parent.pid for parent in psutil.Process(pid).parents())}

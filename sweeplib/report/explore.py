@@ -24,11 +24,12 @@ from sweeplib.analysis.kit.survival import medians
 from sweeplib.errors import InputError
 from sweeplib.execution.live.graph import Curve, Curves, Graph
 from sweeplib.figures.kit.interactive import along
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import heading
 
 if TYPE_CHECKING:
-    import xarray as xr
     from bokeh.document import Document
     from bokeh.server.server import Server
 
@@ -172,8 +173,6 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
 
 
 def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
-    import xarray as xr
-
     sample = passages(part, name.removeprefix("exit_"))
     found = xr.apply_ufunc(
         partial(medians, confidence=CONFIDENCE), sample.exit, sample.end, sample.used,
@@ -183,16 +182,13 @@ def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
 
 
 def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
-    import xarray as xr
-    from scipy.special import stdtrit
-
     run = has_run(part)
     values = values_of(part, name)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(part))
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
         (mean, error), count = mean_and_error(kept), kept.count("seed")
     enough = count.where(count >= FEWEST_SEEDS)
-    half = error * xr.apply_ufunc(stdtrit, enough - 1.0, (1.0 + CONFIDENCE) / 2.0)
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, enough - 1.0, (1.0 + CONFIDENCE) / 2.0)
     return mean, mean - half, mean + half, count, "Mean"
 
 

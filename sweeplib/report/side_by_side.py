@@ -18,13 +18,12 @@ from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures.kit.labels import symbol
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import value_text
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.strict_yaml import flow, parsed
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.design.sweep import Sweep
 
 MOST_POINTS = 60

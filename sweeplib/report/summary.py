@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.headlines import MOST
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
 from sweeplib.storage.records.artefacts import outdated_names
@@ -13,8 +14,6 @@ from sweeplib.storage.records.files import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import xarray as xr
 
     from sweeplib.analysis.kit.headlines import Headline
     from sweeplib.design.sweep import Sweep

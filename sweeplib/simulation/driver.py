@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.dynamics.replicas import Lessons
 from sweeplib.errors import SweeplibError
@@ -26,7 +27,6 @@ from sweeplib.simulation.variables import END_STATE, Variable, error_of, stored_
 from sweeplib.table import Table
 from sweeplib.views import Estimate, View
 
-Array = NDArray[np.float64]
 States = Sequence[tuple[Array, View]]
 Own = Mapping[str, NDArray[Any]]
 

@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.maths.overlaps import Overlaps, block_overlaps
 from sweeplib.problem import STARTS, Problem
@@ -24,7 +24,6 @@ from sweeplib.problem.weights import (
 )
 from sweeplib.simulation.cases import Case
 
-Array = NDArray[np.float64]
 Weights = tuple[Sequence[Sequence[float]] | Array, Sequence[Sequence[float]] | Array]
 Initial = Overlaps | Weights | None
 

@@ -32,20 +32,23 @@ def schedule_of(case: Case, initial: Initial) -> ScheduleOfCase | None:
     if optimal is None:
         return None
     ode, (knots, starts) = case.of_ode(), (optimal.knots, optimal.starts)
-    optimum = _optimum(ode, ode.problem.text, knots, starts) if initial is None else _found(ode, knots, starts, initial)
+    if initial is None:
+        optimum = _known_optimum(ode, ode.problem.text, knots, starts)
+    else:
+        optimum = _optimum(ode, knots, starts, initial)
     recorded = {"schedule_rate": optimum.rates, "schedule_risk": optimum.risk, "schedule_gradient": optimum.gradient}
     formula = optimal.through(optimum.rates.tolist(), ode.recording.times[-1])
     return ScheduleOfCase(formula, {name: np.asarray(value) for name, value in recorded.items()})
 
 
 @lru_cache(maxsize=1024)
-def _optimum(case: Case, text: str, knots: int, starts: int) -> "Optimum":
-    """The optimum of a case; problems are told apart by their `text` too."""
-    return _found(case, knots, starts, None)
+def _known_optimum(case: Case, text: str, knots: int, starts: int) -> "Optimum":
+    """The optimum of a case, which is found once; problems are told apart by their `text` too."""
+    return _optimum(case, knots, starts, None)
 
 
-def _found(case: Case, knots: int, starts: int, initial: Initial) -> "Optimum":
-    """The optimum for different starts; for one, if they are the same but for rounding."""
+def _optimum(case: Case, knots: int, starts: int, initial: Initial) -> "Optimum":
+    """The optimum of the mean over so many starts, or for one start if all are the same but for rounding."""
     from sweeplib.dynamics.optimal_schedule import optimal_schedule
     from sweeplib.simulation.driver import replicas_of  # which imports this module
 

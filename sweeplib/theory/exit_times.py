@@ -10,6 +10,7 @@ import functools
 
 import numpy as np
 
+from sweeplib.late_modules import scipy
 from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate, maximal_learning_rate
 from sweeplib.theory.starts import starts_and_exits
@@ -96,15 +97,12 @@ def _time(growth: Real, rate: Real) -> Real:
 @functools.cache
 def _mean_log_growth(p: float, d: float, T: float) -> float:
     """By Gauss quadrature over (μ0, τ0); the singular E log μ0 is ψ(p/2) + log 2."""
-    from scipy.special import digamma
-
     _, exit_mu, weights = starts_and_exits(p, d, T)
-    return float(np.sum(weights * np.log(exit_mu)) - digamma(p / 2.0) - np.log(2.0))
+    return float(np.sum(weights * np.log(exit_mu)) - scipy.special.digamma(p / 2.0) - np.log(2.0))
 
 
 def _optimal_fraction(growth: float, strength: float) -> float:
     """The fraction x of 2 γ_opt at which the noise-corrected number of steps has its first minimum."""
-    from scipy.optimize import brentq
 
     def slope(x: Real) -> Real:
         remaining = growth - np.log1p(strength * x / (1.0 - x))
@@ -114,4 +112,4 @@ def _optimal_fraction(growth: float, strength: float) -> float:
     rising = np.flatnonzero(slope(fractions) > 0.0)
     if not rising.size:
         return float("nan")
-    return float(brentq(slope, fractions[rising[0] - 1], fractions[rising[0]], xtol=1e-14))
+    return float(scipy.optimize.brentq(slope, fractions[rising[0] - 1], fractions[rising[0]], xtol=1e-14))

@@ -9,14 +9,13 @@ t = G(μ) − G(μ0), G(μ) = (μ/σ²) h(ω_M μ/σ²), h(s) = (1/p) ∫₀¹ 1
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.theory.exit_times import noise_variance
 from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate
 from sweeplib.theory.starts import starts_and_exits
-
-Array = NDArray[np.float64]
 
 _NODES = 64
 
@@ -41,11 +40,11 @@ def _mean_first_passage(rate: float, diffusion: float, p: float, d: float, T: fl
 
 def _scaled_passage(s: Array, p: float) -> Array:
     """h(s) above; for s > 0 in the variable log(1 + s v), in which the integrand is smooth up to s → ∞."""
-    from scipy.special import hyp1f1
-
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     v, half = 0.5 * (nodes + 1.0), 0.5 * weights / p
     stretch = np.log1p(np.maximum(s, 0.0))[..., None]
-    growing = stretch[..., 0] * (np.exp(stretch * v) * hyp1f1(1.0, 1.0 + p / 2.0, -np.expm1(stretch * v)) @ half)
-    decaying = hyp1f1(1.0, 1.0 + p / 2.0, -np.minimum(s, 0.0)[..., None] * v) @ half
+    growing = stretch[..., 0] * (
+        np.exp(stretch * v) * scipy.special.hyp1f1(1.0, 1.0 + p / 2.0, -np.expm1(stretch * v)) @ half
+    )
+    decaying = scipy.special.hyp1f1(1.0, 1.0 + p / 2.0, -np.minimum(s, 0.0)[..., None] * v) @ half
     return np.where(s > 0.0, growing / np.where(s > 0.0, s, 1.0), decaying)

@@ -3,9 +3,9 @@
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 
 _NODES = 64
 
@@ -27,11 +27,9 @@ def starts_and_exits(p: float, d: float, T: float) -> tuple[Array, Array, Array]
 @functools.lru_cache(maxsize=64)
 def chi_squared_rule(freedom: float) -> tuple[Array, Array]:
     """Gauss nodes and weights for the law χ² of so many degrees of freedom (Golub and Welsch 1969)."""
-    from scipy.linalg import eigh_tridiagonal
-
     if freedom == 0.0:
         return np.zeros(1), np.ones(1)
     shape, order = freedom / 2.0, np.arange(_NODES, dtype=float)
     off_diagonal = np.sqrt(order[1:] * (order[1:] + shape - 1.0))
-    nodes, vectors = eigh_tridiagonal(2.0 * order + shape, off_diagonal)
+    nodes, vectors = scipy.linalg.eigh_tridiagonal(2.0 * order + shape, off_diagonal)
     return 2.0 * nodes, vectors[0] ** 2

@@ -6,6 +6,7 @@ P(t_ext > t) is a probability of the start, μ0 ~ χ²_p and τ0 ~ 2 χ²_{p(p�
 
 import numpy as np
 
+from sweeplib.late_modules import scipy
 from sweeplib.theory.exit_times import noise_variance
 from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate
@@ -37,8 +38,6 @@ def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
 
 def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
     """E_τ0 P(μ0 growth < level), 1 before the start has grown at all."""
-    from scipy.special import chdtr
-
     half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
     level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
-    return float(np.sum(weights * chdtr(p, level / growth)))
+    return float(np.sum(weights * scipy.special.chdtr(p, level / growth)))

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.theory.labelled import Real, labelled
-
-Array = NDArray[np.float64]
 
 CLASSES = (-1.0, 1.0)
 LENGTHS, COSINES = 100, 64
@@ -114,10 +114,8 @@ def _nearest(columns: Array) -> Array:
     |B ρ|² + (Σρ − 1)², minimised over ρ ≥ 0 of any sum, has the same direction: at a sum s and ρ/s of norm b it is
     s² b² + (s − 1)², whose minimum over s, b²/(1 + b²), grows with b.
     """
-    from scipy.optimize import nnls
-
     rows = np.vstack([columns, np.ones(columns.shape[1])])
-    shares, _ = nnls(rows, np.append(np.zeros(len(columns)), 1.0))
+    shares, _ = scipy.optimize.nnls(rows, np.append(np.zeros(len(columns)), 1.0))
     weights: Array = shares / shares.sum()
     return weights
 
@@ -150,22 +148,18 @@ def _mean_above(knot: float, d: float, scales: Array) -> Array:
 
 def _beyond(h: Array, d: float) -> tuple[Array, Array]:
     """E[ω 1(ω > h)] and P(ω > h); 1 − ω² has the law Beta((d − 1)/2, ½)."""
-    from scipy.special import beta, betainc, ndtr
-
     if math.isinf(d):
-        return np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), ndtr(-h)
+        return np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
     if d == 1.0:
         half: Array = np.where(np.abs(h) < 1.0, 0.5, 0.0)
         return half, np.where(h > 0.0, half, 1.0 - half)
     power, rest = 0.5 * (d - 1.0), np.maximum(1.0 - h * h, 0.0)
-    half = 0.5 * betainc(power, 0.5, rest)
-    return rest**power / (2.0 * power * beta(0.5, power)), np.where(h > 0.0, half, 1.0 - half)
+    half = 0.5 * scipy.special.betainc(power, 0.5, rest)
+    return rest**power / (2.0 * power * scipy.special.beta(0.5, power)), np.where(h > 0.0, half, 1.0 - half)
 
 
 def _bayes_risk(contrast: float, d: float) -> float:
     """By equal steps of log u, between quantiles of u."""
-    from scipy.special import chdtri, expit, gammaln
-
     if not (0.0 <= contrast < 1.0 and d >= 1.0):
         return math.nan
     if contrast == 0.0:
@@ -173,9 +167,9 @@ def _bayes_risk(contrast: float, d: float) -> float:
     if math.isinf(d):
         return 0.0
     ratio = (1.0 + contrast) / (1.0 - contrast)
-    first, last = np.log(chdtri(d, [1.0 - 1e-16, TAIL])).tolist()
+    first, last = np.log(scipy.special.chdtri(d, [1.0 - 1e-16, TAIL])).tolist()
     log_u = np.linspace(first, last, STEPS)
     u = np.exp(log_u)
-    density = np.exp(0.5 * (d * log_u - u - d * math.log(2.0)) - gammaln(0.5 * d))
-    odds = expit(d * math.log(ratio) - 0.5 * u * (ratio**2 - 1.0))
+    density = np.exp(0.5 * (d * log_u - u - d * math.log(2.0)) - scipy.special.gammaln(0.5 * d))
+    odds = scipy.special.expit(d * math.log(ratio) - 0.5 * u * (ratio**2 - 1.0))
     return float(np.sum(density * odds) / np.sum(density))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation import Status
 from sweeplib.storage.records.files import partial
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 
 class Format(NamedTuple):

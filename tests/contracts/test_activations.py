@@ -19,7 +19,8 @@ import numpy as np
 import pytest
 
 from sweeplib.code.plugins import load_plugins
-from sweeplib.contracts.activations import CHECKS
+from sweeplib.contracts import activations as contract
+from sweeplib.contracts.check import checks_of
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations import expectations
 from tests import plain
@@ -70,7 +71,7 @@ ACTIVATIONS.register("softplus", Activation("softplus", r"\\\\log(1 + e^\\\\lamb
     del ACTIVATIONS._things["softplus"], sys.modules["softplus"]
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", checks_of(contract))
 @pytest.mark.parametrize("name", [*ACTIVATIONS, *FORMED])
 def test_activation(name, check):
     check(name)
@@ -211,7 +212,7 @@ def test_expectations_equal_another_quadrature():
 @pytest.mark.slow
 def test_an_activation_from_one_file_keeps_every_promise(softplus):
     """An activation defined by value and derivative only: alone, and as the teacher of another."""
-    for check in CHECKS:
+    for check in checks_of(contract):
         check(softplus)
     pairs = ["softplus|softplus", "relu|softplus"]
     for kind in KINDS:

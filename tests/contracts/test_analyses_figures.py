@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.contracts import analyses, figures
+from sweeplib.contracts import analyses, figures, plots
 from sweeplib.contracts.analyses import analysed, foreseen, made, taken
+from sweeplib.contracts.check import checks_of
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
 from sweeplib.figures.kit.labels import axis_label
@@ -61,19 +62,19 @@ def drawn(name, words):
         return refusal
 
 
-@pytest.mark.parametrize("check", analyses.CHECKS)
+@pytest.mark.parametrize("check", checks_of(analyses))
 @pytest.mark.parametrize("name", slow_among(ANALYSES, *COSTLY))
 def test_analysis(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("check", slow_among(figures.CHECKS, figures.it_can_be_saved, figures.it_takes_dask_arrays))
+@pytest.mark.parametrize("check", slow_among(checks_of(figures), figures.it_can_be_saved, figures.it_takes_dask_arrays))
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("check", figures.INTERACTIVE_CHECKS)
+@pytest.mark.parametrize("check", checks_of(plots))
 @pytest.mark.parametrize("name", INTERACTIVE)
 def test_interactive_plot(name, check):
     check(name)

@@ -7,6 +7,7 @@ import pytest
 from sweeplib import DYNAMICS, OBSERVABLES, simulate
 from sweeplib.code.plugins import load_plugins
 from sweeplib.contracts import dynamics as contract
+from sweeplib.contracts.check import checks_of
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 from tests.plugged import nothing_left
@@ -41,7 +42,7 @@ OF_FIELDS = contract.it_depends_on_the_fields_that_it_reads_and_on_no_other
 
 
 @pytest.mark.parametrize(
-    "check", [*(each for each in contract.CHECKS if each not in (OF_FIELDS, *OF_LAW.values)), OF_LAW]
+    "check", [*(each for each in checks_of(contract) if each not in (OF_FIELDS, *OF_LAW.values)), OF_LAW]
 )
 def test_dynamics(dynamics, check):
     check(dynamics)

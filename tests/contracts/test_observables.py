@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from sweeplib import OBSERVABLES, Problem, simulate
-from sweeplib.contracts.observables import CHECKS
+from sweeplib.contracts import observables as contract
+from sweeplib.contracts.check import checks_of
 from sweeplib.maths.expectations import expectations
 from sweeplib.simulation.labels import stored_attributes
 from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, View
@@ -52,7 +53,7 @@ def arrays(lengths):
     return {name: rng.random((3, *shape)) for name, shape in lengths.items()}
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", checks_of(contract))
 @pytest.mark.parametrize("name", OBSERVABLES)
 def test_in_every_view(name, check):
     check(name)

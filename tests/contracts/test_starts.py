@@ -7,7 +7,8 @@ import pytest
 
 from sweeplib import InputError, Problem, simulate
 from sweeplib.code.plugins import load_plugins
-from sweeplib.contracts.problems import DATA_CHECKS, START_CHECKS
+from sweeplib.contracts import data_laws, starts
+from sweeplib.contracts.check import checks_of
 from sweeplib.problem import DATA, STARTS
 from sweeplib.problem.weights import drawn_weights
 from tests.plugged import nothing_left
@@ -30,13 +31,13 @@ def started(name, **fields):
     return Problem(**(common | ({"m0": 0.4} if name == "warm" else {}) | fields))
 
 
-@pytest.mark.parametrize("check", START_CHECKS)
+@pytest.mark.parametrize("check", checks_of(starts))
 @pytest.mark.parametrize("name", TRIED)
 def test_start(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("check", DATA_CHECKS)
+@pytest.mark.parametrize("check", checks_of(data_laws))
 @pytest.mark.parametrize("name", DATA)
 def test_data_law(name, check):
     check(name)

@@ -15,7 +15,8 @@ from scipy.interpolate import make_interp_spline
 
 from sweeplib import Problem, simulate
 from sweeplib.code.plugins import load_plugins
-from sweeplib.contracts.problems import TARGET_CHECKS
+from sweeplib.contracts import targets as contract
+from sweeplib.contracts.check import checks_of
 from sweeplib.kernels.labels import labels
 from sweeplib.maths.activations import ACTIVATIONS
 from sweeplib.maths.expectations import FAMILIES
@@ -417,7 +418,7 @@ def test_every_dynamics_records_the_risk_of_a_formula_and_its_error(name, expect
         assert abs(run.risk.item() - expected) < min(max(run.risk_error.item(), 1e-8), 1e-6)
 
 
-@pytest.mark.parametrize("check", TARGET_CHECKS)
+@pytest.mark.parametrize("check", checks_of(contract))
 @pytest.mark.parametrize("name", [*TARGETS, "mean"])
 def test_target(name, check):
     check(name)

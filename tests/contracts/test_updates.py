@@ -2,11 +2,12 @@
 
 import pytest
 
-from sweeplib.contracts.updates import CHECKS
+from sweeplib.contracts import updates as contract
+from sweeplib.contracts.check import checks_of
 from sweeplib.problem import UPDATES
 
 
-@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("check", checks_of(contract))
 @pytest.mark.parametrize("name", UPDATES)
 def test_step(name, check):
     check(name)

@@ -7,7 +7,8 @@ import time
 
 import numpy as np
 
-from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, Array, NumericalOptions, OverlapDynamics
+from sweeplib.arrays import Array
+from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.problem import Problem
 

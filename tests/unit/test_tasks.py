@@ -9,7 +9,8 @@ from scipy import stats
 from scipy.special import erf
 
 from sweeplib import InputError, Overlaps, Problem, simulate
-from sweeplib.contracts.problems import TASKS_CHECKS
+from sweeplib.contracts import tasks as contract
+from sweeplib.contracts.check import checks_of
 from sweeplib.kernels.replay import tasks_of
 from sweeplib.numerics.random import normals
 from sweeplib.problem import TASKS
@@ -18,7 +19,7 @@ from sweeplib.simulation.driver import replicas_of, samples_key
 from tests.tiers import slow_but
 
 
-@pytest.mark.parametrize("check", TASKS_CHECKS)
+@pytest.mark.parametrize("check", checks_of(contract))
 @pytest.mark.parametrize("name", TASKS)
 def test_every_registered_course(name, check):
     check(name)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 
-Array = NDArray[np.float64]
 POOLED_SEEDS = 10.0
 """The number of seeds that the mean relative variance of all points counts for in the variance of each point.
 
@@ -92,15 +93,13 @@ def log_deviations(values: Array) -> PointErrors:
 
     Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
     """
-    from scipy.special import polygamma
-
     seen, mean, variance = moments(values)
     known = np.where(variance > 0.0, variance, np.nan)
     squares = np.where(seen, (values - mean) ** 2, 0.0)
     middle = np.sum(squares, axis=0) / np.maximum(seen.sum(axis=0), 1)
     parts = np.where(seen, 0.5 * (squares - middle) / known, 0.0)
     counts = np.maximum(seen.sum(axis=0), 2)
-    return _points(0.5 * np.log(known), parts, seen, counts * polygamma(1, 0.5 * (counts - 1.0)) / 4.0)
+    return _points(0.5 * np.log(known), parts, seen, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0)
 
 
 def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:

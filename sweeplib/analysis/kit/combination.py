@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,8 @@ from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.problem_fields import constants
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import OF_RUNS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 RECORDED = ("time", "instant", "threshold", "quantile")
 """Axes along which a case without a value would be a run that ended early: all sweeps need the same values."""
@@ -128,8 +126,6 @@ def _values(ds: xr.Dataset, name: str, one: xr.Dataset, other: xr.Dataset) -> xr
 
 def _refuse_differences(name: str, one: xr.DataArray, other: xr.DataArray, both: xr.DataArray, *, exact: bool) -> None:
     """Raise InputError, with the labels of the first, if a case that `both` have has other numbers in one of them."""
-    import xarray as xr
-
     tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
     if one.dtype.kind != "f":
         same = one == other
@@ -147,8 +143,6 @@ def _refuse_differences(name: str, one: xr.DataArray, other: xr.DataArray, both:
 
 def _coordinate(name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     """Return a coordinate that is no axis, over the axes along which it varies in one of the datasets."""
-    import xarray as xr
-
     first, second = xr.broadcast(one[name], other[name])
     masks = [array != "" if array.dtype.kind in "UO" else array.notnull() for array in (first, second)]
     _refuse_differences(name, first, second, masks[0] & masks[1], exact=False)

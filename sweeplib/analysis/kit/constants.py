@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeplib.analysis.kit.problem_fields import constants, field
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def with_constants(ds: xr.Dataset) -> xr.Dataset:

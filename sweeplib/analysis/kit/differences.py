@@ -10,11 +10,10 @@ from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, 
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 ROUNDING = 1e-12
@@ -58,8 +57,6 @@ class Differences:
         NaN where too many pairs are incomplete. If overlap matrices are among the observables, `overlaps` is the
         largest over the entries of all of them.
         """
-        import xarray as xr
-
         suprema = {}
         for name, values in self.values.items():
             inner = [dim for dim in values.dims if dim not in self.paired.dims]
@@ -112,8 +109,6 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
 
     Axes that an observable has of its own, such as those of an overlap matrix, are kept.
     """
-    import xarray as xr
-
     check_reference(ds, reference)
     others = (ds["dynamics"] != reference).values
 

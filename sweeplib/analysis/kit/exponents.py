@@ -1,14 +1,13 @@
 """Exponents of powers of d, with a posterior from resampled seeds and small allowed departures from a power law."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors, log_means, moments
 from sweeplib.analysis.kit.fits import line_fit
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 
-Array = NDArray[np.float64]
 LEAST_SIGNAL = 2.0
 """Means below this number of standard errors count as not measured and are left out."""
 

@@ -13,9 +13,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 
 LAWS = {"constant": 1, "log": 2, "power": 2}
 """The laws, with the number of their coefficients."""
@@ -65,8 +65,6 @@ def extrapolated(
 
     `freedom` are the degrees of freedom of an error. The shares are 0 at points without a value.
     """
-    from scipy.special import chdtrc, stdtrit
-
     known, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
     x, values, errors = x[known], values[known], errors[known]
     left = len(x) - LAWS[law]
@@ -83,10 +81,10 @@ def extrapolated(
     weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
     chi2 = float(tried.chi2[weights.argmax()])
-    verdict = MISFIT if chdtrc(left, chi2) < CLEAR else TRUSTED
+    verdict = MISFIT if scipy.special.chdtrc(left, chi2) < CLEAR else TRUSTED
     value = float(weights @ wider.value)
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
-    half = float(stdtrit(freedom, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
+    half = float(scipy.special.stdtrit(freedom, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
     shares[known] = weights @ wider.shares
     ends = (value, value - half, value + half) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / left, shares)

@@ -15,11 +15,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors
-
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 
 SEEN_FROM = {1.0: 0.26, 2.0: 0.7, 3.0: 0.9, 4.0: 1.0}
 """The χ²/n above which points are said to scatter more than their errors, by the degrees of freedom n.
@@ -148,12 +147,10 @@ def _excess(
 
 def _root(decreasing: Callable[[float], float], start: float) -> float:
     """Return the zero of a decreasing function that is positive at 0."""
-    from scipy.optimize import brentq
-
     end = start
     while decreasing(end) > 0.0:
         end *= 4.0
-    return float(brentq(decreasing, 0.0, end, xtol=1e-15, rtol=1e-4))
+    return float(scipy.optimize.brentq(decreasing, 0.0, end, xtol=1e-15, rtol=1e-4))
 
 
 def inverse_variances(variances: Array) -> Array:
@@ -180,7 +177,5 @@ def _freedom(design: Array, weights: Array, errors2: Array) -> float:
 
 def _student_factor(freedom: Array, confidence: float) -> Array:
     """Return the quantiles of Student's t with `freedom` degrees of freedom over that of the normal distribution."""
-    from scipy.special import ndtri, stdtrit
-
     level = (1.0 + confidence) / 2.0
-    return np.asarray(stdtrit(freedom, level) / ndtri(level))
+    return np.asarray(scipy.special.stdtrit(freedom, level) / scipy.special.ndtri(level))

@@ -12,12 +12,11 @@ from sweeplib.analysis.kit.growth_laws import rate_exponent
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.problem_fields import TEACHER, field, one_pass_committee, same_at_all_d
 from sweeplib.errors import SweeplibError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.maths.activations import activation
 from sweeplib.maths.hermite import pair_information_exponent
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 ON_THE_SPHERE = (1.0,)
@@ -40,8 +39,6 @@ def information_exponents(ds: xr.Dataset) -> xr.DataArray:
     With k > 1 teacher units it is the order with which students leave the start, in any direction of the teacher. It
     does not describe the later phase in which students separate the teacher's units.
     """
-    import xarray as xr
-
     student = field(ds, "activation")
     teacher = field(ds, "teacher_activation", "")
     named = student.where(teacher.isin(UNNAMED), teacher)
@@ -70,8 +67,6 @@ def expected_laws(ds: xr.Dataset) -> xr.DataArray:
     Theory needs start overlaps ∝ 1/√d (as random starts have), widths that do not depend on d, and learning rates that
     do not depend on d for κ ≤ 2 and are ∝ d^−(κ−2)/2 for κ ≥ 3.
     """
-    import xarray as xr
-
     exponent = information_exponents(ds)
     log_d = xr.ufuncs.log(ds["d"].astype(float))
     rate = xr.ufuncs.log(field(ds, "gamma")) + xr.apply_ufunc(rate_exponent, exponent) * log_d

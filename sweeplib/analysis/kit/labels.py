@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     Array = TypeVar("Array", xr.Dataset, xr.DataArray)
 
 

@@ -11,14 +11,11 @@ for d → ∞ also the mean square 1/d of these cosines; and the ODE neglects n^
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 
 def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: float, margin: float) -> xr.DataArray:
@@ -27,8 +24,6 @@ def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: floa
     It is 0 where theory is silent: where the orders that decide differ by less than the factor `margin`, for other
     problems than plain students with a frozen second layer, and from the first candidate on whose order is not known.
     """
-    import xarray as xr
-
     scatter, biases = _orders(ds)
     limit = xr.zeros_like(scatter, dtype=np.uint8)
     undescribed = xr.ones_like(scatter, dtype=bool)
@@ -42,8 +37,6 @@ def limits_expected(ds: xr.Dataset, candidates: Sequence[str], most_spread: floa
 
 def _orders(ds: xr.Dataset) -> tuple[xr.DataArray, dict[str, xr.DataArray]]:
     """Return the order of the scatter, and of what each limit leaves out."""
-    import xarray as xr
-
     p, d = field(ds, "p"), field(ds, "d")
     ratio, p, d = xr.broadcast(field(ds, "gamma") / p, p, d)
     steps = d / (ratio * ratio.clip(1.0))

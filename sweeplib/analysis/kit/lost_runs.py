@@ -7,12 +7,8 @@ is the fraction lost and x the difference of the means of lost and remaining run
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeplib.analysis.kit.status import STOPPED, with_status
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 MOST_LOST = 0.02
 """A statistic is NaN where more than this fraction of the runs is lost.

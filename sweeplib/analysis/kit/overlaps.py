@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.folder import Opened
 
 
@@ -55,7 +54,5 @@ def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
 
 
 def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:
-    import xarray as xr
-
     p, k = xr.broadcast(field(ds, "p"), field(ds, "k"))
     return sorted({(int(p), int(k)) for p, k in zip(p.values.flat, k.values.flat, strict=True)})

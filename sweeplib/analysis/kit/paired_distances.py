@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, without_value
 from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     Distance = Callable[[xr.DataArray, xr.DataArray], xr.DataArray]
 
 

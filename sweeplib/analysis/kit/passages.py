@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +20,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many
 from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import restricted_values
 from sweeplib.analysis.kit.variables import require
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -63,8 +60,6 @@ class Passages:
         Where runs were censored before the horizon, the values are pseudo-values, whose mean is that of the
         Kaplan-Meier curve (`restricted_values`).
         """
-        import xarray as xr
-
         horizon = self.horizon
         values = self.exit.fillna(np.inf).clip(max=horizon).where(self.used)
         if not bool((self.censored() & (self.end < horizon)).any()):

@@ -13,15 +13,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import field, one_pass_committee, ones
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory import student_alignment_rate
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 UNIT_TEACHERS = ("orthogonal", "sphere")
 """Laws of the teacher's weights whose rows have the norm √d. Norms of Gaussian rows scatter by the fraction 1/√(2d)."""

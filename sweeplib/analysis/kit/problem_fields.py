@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import and_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import CONSTANT_RATE, DEFAULTS, PARAMETERS
 from sweeplib.problem.base_parameters import CORE
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 TEACHER = "teacher_student"
 """The data law that the theory is for."""
@@ -41,8 +38,6 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     The field is a coordinate or, if it is the same in all of the dataset, an attribute. InputError if it is neither and
     there is no default.
     """
-    import xarray as xr
-
     from sweeplib.simulation.labels import label
 
     if name in ds.coords:
@@ -56,8 +51,6 @@ def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
 
 def has_direction(values: xr.Dataset | xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
     """Return where the teacher of `ds` has the direction of the axis `teacher`, r ≤ k; true without such an axis."""
-    import xarray as xr
-
     return values["teacher"] <= field(ds, "k") if "teacher" in values.dims else xr.DataArray(True)
 
 
@@ -95,8 +88,6 @@ def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
 
 def ones(layer: xr.DataArray) -> xr.DataArray:
     """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
-    import xarray as xr
-
     if layer.dtype.kind not in "OU":
         return layer == 1.0
     are_ones: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])

@@ -8,10 +8,9 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.needs import need_dynamics, need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 LIMITS = ("gradient_flow", "ode")
@@ -25,8 +24,6 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     number of these runs per point. Where the ODE was run for no seed of a point, `growth` is that of SGD alone, which
     includes the spread of the starts.
     """
-    import xarray as xr
-
     run = has_run(ds)
     risk, norm = values_of(ds, "risk"), values_of(ds, "student_norm")
     final = risk.isel(time=-1)

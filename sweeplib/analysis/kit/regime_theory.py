@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import ROUNDING, field, one_pass_committee, same_at_all_d
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory.regimes import (
     coupling_exponent,
     deviation_exponent,
@@ -14,9 +13,6 @@ from sweeplib.theory.regimes import (
     noise_weight_exponent,
     regime,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 EXPONENTS = {
     "excess_risk": excess_risk_exponent,
@@ -32,8 +28,6 @@ def scaling_holds(ds: xr.Dataset) -> xr.DataArray:
     This requires students off the sphere (on it Q_ii = 1), a frozen second layer, and a committee learned from one
     fresh sample a step.
     """
-    import xarray as xr
-
     delta, kappa = (field(ds, name) for name in PLANE)
     log_d = xr.ufuncs.log(ds["d"])
     rate = xr.ufuncs.log(field(ds, "gamma")) + delta * log_d

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.outline import Outline, outline_of
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 SEVERAL = "several axes vary the learning rate"
 

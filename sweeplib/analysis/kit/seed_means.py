@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import scipy
+from sweeplib.late_modules import xarray as xr
 
 FEWEST_SEEDS = 3
 """The least number of seeds with an error or an interval; of two seeds, intervals miss half of the time and more."""
@@ -35,13 +33,10 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
     for the skewness of passage times, of which a few seeds tell too little: the interval covers .945 to .97 of means of
     exponential and lognormal(1) times, at 3 to 64 seeds (docs/theory.md). NaN for fewer than FEWEST_SEEDS values.
     """
-    import xarray as xr
-    from scipy.special import stdtrit
-
     mean, error = mean_and_error(values)
     relative = error / mean.where(mean > 0.0)
     count = values.count("seed")
-    quantile = xr.apply_ufunc(stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
+    quantile = xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
     half = quantile * relative
     return mean * np.exp(-half), mean * np.exp(half * (1.0 + 2.0 * relative))
 
@@ -51,15 +46,15 @@ def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
 
     Below a probability of 10⁻²⁵⁰ they are ±√(n log(1 + t²/n)), which is right to a few hundredths (Wallace 1959).
     """
-    import xarray as xr
-    from scipy.special import ndtri, stdtr
 
     def scores(value: np.ndarray, n: np.ndarray) -> np.ndarray:
         n = np.maximum(n, 1.0)
-        tail = np.asarray(stdtr(n, -abs(value)))
+        tail = np.asarray(scipy.special.stdtr(n, -abs(value)))
         far = np.sqrt(n * np.log1p(value**2 / n))
         with np.errstate(divide="ignore"):
-            return np.sign(value) * np.where(tail > 1e-250, -ndtri(tail), np.where(np.isnan(value), np.nan, far))
+            return np.sign(value) * np.where(
+                tail > 1e-250, -scipy.special.ndtri(tail), np.where(np.isnan(value), np.nan, far)
+            )
 
     result: xr.DataArray = xr.apply_ufunc(scores, t, freedom)
     return result

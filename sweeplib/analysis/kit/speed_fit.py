@@ -8,11 +8,9 @@ closed form. On synthetic exits (12 learning rates from 0.3 to 1.8 γ_opt, 128 s
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.fits import Misfit, misfit
-
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
 
 HALF_WIDTH = 0.8  # of the weights, in γ/γ_opt, where steps are known exactly
 LARGE_ERROR = 0.2  # the relative error at which they are twice as wide

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import xarray as xr
-
+from sweeplib.late_modules import xarray as xr
 
 STOPPED = ("timeout", "inaccurate")
 """The statuses of runs that were stopped before their horizon: what they would have done later is not known."""

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from sweeplib.analysis.kit.bootstrap import PointErrors, log_means
 from sweeplib.analysis.kit.fits import Misfit, inverse_variances, linear_solution, misfit, scatter_draws, widening
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 
-Array = NDArray[np.float64]
 TRIAL_EXPONENT = -0.5
 """The exponent at which it is decided whether points determine all parameters."""
 DOMINANT = 0.9
@@ -135,8 +136,6 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
 
     A weak pull to the first starting point keeps the parameters of a term that vanishes finite and reproducible.
     """
-    from scipy.optimize import least_squares
-
     root = np.sqrt(weights)
     pull = PULL * np.sqrt(weights.mean()) * np.eye(len(starts[0]))
 
@@ -146,7 +145,7 @@ def _fit(values: Array, variables: Array, weights: Array, starts: Sequence[Array
     def slopes(parameters: Array) -> Array:
         return np.vstack([root[:, None] * _model(parameters, variables)[1], pull])
 
-    solutions = [least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
+    solutions = [scipy.optimize.least_squares(residuals, start, slopes, method="lm", max_nfev=200) for start in starts]
     best = min(solutions, key=lambda solution: float(solution.cost)).x
     return best, float(np.sum(weights * (_model(best, variables)[0] - values) ** 2))
 
@@ -184,8 +183,6 @@ def _best_fit(points: _Points) -> _BestFit:
 
 def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArray[np.bool_]:
     """Return which terms (terms,) the points need; a single term is needed."""
-    from scipy.special import fdtri
-
     terms = len(points.variables)
     if terms == 1:
         return np.ones(1, dtype=bool)
@@ -199,7 +196,7 @@ def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArr
         return _fit(points.logs, remaining, best.weights, _starts(points.logs, remaining))[1]
 
     increases = np.array([squares_without(term) - least for term in range(terms)])
-    return np.asarray(increases > 2.0 * fdtri(2.0, freedom, confidence) * unit)
+    return np.asarray(increases > 2.0 * scipy.special.fdtri(2.0, freedom, confidence) * unit)
 
 
 def _interval(points: _Points, best: _BestFit, confidence: float, generator: np.random.Generator) -> Array:

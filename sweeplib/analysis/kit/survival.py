@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
+
 AT_ONCE = 2**20
 """Runs that are in memory at a time."""
 HALF = 0.5 * (1.0 + 1e-12)
@@ -66,13 +68,11 @@ def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
 
 def _curves(sample: PassageSamples, confidence: float) -> tuple[Array, Array, Array]:
     """Return the Kaplan-Meier curves after each run (cells, n), and their log-log bands; NaN at 1 and 0."""
-    from scipy.special import ndtri
-
     _, exits, _, at_risk = sample
     with np.errstate(divide="ignore", invalid="ignore"):
         curve: Array = np.cumprod(1.0 - exits / at_risk, axis=1, dtype=np.float64)
         errors = np.sqrt(np.cumsum(np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0), axis=1)) / -np.log(curve)
-        width = np.exp(ndtri((1.0 + confidence) / 2.0) * errors)
+        width = np.exp(scipy.special.ndtri((1.0 + confidence) / 2.0) * errors)
         inside = np.where(curve < 1.0, curve, np.nan)
         return curve, inside**width, inside ** (1.0 / width)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeplib.analysis.kit.problem_fields import field, ones, with_plain_steps
+from sweeplib.late_modules import xarray as xr
 from sweeplib.theory import least_network_risk
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 def least_risk(ds: xr.Dataset) -> xr.DataArray:
@@ -17,8 +13,6 @@ def least_risk(ds: xr.Dataset) -> xr.DataArray:
     Students are plain, with a frozen second layer of ones and without offsets: on a sphere all norms are one, and a
     second layer makes measures of any sign and weight.
     """
-    import xarray as xr
-
     holds = (
         (field(ds, "data", "") == "two_gaussians")
         & ~field(ds, "spherical", False).astype(bool)

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import require
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
@@ -28,7 +27,5 @@ def norms(ds: xr.Dataset) -> xr.DataArray:
 
 def points(ds: xr.Dataset) -> xr.DataArray:
     """Return the units along `student`, with their k + 1 numbers along `number`: the overlaps, then the norm."""
-    import xarray as xr
-
     overlaps = values_of(ds, OVERLAP).rename(teacher="number")
     return xr.concat([overlaps, norms(ds).expand_dims("number")], "number", combine_attrs="drop")

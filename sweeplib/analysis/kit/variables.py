@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.status import with_status
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.storage.dataset.outline import Outline
 
 

@@ -24,9 +24,9 @@ from sweeplib.answers.proposers.line import Line, Need, Ruler
 from sweeplib.answers.table import points, row_dims, seeds_asked, value, values_at
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
     from sweeplib.storage.dataset.outline import Outline
@@ -125,8 +125,6 @@ class Labelled:
     @cached_property
     def _rounds(self) -> NDArray[np.int64]:
         """The round that asked for each row first, over the axes of the labels and the hidden ones; -1 for none."""
-        import xarray as xr
-
         there = self.ds["round"] if "round" in self.ds else xr.zeros_like(self.ds["status"][..., 0], np.int64)
         rows = there.max("dynamics") if "dynamics" in there.dims else there
         return values_at(rows.broadcast_like(self.labels), [*self.dims, *self.hidden])

@@ -28,14 +28,11 @@ from sweeplib.answers.table import AskedRows, named, points
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from numpy.typing import NDArray
-
+    from sweeplib.arrays import Array
     from sweeplib.storage.dataset.outline import Outline
-
-    Array = NDArray[np.float64]
 
 FORM, Z = 0.7, 1.96
 MOST_FOR_FORM = 4096

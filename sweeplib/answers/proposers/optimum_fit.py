@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.answers.proposers.scan import Scan, allocation, mixed, optima, powers, slopes, solution
+from sweeplib.late_modules import scipy
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from sweeplib.arrays import Array
 
 FORMS = (mixed, powers)
 FEWEST = 6
@@ -27,12 +26,12 @@ EDGE, RARE, Z, DRAWS = 0.01, 0.01, 1.96, 400
 
 
 class Fit:
-    """The optimum of a scan: the mean of those of both forms, in ln γ."""
+    """The optimum `gamma` of a scan: the mean, in ln γ, of the optima `of_forms` of both forms."""
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
-        self.both = [float(optima(form, scan, scan.logs[None], scan.seeds)[0]) for form in FORMS]
-        self.gamma = math.sqrt(self.both[0] * self.both[1])
+        self.of_forms = [float(optima(form, scan, scan.logs[None], scan.seeds)[0]) for form in FORMS]
+        self.gamma = math.sqrt(self.of_forms[0] * self.of_forms[1])
         self.directions = self._directions(scan.seeds)
 
     def _directions(self, weights: Array) -> Array:
@@ -43,14 +42,14 @@ class Fit:
         """Whether both forms have an optimum that is not at an end of the rows."""
         low, high = self.scan.gamma[[0, -1]]
         slack = (high / low) ** EDGE
-        return all(low * slack < best < high / slack for best in self.both)
+        return all(low * slack < best < high / slack for best in self.of_forms)
 
     @property
     def form(self) -> float:
         """By how much ln γ may be off because of the form: what was seen of known curves, and what both differ by."""
         apart = [slopes(form, self.scan, self.scan.seeds) for form in FORMS]
         error = self.scan.error(apart[0] - apart[1])
-        return ALLOWANCE + 0.5 * max(0.0, abs(math.log(self.both[0] / self.both[1])) - OFF * error)
+        return ALLOWANCE + 0.5 * max(0.0, abs(math.log(self.of_forms[0] / self.of_forms[1])) - OFF * error)
 
     @cached_property
     def half(self) -> float:
@@ -60,8 +59,6 @@ class Fit:
     @cached_property
     def of_seeds(self) -> float:
         """The half width that is due to seeds: by slopes, or larger by draws of the means, where few seeds bend it."""
-        from scipy.special import stdtrit
-
         scan = self.scan
         freedom = float(scan.points.freedom(self.directions[None])[0])
         values, vectors = np.linalg.eigh(scan.points.covariance)
@@ -70,17 +67,15 @@ class Fit:
         drawn = sum(np.log(optima(form, scan, logs, scan.seeds) / self.gamma) for form in FORMS) / len(FORMS)
         bent = float(np.abs(np.quantile(drawn, [0.025, 0.975])).max())
         plain = Z * scan.error(self.directions)
-        return max(plain, bent) * float(stdtrit(freedom, 0.975)) / Z * self._scatter()
+        return max(plain, bent) * float(scipy.special.stdtrit(freedom, 0.975)) / Z * self._scatter()
 
     def _scatter(self) -> float:
         """Return √(χ²/n) of the residuals where chance alone seldom makes it as large, else 1."""
-        from scipy.special import chdtrc
-
         left = len(self.scan.gamma) - FEWEST + 1
         unit, matrix = solution(FORMS[0], self.scan, self.scan.seeds)
         residuals = self.scan.logs - FORMS[0](self.scan.gamma / unit) @ (matrix @ self.scan.logs)
         chi2 = float(np.sum(residuals**2 / np.diag(self.scan.points.covariance)))
-        return math.sqrt(chi2 / left) if chdtrc(left, chi2) < RARE else 1.0
+        return math.sqrt(chi2 / left) if scipy.special.chdtrc(left, chi2) < RARE else 1.0
 
     def goals(self, wanted: float) -> Array:
         """Return the seeds (rows,) that give the interval the half width that is wanted; inf if none do."""

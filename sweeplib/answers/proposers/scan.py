@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,9 @@ from numpy.typing import NDArray
 from sweeplib.analysis.kit.bootstrap import PointErrors
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.optimal_learning_rate import RateScan as Runs
+from sweeplib.arrays import Array
+from sweeplib.late_modules import xarray as xr
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-Array = NDArray[np.float64]
 Form = Callable[[Array], Array]
 """The functions (n, 5) at the learning rates (n,), in units of a typical one."""
 FINE = 401

@@ -25,9 +25,9 @@ from sweeplib.answers.table import AskedRows, names_of, points, values_at
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
     from sweeplib.storage.dataset.outline import Outline

@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeplib.execution.live.case_map import in_words
 from sweeplib.execution.live.graph import Curve, Curves
+from sweeplib.late_modules import scipy
 from sweeplib.simulation import Status
 from sweeplib.simulation.labels import exit_words
 from sweeplib.storage.store.damage import DamageError
@@ -122,11 +123,9 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
     The interval from the (l+1)th smallest to the (l+1)th largest of n values misses the median with the probability
     2 P(B <= l), B binomial of n trials of probability 1/2.
     """
-    from scipy.special import bdtr, bdtrik
-
     ordered, n = np.sort(values), len(values)
-    rank = math.floor(bdtrik(OUTSIDE, n, 0.5)) if n > 5 else -1
-    rank -= rank >= 0 and bdtr(rank, n, 0.5) > OUTSIDE
+    rank = math.floor(scipy.special.bdtrik(OUTSIDE, n, 0.5)) if n > 5 else -1
+    rank -= rank >= 0 and scipy.special.bdtr(rank, n, 0.5) > OUTSIDE
     ends = (ordered[rank], ordered[n - 1 - rank]) if rank >= 0 else (math.nan, math.nan)
     middle = ordered[(n - 1) // 2 : n // 2 + 1]
     return float(middle.mean()), float(ends[0]), float(ends[1]), n
@@ -134,12 +133,10 @@ def _median(values: np.ndarray) -> tuple[float, float, float, int]:
 
 def _mean(values: np.ndarray) -> tuple[float, float, float, int]:
     """Return the mean, its interval by Student's t if there are three values, and their number."""
-    from scipy.special import stdtrit
-
     mean, n = float(values.mean()), len(values)
     if n < 3 or not math.isfinite(mean):
         return mean, math.nan, math.nan, n
-    half = float(stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
+    half = float(scipy.special.stdtrit(n - 1, 1 - OUTSIDE) * values.std(ddof=1) / math.sqrt(n))
     return mean, mean - half, mean + half, n
 
 

@@ -11,9 +11,9 @@ from sweeplib.figures.figure import Figure
 from sweeplib.figures.kit.facets import Facets
 from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.figures.kit.references import check_references
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure as Drawing
 
     from sweeplib.storage.dataset.outline import Outline

@@ -11,11 +11,10 @@ from sweeplib.figures.kit.picture import DASHES
 from sweeplib.figures.kit.points import Points
 from sweeplib.figures.kit.quantities import at_last_time, horizontal_axis, quantity
 from sweeplib.figures.kit.scales import above_error
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
 
 

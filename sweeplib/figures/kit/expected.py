@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.variables import is_stochastic
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 
 def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: xr.DataArray | float) -> xr.DataArray:
     """Return for each dynamics of the data the theory of its kind; NaN for deterministic dynamics of plugins."""
-    import xarray as xr
-
     names = data["dynamics"]
     stochastic = names.copy(data=[is_stochastic(str(name)) for name in names.values])
     quiet = xr.where(names == "ode", ode, xr.where(names == "gradient_flow", flow, np.nan))

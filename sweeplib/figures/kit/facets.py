@@ -14,11 +14,10 @@ import numpy as np
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.labels import dynamics_order, value_label
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     Array = TypeVar("Array", xr.Dataset, xr.DataArray)
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     Data = Callable[[xr.Dataset, Mapping[str, xr.Dataset]], xr.Dataset]
 
 Line = tuple[float, float, str]

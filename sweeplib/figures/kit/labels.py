@@ -6,14 +6,12 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.typeset import expression_text, name_latex, name_text
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 HERMITE = re.compile(r"he(\d+)")
 MINUS = "\N{MINUS SIGN}"

@@ -13,9 +13,9 @@ from sweeplib.figures.kit.facets import Facets
 from sweeplib.figures.kit.fit import SMALLEST, broken, renderer_of
 from sweeplib.figures.kit.labels import value_label
 from sweeplib.figures.kit.style import INK, STYLE, UNKNOWN, dynamics_look, keep_within_doubles, look
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.figure import Figure
     from matplotlib.legend import Legend
     from matplotlib.lines import Line2D

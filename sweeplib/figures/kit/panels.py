@@ -10,9 +10,9 @@ import numpy as np
 
 from sweeplib.figures.kit.labels import number, value_label
 from sweeplib.figures.kit.style import DIM, TEXT_WIDTH
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

@@ -19,12 +19,12 @@ from sweeplib.figures.kit.panels import Panels, panels_of
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.quantities import bounds, interval, shown_dynamics, with_requests
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import logarithmic, logarithmic_above_zero, logarithmic_time, wide
+from sweeplib.figures.kit.scales import few, logarithmic, logarithmic_above_zero, logarithmic_time, wide
 from sweeplib.figures.kit.style import BOUND, DIM, FAINT, INK, dynamics_look, line_look, look, mark_unknown, plain_ticks
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -65,7 +65,7 @@ def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset
     for place, (level, of_level) in enumerate(zip(levels, drawn, strict=True)):
         picture.draw(place, level, of_level)
     panels.xlabel(points.x_label or wrapped_label(data[points.x], 24))
-    picture.ticks(data)
+    picture.set_ticks(data)
     legend_below(panels.drawing, picture.entries(data, levels))
     return panels.drawing
 
@@ -178,8 +178,6 @@ class _Picture:
         return lambda x: x + shift * (high - low)
 
     def _columns(self, level: Level, one: xr.Dataset) -> _Columns:
-        import xarray as xr
-
         y, unit = one[level.y], one[level.over] if level.over else 1.0
         bars = interval(one, level.y) or (np.full(y.shape, np.nan),) * 2
         arrays = [self.places(one), y / unit, *(y.copy(data=bar) / unit for bar in bars)]
@@ -256,19 +254,18 @@ class _Picture:
             unit = _unit(one, self.points.x_over)
             axes.plot(places / unit, heights, linestyle=curve.dashes, linewidth=0.9, zorder=1, **style)
 
-    def ticks(self, data: xr.Dataset) -> None:
+    def set_ticks(self, data: xr.Dataset) -> None:
         """Give logarithmic axes plain ticks: at the values of a horizontal axis that has few of them, of few digits."""
         from matplotlib.ticker import FixedLocator
 
-        where = np.unique(self.places(data).values)
-        few = len(where) <= MOST_TICKS and all(float(f"{value:.3g}") == value for value in where.tolist())
+        places = few(self.places(data).values, MOST_TICKS)
         stacks = self.panels.stacks if not self.points.share_x else self.panels.stacks[:1]
         for axes in (axes for stack in stacks for axes in stack):
             for axis in (axes.xaxis, axes.yaxis):
                 if axis.get_scale() == "log":
                     plain_ticks(axis, (1.0, 2.0, 5.0))
-            if axes.get_xscale() == "log" and few and where[-1] <= 1e3 * where[0]:
-                axes.xaxis.set_major_locator(FixedLocator(where.tolist()))
+            if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:
+                axes.xaxis.set_major_locator(FixedLocator(places))
 
     def entries(self, data: xr.Dataset, levels: tuple[Level, ...]) -> list[list[Entry]]:
         """Return the entries of the legend, in groups."""

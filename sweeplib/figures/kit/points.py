@@ -12,9 +12,9 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.figures.kit.chart import Chart
 from sweeplib.figures.kit.interactive import along
 from sweeplib.figures.kit.quantities import at_chosen_time
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
@@ -128,8 +128,6 @@ class Points(Chart):
 
 def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
     """Return a law at the points of y, which is the same for all dynamics."""
-    import xarray as xr
-
     assert callable(curve.of)
     points = xr.broadcast(data[x], data[y].isel({"dynamics": 0}, drop=True, missing_dims="ignore"))[0]
     heights = points.astype(float).copy(data=np.full(points.shape, np.nan))

@@ -21,11 +21,10 @@ from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.scales import above_error
+from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.figures.kit.chart import ByName, Data
     from sweeplib.figures.kit.facets import Facets
 

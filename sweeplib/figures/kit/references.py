@@ -13,11 +13,11 @@ import numpy as np
 from sweeplib.data.published import Reference, Value, reference
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.style import DIM
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
 
     from sweeplib.figures.kit.facets import Facets

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
 ROUND = "round"

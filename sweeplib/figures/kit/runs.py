@@ -17,9 +17,9 @@ from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.points import Curve
 from sweeplib.figures.kit.scales import wide
 from sweeplib.figures.kit.style import INK, line_look, plain_ticks
+from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    import xarray as xr
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.style import ENDS
-
-if TYPE_CHECKING:
-    import xarray as xr
+from sweeplib.late_modules import xarray as xr
 
 WIDE = 20.0
 """The range above which positive values have a logarithmic axis."""
@@ -114,7 +110,7 @@ def logarithm(quantity: xr.DataArray) -> xr.DataArray:
     return found.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
 
 
-def few(places: np.ndarray) -> list[float] | None:
+def few(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:
     """Return the values of an axis if they are so few, and of so few digits, that each may have a tick; else None."""
     values = np.unique(places[np.isfinite(places)].astype(float)).tolist()
-    return values if len(values) <= MOST_TICKS and all(float(f"{value:.3g}") == value for value in values) else None
+    return values if len(values) <= most and all(float(f"{value:.3g}") == value for value in values) else None

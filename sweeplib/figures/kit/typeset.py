@@ -12,41 +12,9 @@ from enum import IntEnum
 from sweeplib.code.syntax import expression_tree
 from sweeplib.simulation.labels import known_label
 
-GREEK = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "epsilon": "ϵ",
-    "varepsilon": "ε",
-    "zeta": "ζ",
-    "eta": "η",
-    "theta": "θ",
-    "vartheta": "ϑ",
-    "kappa": "κ",
-    "lambda": "λ",
-    "mu": "μ",
-    "nu": "ν",
-    "xi": "ξ",
-    "pi": "π",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "phi": "φ",
-    "chi": "χ",
-    "psi": "ψ",
-    "omega": "ω",
-    "Gamma": "Γ",
-    "Delta": "Δ",
-    "Theta": "Θ",
-    "Lambda": "Λ",
-    "Xi": "Ξ",
-    "Pi": "Π",
-    "Sigma": "Σ",
-    "Phi": "Φ",
-    "Psi": "Ψ",
-    "Omega": "Ω",
-}
+_FIRST = "alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta kappa lambda mu nu xi pi rho sigma tau"
+_OTHERS = "phi chi psi omega Gamma Delta Theta Lambda Xi Pi Sigma Phi Psi Omega"
+GREEK = dict(zip(f"{_FIRST} {_OTHERS}".split(), "αβγδϵεζηθϑκλμνξπρστφχψωΓΔΘΛΞΠΣΦΨΩ", strict=True))
 """The Greek letters by their LaTeX names."""
 INDICES = {"infinity": r"\infty", "infty": r"\infty", "inf": r"\infty", "star": "*"}
 LETTER = re.compile(r"([A-Za-z]+?)(\d*)")

@@ -15,7 +15,6 @@ def derivative(field: float) -> float:
     return math.sqrt(2.0 / math.pi) * math.exp(-0.5 * field * field)
 
 
-ACTIVATIONS.register(
-    "erf",
+ACTIVATIONS.add(
     Activation("erf", r"\mathrm{erf}(\lambda/\sqrt{2})", value, derivative, 1, error_functions=(0.0, ((1.0, 1.0),))),
 )

@@ -13,4 +13,4 @@ def derivative(field: float) -> float:
     return 1.0
 
 
-ACTIVATIONS.register("linear", Activation("linear", r"\lambda", value, derivative, 1, hermite=(0.0, 1.0)))
+ACTIVATIONS.add(Activation("linear", r"\lambda", value, derivative, 1, hermite=(0.0, 1.0)))

@@ -13,4 +13,4 @@ def derivative(field: float) -> float:
     return 1.0 if field > 0.0 else 0.0
 
 
-ACTIVATIONS.register("relu", Activation("relu", r"\max(\lambda, 0)", value, derivative, 1, hinges=(0.0, ((0.0, 1.0),))))
+ACTIVATIONS.add(Activation("relu", r"\max(\lambda, 0)", value, derivative, 1, hinges=(0.0, ((0.0, 1.0),))))

@@ -17,8 +17,7 @@ def derivative(field: float) -> float:
     return tail / ((1.0 + tail) * (1.0 + tail))
 
 
-ACTIVATIONS.register(
-    "sigmoid",
+ACTIVATIONS.add(
     Activation(
         "sigmoid",
         r"1/(1 + e^{-\lambda})",

@@ -15,6 +15,4 @@ def derivative(field: float) -> float:
     return 2.0 * field
 
 
-ACTIVATIONS.register(
-    "square", Activation("square", r"\lambda^2", value, derivative, 2, hermite=(1.0, 0.0, math.sqrt(2.0)))
-)
+ACTIVATIONS.add(Activation("square", r"\lambda^2", value, derivative, 2, hermite=(1.0, 0.0, math.sqrt(2.0))))

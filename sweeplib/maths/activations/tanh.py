@@ -17,8 +17,7 @@ def derivative(field: float) -> float:
     return 4.0 * tail / ((1.0 + tail) * (1.0 + tail))
 
 
-ACTIVATIONS.register(
-    "tanh",
+ACTIVATIONS.add(
     Activation(
         "tanh",
         r"\tanh \lambda",

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 from numba import types
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, in_loops, inlined, over_arrays, pointer
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def _matrices(dimensions: int) -> types.Type:

@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import activation as activation_of
 from sweeplib.maths.activations.activation import kink
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.expectations import expectations
 from sweeplib.maths.expectations.grids import REACH, WIDEST, rest_step, rest_values
 from sweeplib.maths.expectations.hinges import hinge_means
-
-Array = NDArray[np.float64]
-
 
 MOST_SCALE = 1024.0
 """The largest standard deviation of a field that nodes follow."""

@@ -9,11 +9,12 @@ Nodes of u and x are equally spaced; at kinks, and bends too narrow for that, th
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.grids import WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import hinge_mean, hinge_product, hinge_square
 from sweeplib.maths.expectations.nodes import rules_of
@@ -24,7 +25,6 @@ from sweeplib.maths.expectations.system import Pair
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import inlined, without_references
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Numbers = NDArray[np.int64]
 
 NEARER = 1.3

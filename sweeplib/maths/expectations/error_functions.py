@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import lipschitz
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
@@ -27,8 +28,6 @@ from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.arc_sine import add_arc_sines, arc_sine, arc_sines_sum, near_arc_sine
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_LANES = 48
 """Number of pairs of terms in lanes, such that their arrays stay in the processor's cache."""
@@ -322,4 +321,4 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     )
 
 
-FAMILIES.register("error functions", Family("error functions", 20, pair_expectations))
+FAMILIES.add(Family("error functions", 20, pair_expectations))

@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.numerics.arc_sine import arc_sine, near_arc_sine
 from sweeplib.numerics.compiled import inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 WIDTH = 128
 """Number of lanes in Ψ^Var: those of one pair of terms, or of several pairs if they fit."""

@@ -7,15 +7,14 @@ from functools import cache, cached_property, partial
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.expectations import addresses
 from sweeplib.maths.expectations.in_turn import drifts_in_turn
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.registry import Registry
 
-Array = NDArray[np.float64]
 DriftsOf = Callable[["Expectations", System, int], Drifts]
 
 FINER = 1.0, 1.5, 2.0

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import bends_off_zero, kinks
 from sweeplib.maths.expectations import quadrature
@@ -47,8 +48,6 @@ from sweeplib.maths.expectations.student_pairs import add_kinked_variance
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, Tables, interpolation, tables_of, tabulated
 from sweeplib.numerics.compiled import call_by_address, inlined, over_arrays, specialised, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 without_target = specialised(quadrature.drifts)
 

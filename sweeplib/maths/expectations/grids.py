@@ -7,14 +7,12 @@ for functions that vary on a scale far below one, for which rules of Gauss and H
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations.activation import Activation, hinges_of, kink
 from sweeplib.numerics.compiled import function_values, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 WIDEST = 0.8
 """The longest step: it resolves the Gaussian itself, to 2·10⁻¹³."""

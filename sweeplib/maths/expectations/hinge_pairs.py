@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.hinges import NARROWEST, PANELS, RATIO, WEAK, WIDEST
 from sweeplib.maths.expectations.lines import (
@@ -38,7 +39,6 @@ from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import inlined, loops, without_references
 from sweeplib.numerics.elementary import error_function, exponential
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Group = tuple[int, int, int]
 
 ARC, ARC_WEIGHTS = gauss.legendre(12)

@@ -13,17 +13,15 @@ the largest κ κ' s s'.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations import gauss
 from sweeplib.maths.expectations.grids import hinges_row
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import compiled, inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SMALLEST = 1e-140
 """A field of a smaller standard deviation counts as zero: the squares of its h would overflow."""

@@ -7,11 +7,12 @@ are those of a rule of Gauss and Hermite.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.grids import LONGEST, REACH, WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
@@ -19,8 +20,6 @@ from sweeplib.maths.expectations.plane import ENDS_OF_A_BEND, NARROWEST, Axis, a
 from sweeplib.maths.expectations.products import PANEL_STEPS
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Lines(NamedTuple):

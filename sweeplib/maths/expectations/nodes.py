@@ -1,14 +1,13 @@
 """The rules of integration of `quadrature` and `given_teacher`, as one array that compiled rules take apart."""
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations import gauss
 from sweeplib.numerics.compiled import inlined
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 RULES = 4
 """The number of rules in `Rules`."""

@@ -1,11 +1,12 @@
 """The smooth parts and the hinges of functions, and the nodes that resolve them."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.grids import WIDEST
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.plane import Axis, add_bend
@@ -13,7 +14,6 @@ from sweeplib.maths.expectations.products import PANEL_STEPS, resolved_by
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Numbers = NDArray[np.int64]
 
 SHARE, LONGEST = 0.8, 3.7

@@ -1,13 +1,12 @@
 """Nodes for functions of two standard Gaussian numbers u: equally spaced, or in panels that end at kinks and bends."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 NARROWEST = 1e-5
 """A bend of less width is a kink."""

@@ -13,10 +13,10 @@ Nothing is divided by a variance: singular Ω and zero variances need no care.
 
 import math
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.addresses import no_functions
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
@@ -25,7 +25,6 @@ from sweeplib.maths.expectations.polynomials_in_lanes import drifts_in_lanes, le
 from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
 from sweeplib.numerics.compiled import inlined, without_references
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Weights = tuple[float, ...]
 
 
@@ -187,4 +186,4 @@ def _pair(student: Weights, functions: tuple[Weights, ...], ridges: Ridges) -> P
     return no_functions()._replace(**ridge_arrays(ridges), series=series)
 
 
-FAMILIES.register("polynomials", Family("polynomials", 10, pair_expectations))
+FAMILIES.add(Family("polynomials", 10, pair_expectations))

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.fields import counts, fill_fields_in_lanes, function_number
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.compiled import inlined, without_references
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 

@@ -12,10 +12,10 @@ nodes are too few, and a finer rule tells.
 """
 
 import math
-from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
 from sweeplib.maths.expectations.grids import LONGEST, WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import hinge_product, scale_of, split
@@ -23,8 +23,6 @@ from sweeplib.maths.expectations.nodes import rules_of
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import without_references
 from sweeplib.numerics.elementary import error_function, exponential
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 MOST_NODES = 400
 """The most nodes on each side of zero of the usual rule. Finer rules have more: they would agree where it fails."""

@@ -8,7 +8,6 @@ E[σ'_i z_j σ_m] = cov(z_j, u) E[σ'_i u σ_m] + cov(z_j, v) E[σ'_i v σ_m], z
 
 from dataclasses import replace
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -27,8 +26,6 @@ from sweeplib.maths.expectations.products import MOST_NODES, ROWS, risk
 from sweeplib.maths.expectations.slopes import slope_means
 from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
 from sweeplib.numerics.compiled import over_arrays
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def drifts(system: System, out: Drifts) -> None:
@@ -104,4 +101,4 @@ def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...],
     return replace(refined(Expectations(name, risk, drifts), pair), lipschitz=lipschitz(student))
 
 
-FAMILIES.register("quadrature", Family("quadrature", 100, pair_expectations))
+FAMILIES.add(Family("quadrature", 100, pair_expectations))

@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import inlined, specialised, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 NODES = 24
 TWO_PI = 2.0 * math.pi
@@ -235,4 +234,4 @@ def _by_nodes(nodes: int) -> Expectations:
     return Expectations("relu|relu", risk, _drifts(nodes), lipschitz=1.0)
 
 
-FAMILIES.register("relu", Family("relu", 30, pair_expectations))
+FAMILIES.add(Family("relu", 30, pair_expectations))

@@ -8,16 +8,12 @@ sums over equally spaced u and v, and those of a rest and a hinge integrals over
 """
 
 import math
-from typing import Any
 
-import numpy as np
-
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.hinges import hinge_product, hinge_slopes, split
 from sweeplib.maths.expectations.products import bend_sums, rest_sums
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @without_references

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.grids import WIDEST, usable_step
 from sweeplib.maths.expectations.lines import along_line, fill_line, lines_of, next_line
 from sweeplib.maths.expectations.nodes import MOST_AXES, Rules
@@ -21,8 +22,6 @@ from sweeplib.maths.expectations.products import MOST_NODES, resolved_by
 from sweeplib.maths.expectations.system import Pair, System
 from sweeplib.maths.expectations.tables import INTERPOLATED, POINTS_A_STEP, weights_at
 from sweeplib.numerics.compiled import inlined, loops, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 SHARE = 0.8
 """The part of a step that resolves products of functions."""

@@ -7,16 +7,13 @@ E[z z' (zᵀBz)²] = (τ² + 2 tr(BΩ)²) Ω + 4τ ΩBΩ + 8 ΩBΩBΩ.
 For a = a* = 1 these are the formulas of arXiv 2305.18502, appendix A.
 """
 
-from typing import Any
-
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.system import Drifts, Pair, System
 from sweeplib.numerics.compiled import without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
@@ -219,4 +216,4 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     )
 
 
-FAMILIES.register("square", Family("square", 0, pair_expectations))
+FAMILIES.add(Family("square", 0, pair_expectations))

@@ -4,10 +4,11 @@ Given λ*, λ_i = μ_i + s u_1 and λ_j = μ_j + c u_1 + t u_2. Nodes (u_1, u_2)
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.hinges import hinge_mean
 from sweeplib.maths.expectations.lines import along_line, fill_line, lines_of, next_line
 from sweeplib.maths.expectations.nodes import Rules
@@ -15,8 +16,6 @@ from sweeplib.maths.expectations.plane import Axis, components, fill_between
 from sweeplib.maths.expectations.products import fill_rest
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.compiled import inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 END, PIECES = 7.0, 2
 """Where nodes of a pair of students with kinks end, and the number of panels without a kink."""

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import inlined
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class Pair(NamedTuple):

@@ -1,18 +1,17 @@
 """Gaussian means of functions, tabulated at equal distances and interpolated by polynomials of degree seven."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.expectations.grids import WIDEST, usable_step
 from sweeplib.maths.expectations.hinges import has_part
 from sweeplib.maths.expectations.products import fill_rest, fill_rest_slope, resolved_by
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.compiled import inlined, without_references
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 INTERPOLATED, POINTS_A_STEP, MOST_POINTS = 8, 8.0, 10
 """The numbers of points that are interpolated, of points in a step that resolves a mean, and of points above zero for

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.formulas.formula import Applied, Field, Formula, Number, Power, Product, Sum
@@ -26,7 +27,6 @@ from sweeplib.maths.formulas.ridges import power_series
 from sweeplib.maths.hermite import hermite_polynomials, hermite_series
 
 Term = tuple[int, ...]
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 DEGREE = 8
 """The highest degree of a term that is looked for."""

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.named import FORMS
 from sweeplib.maths.formulas.formula import Applied, Field, Formula, Number, Power, Product, Sum
 from sweeplib.numerics.binding import bound
 
-Array = NDArray[np.float64]
 Polynomial = dict[tuple[int, ...], float]
 """Coefficients by exponents of the fields."""
 

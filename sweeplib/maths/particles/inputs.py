@@ -11,14 +11,13 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero, hinges_of, kink
 from sweeplib.maths.expectations.grids import target_steps
 from sweeplib.maths.particles import rules
-
-Array = NDArray[np.float64]
 
 MOST_TENSOR = 12_000
 """The number of nodes of g up to which all combinations of a rule's nodes are taken."""
@@ -277,11 +276,8 @@ def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
         nodes, weights = rules.tensor([rules.line(fine.g, polynomial=fine.exact)] * dimensions)
         kept = weights > (0.0 if fine.exact else LEAST_WEIGHT)
         return nodes[:, kept], weights[kept]
-    from scipy.special import ndtri
-    from scipy.stats import qmc
-
-    points = qmc.Sobol(dimensions, scramble=True, seed=0).random(POINTS * 2**fine.level)
-    half = ndtri(points).T
+    points = scipy.stats.qmc.Sobol(dimensions, scramble=True, seed=0).random(POINTS * 2**fine.level)
+    half = scipy.special.ndtri(points).T
     return np.concatenate([half, -half], axis=1), np.full(2 * len(points), 0.5 / len(points))
 
 

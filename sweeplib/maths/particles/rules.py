@@ -12,11 +12,11 @@ from functools import cache, wraps
 from typing import ParamSpec
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.maths.expectations.gauss import half_normal, half_range, legendre, normal, trapezoidal
 
-Array = NDArray[np.float64]
 P = ParamSpec("P")
 
 HALF_RANGE = 200
@@ -167,7 +167,5 @@ def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
 
 def _gauss(diagonal: Array, beside: Array) -> tuple[Array, Array]:
     """Nodes and weights of the Jacobi matrix with these entries (Golub and Welsch)."""
-    from scipy.linalg import eigh_tridiagonal
-
-    nodes, vectors = eigh_tridiagonal(diagonal, beside)
+    nodes, vectors = scipy.linalg.eigh_tridiagonal(diagonal, beside)
     return nodes, np.asarray(vectors[0] ** 2)

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations.activation import Activation, kink
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.inputs import Classes, parity_of
 from sweeplib.numerics.compiled import over_arrays, without_references
 from sweeplib.numerics.elementary import error_function, exponential
-
-Array = NDArray[np.float64]
 
 FAR, NEAR = 1e100, 1e-150
 """A place beyond all fields, and the least standard deviation."""
@@ -107,7 +105,7 @@ def fill_self_means(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
             for n in range(rule.pieces.shape[0]):
                 add_piece(rule.pieces[n], rule.classes[c, 0], rule.classes[c, 1], means)
     else:
-        add_nodes(rule, means, slopes)
+        add_means_by_nodes(rule, means, slopes)
     for i in range(norm.shape[0]):
         mixed[i] = mixed[i] / norm[i] if norm[i] > SMALLEST_NORM else 0.0
 
@@ -132,8 +130,8 @@ def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> 
 
 
 @without_references
-def add_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
-    """Add the means by nodes."""
+def add_means_by_nodes(rule: SelfRule, means: SelfMeans, slopes: bool) -> None:
+    """Add the sums over the nodes of the rule to E[σ²] and, with `slopes`, to the other means."""
     norm, offset, mixed, tilted, steep = means.norm, means.offset, means.mixed, means.tilted, means.steep
     x, value, slope, p = means.x, means.value, means.slope, norm.shape[0]
     for n in range(rule.line.shape[1]):

@@ -12,8 +12,9 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.maths.activations.activation import Activation, hinges_of
 from sweeplib.maths.activations.hermite import power_coefficients
 from sweeplib.maths.particles.rules import coordinates, moments
@@ -21,8 +22,6 @@ from sweeplib.numerics.arc_sine import arc_sine
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import over_arrays, without_references
 from sweeplib.numerics.elementary import error_function, exponential
-
-Array = NDArray[np.float64]
 
 POLYNOMIAL, ERROR_FUNCTIONS, NODES = 0, 1, 2
 TABLE = 4096
@@ -172,17 +171,15 @@ def _powers(coefficients: tuple[float, ...], D: float) -> Array:
 
 def _table(D: float) -> tuple[Array, float]:
     """The table of the knots, and its reach."""
-    from scipy.special import betainc, gammaln, ndtr
-
     reach = REACH if math.isinf(D) else min(0.5 * math.pi, REACH / math.sqrt(D))
     at = np.linspace(-reach, reach, TABLE + 1)
     interval = at[1] - at[0]
     if math.isinf(D):
         density = np.exp(-0.5 * at * at) / math.sqrt(2.0 * math.pi)
-        return np.array([ndtr(at), density, interval * density, -interval * at * density]), reach
-    scale = math.exp(gammaln(0.5 * D) - gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
+        return np.array([scipy.special.ndtr(at), density, interval * density, -interval * at * density]), reach
+    scale = math.exp(scipy.special.gammaln(0.5 * D) - scipy.special.gammaln(0.5 * (D - 1))) / math.sqrt(math.pi)
     sine, cosine = np.sin(at), np.cos(at)
-    above = 0.5 + 0.5 * np.sign(at) * betainc(0.5, 0.5 * (D - 1), np.minimum(sine * sine, 1.0))
+    above = 0.5 + 0.5 * np.sign(at) * scipy.special.betainc(0.5, 0.5 * (D - 1), np.minimum(sine * sine, 1.0))
     density = scale * cosine ** (D - 2)
     return np.array([above, density * cosine / (D - 1), interval * density, -interval * sine * density]), reach
 

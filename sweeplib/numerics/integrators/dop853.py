@@ -16,10 +16,10 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.numerics.compiled import inlined, loops, pointer, without_references
 from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
-
-Array = NDArray[np.float64]
 
 _SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0  # of the next step, as scipy has them
 _STABLE, _STIFF_STEPS, _CALM_STEPS = 4.0, 5, 6
@@ -111,10 +111,9 @@ class Tableau(NamedTuple):
 @cache
 def tableau() -> Tableau:
     """The coefficients, from scipy; the last row of the stages is the step itself."""
-    from scipy.integrate import DOP853
-
-    stages = np.vstack([DOP853.A, DOP853.B])
-    return Tableau(stages, DOP853.E5.copy(), DOP853.E3.copy(), DOP853.A_EXTRA.copy(), DOP853.D.copy())
+    method = scipy.integrate.DOP853
+    stages = np.vstack([method.A, method.B])
+    return Tableau(stages, method.E5.copy(), method.E3.copy(), method.A_EXTRA.copy(), method.D.copy())
 
 
 class Solutions(NamedTuple):

@@ -10,12 +10,11 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators import dop853, explicit
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, StiffSystem
-
-Array = NDArray[np.float64]
 
 STEPS_A_ROUND = 200
 """Steps of each solution after which the clock is looked at."""

@@ -14,12 +14,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
+from sweeplib.late_modules import scipy
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators.dop853 import Equations, fill_slope, level
-
-Array = NDArray[np.float64]
 
 INCREMENT = 1e-8
 """Of the differences in a Jacobian, over the size of the variable or one."""
@@ -108,9 +107,9 @@ class StiffSolution:
         self._level = system.level(state)
 
     def _started(self, time: float, state: Array) -> Any:
-        from scipy.integrate import LSODA
-
-        return LSODA(self.system.slope, time, state, self._end, jac=self.system.jacobian, **self._tolerances)
+        return scipy.integrate.LSODA(
+            self.system.slope, time, state, self._end, jac=self.system.jacobian, **self._tolerances
+        )
 
     @property
     def time(self) -> float:
@@ -178,14 +177,13 @@ class StiffSolution:
 
     def _crossing(self, within: Callable[[float], Array], left: float, right: float, target: float) -> float:
         """When the interpolant's risk, above the target on the left, comes to it."""
-        from scipy.optimize import brentq
 
         def excess(time: float) -> float:
             return self.system.level(within(time)) - target
 
         if excess(right) >= 0.0:
             return right
-        return float(brentq(excess, left, right, xtol=1e-14 * right)) if excess(left) > 0.0 else left
+        return float(scipy.optimize.brentq(excess, left, right, xtol=1e-14 * right)) if excess(left) > 0.0 else left
 
 
 class LinearFlow:
@@ -221,12 +219,10 @@ class LinearFlow:
 
     def _response(self, span: float, slope: Array) -> Array:
         """∫_0^span e^{J s} ds times a slope (size,)."""
-        from scipy.linalg import expm
-
         size = len(slope)
         generator = np.zeros((size + 1, size + 1))
         generator[:size, :size], generator[:size, size] = self._jacobian, slope
         if not np.isfinite(generator).all():
             return np.full(size, np.nan)
-        response: Array = expm(span * generator)[:size, size]
+        response: Array = scipy.linalg.expm(span * generator)[:size, size]
         return response

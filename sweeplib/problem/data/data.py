@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
 from sweeplib.errors import InputError
 from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
@@ -16,7 +13,6 @@ if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations, Risks
     from sweeplib.problem.problem import Problem
 
-Array = NDArray[np.float64]
 Blocks = tuple[tuple[float, ...], tuple[int, ...]]
 """The eigenvalues λ_b of the covariance of √d x, of the sum Σ λ_b d_b = d, and their multiplicities d_b."""
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from sweeplib.late_modules import scipy
 from sweeplib.problem.data.data import DATA, Blocks
 from sweeplib.problem.data.spectrum import TeacherBlocks, law_of, normalised
 from sweeplib.problem.parameters import parameter
@@ -32,11 +33,9 @@ class PowerLaw(TeacherBlocks):
 @lru_cache(maxsize=1024)
 def binned(exponent: float, bins: int, d: int) -> Blocks:
     """The means of the eigenvalues in the bins, and their numbers."""
-    from scipy.special import zeta
-
     ends = np.unique(np.rint(np.geomspace(1, d + 1, min(bins, d) + 1))) if bins < d else np.arange(1.0, d + 2.0)
     sizes = np.diff(ends)
-    sums = -np.diff(zeta(1.0 + exponent, ends))
+    sums = -np.diff(scipy.special.zeta(1.0 + exponent, ends))
     return normalised(sums / sizes, tuple(sizes.astype(int).tolist()))
 
 
@@ -45,7 +44,6 @@ def levels(problem: "Problem") -> Blocks:
     return binned(problem.exponent, problem.bins, problem.d)
 
 
-DATA.register(
-    "power_law",
+DATA.add(
     law_of("power_law", r"x \sim \mathcal{N}(0, \Sigma/d),\; \lambda_j \propto j^{-(1+a)}", PowerLaw, levels),
 )

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
-from sweeplib.problem.data.data import DATA, Array, Blocks, DataLaw
+from sweeplib.problem.data.data import DATA, Blocks, DataLaw
 from sweeplib.problem.data.teacher_student import expectations
 from sweeplib.problem.parameters import Parameters, parameter
 
@@ -92,4 +93,4 @@ def levels(problem: "Problem") -> Blocks:
     return normalised(problem.eigenvalues, sizes)
 
 
-DATA.register("spectrum", law_of("spectrum", r"x \sim \mathcal{N}(0, \Sigma/d)", Levels, levels))
+DATA.add(law_of("spectrum", r"x \sim \mathcal{N}(0, \Sigma/d)", Levels, levels))

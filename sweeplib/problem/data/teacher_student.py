@@ -2,7 +2,8 @@
 
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.problem.data.data import DATA, Array, Blocks, DataLaw
+from sweeplib.arrays import Array
+from sweeplib.problem.data.data import DATA, Blocks, DataLaw
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
@@ -29,7 +30,6 @@ def blocks(problem: "Problem") -> Blocks:
     return (1.0,), (problem.d,)
 
 
-DATA.register(
-    "teacher_student",
+DATA.add(
     DataLaw("teacher_student", r"x \sim \mathcal{N}(0, I_d/d)", inputs, expectations, classes, blocks=blocks),
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.problem.data.data import DATA, Array, DataLaw
+from sweeplib.arrays import Array
+from sweeplib.problem.data.data import DATA, DataLaw
 from sweeplib.problem.parameters import Parameters, parameter
 
 if TYPE_CHECKING:
@@ -51,8 +52,7 @@ def classes(contrast: float) -> tuple[tuple[float, float, float], ...]:
     return (0.5, 1.0 - contrast, -1.0), (0.5, 1.0 + contrast, 1.0)
 
 
-DATA.register(
-    "two_gaussians",
+DATA.add(
     DataLaw(
         "two_gaussians",
         r"y = \pm 1,\; x \sim \mathcal{N}(0, (1 + y c)^2 I_d/d)",

@@ -30,6 +30,4 @@ def levels(problem: "Problem") -> Blocks:
     return normalised((problem.level_ratio, 1.0), sizes)
 
 
-DATA.register(
-    "two_level", law_of("two_level", r"x \sim \mathcal{N}(0, \mathrm{diag}(\lambda_1, \lambda_2)/d)", TwoLevels, levels)
-)
+DATA.add(law_of("two_level", r"x \sim \mathcal{N}(0, \mathrm{diag}(\lambda_1, \lambda_2)/d)", TwoLevels, levels))

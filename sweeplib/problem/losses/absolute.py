@@ -23,4 +23,4 @@ def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
     return sign, 1.0, r * sign + 2.0 * deviation * math.exp(-r * r / (2.0 * Delta)) / math.sqrt(2.0 * math.pi)
 
 
-LOSSES.register("absolute", Loss("absolute", r"\lvert y - f \rvert", force, value, means))
+LOSSES.add(Loss("absolute", r"\lvert y - f \rvert", force, value, means))

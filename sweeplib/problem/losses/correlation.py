@@ -70,4 +70,4 @@ def _drifts(system, out):  # type: ignore[no-untyped-def]
             out.Var[i, j] /= SHARE * SHARE
 
 
-LOSSES.register("correlation", Loss("correlation", "-y f", force, value, drifts=drifts, mean=mean))
+LOSSES.add(Loss("correlation", "-y f", force, value, drifts=drifts, mean=mean))

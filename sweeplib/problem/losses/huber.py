@@ -42,4 +42,4 @@ def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
     return force, squares + h * h * (above + below), 0.5 * squares + h * lines
 
 
-LOSSES.register("huber", Loss("huber", r"h_\delta(y - f)", force, value, means, parameters=Width))
+LOSSES.add(Loss("huber", r"h_\delta(y - f)", force, value, means, parameters=Width))

@@ -17,4 +17,4 @@ def value(numbers: Any, E: float, y: float) -> float:
     return max(-margin, 0.0) + math.log1p(math.exp(-abs(margin)))
 
 
-LOSSES.register("logistic", Loss("logistic", r"\log(1 + e^{-y f})", force, value))
+LOSSES.add(Loss("logistic", r"\log(1 + e^{-y f})", force, value))

@@ -4,16 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from sweeplib.arrays import Array
 from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -26,4 +26,4 @@ def mean(risks: Any, a: Any, Delta: Any) -> Any:
     return risks(a) + 0.5 * Delta
 
 
-LOSSES.register("square", Loss("square", r"(y - f)^2/2", force, value, means, unchanged, mean))
+LOSSES.add(Loss("square", r"(y - f)^2/2", force, value, means, unchanged, mean))

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.starts.start import STARTS, Array, Normals, Start
+from sweeplib.problem.starts.start import STARTS, Normals, Start
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
@@ -25,4 +26,4 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
     return problem.start_scale * normals(problem.p, problem.d)
 
 
-STARTS.register("gaussian", Start("gaussian", weights, parameters=Scale))
+STARTS.add(Start("gaussian", weights, parameters=Scale))

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.problem.parameters import Parameters, parameter
-from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
+from sweeplib.problem.starts.start import STARTS, Normals, Start, rows_on_sphere, turned_to
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
@@ -39,4 +40,4 @@ def check(problem: "Problem") -> None:
         raise InputError("no given overlap", key="m0", value=problem.m0, expected=expected)
 
 
-STARTS.register("sphere", Start("sphere", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))
+STARTS.add(Start("sphere", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.problem.parameters import Part, declare_parameters_of
 from sweeplib.registry import Registry
@@ -14,7 +14,6 @@ from sweeplib.registry import Registry
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
 
-Array = NDArray[np.float64]
 Normals = Callable[[int, int], Array]
 
 

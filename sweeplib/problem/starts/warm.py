@@ -4,9 +4,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.problem.starts.sphere import Cosine
-from sweeplib.problem.starts.start import STARTS, Array, Normals, Start, rows_on_sphere, turned_to
+from sweeplib.problem.starts.start import STARTS, Normals, Start, rows_on_sphere, turned_to
 
 if TYPE_CHECKING:
     from sweeplib.problem.problem import Problem
@@ -37,4 +38,4 @@ def check(problem: "Problem") -> None:
         raise InputError("no given overlap", key="m0", value=problem.m0, expected="a teacher and d > 1 beside it")
 
 
-STARTS.register("warm", Start("warm", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))
+STARTS.add(Start("warm", weights, parameters=Cosine, on_sphere=True, stated=stated, check=check))

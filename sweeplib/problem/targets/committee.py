@@ -4,15 +4,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sweeplib.arrays import Array
 from sweeplib.numerics.binding import bound
 from sweeplib.problem.targets.target import TARGET_FIELDS, TARGETS, Target
 
 if TYPE_CHECKING:
     from sweeplib.maths.expectations import Expectations
-
-Array = NDArray[np.float64]
 
 
 def _unbound(field: float) -> float:
@@ -50,7 +48,6 @@ def expectations(activation: str, teacher_activation: str) -> "Expectations":
     return of_pair(activation, teacher_activation)
 
 
-TARGETS.register(
-    "committee",
+TARGETS.add(
     Target("committee", r"\frac{1}{k} \sum_r a^*_r \sigma^*(\lambda^*_r)", labels, expectations, reads=TARGET_FIELDS),
 )

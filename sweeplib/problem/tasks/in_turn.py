@@ -123,4 +123,4 @@ def _check_overlap(problem: "Problem", count: int) -> None:
             raise InputError("no rows of a given overlap", key=key, value=value, expected=expected)
 
 
-TASKS.register("in_turn", Tasks("in_turn", course, overlaps, parameters=TurnParameters, check=check))
+TASKS.add(Tasks("in_turn", course, overlaps, parameters=TurnParameters, check=check))

@@ -14,4 +14,4 @@ def course(problem: "Problem") -> Course:
     return Course((a_star,))
 
 
-TASKS.register("single", Tasks("single", course, in_turn=False))
+TASKS.add(Tasks("single", course, in_turn=False))

@@ -29,4 +29,4 @@ def memory(numbers: tuple[float, ...]) -> float:
     return numbers[0]
 
 
-UPDATES.register("adagrad_norm", Update("adagrad_norm", r"-\gamma g/\sqrt{B}", factor, memory, parameters=Start))
+UPDATES.add(Update("adagrad_norm", r"-\gamma g/\sqrt{B}", factor, memory, parameters=Start))

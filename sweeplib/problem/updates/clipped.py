@@ -23,7 +23,6 @@ def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float,
     return numbers[0] / max(math.sqrt(square), numbers[0]), memory
 
 
-UPDATES.register(
-    "clipped",
+UPDATES.add(
     Update("clipped", r"-\gamma g \min(1, \kappa/\lVert g \rVert)", factor, loss="huber", parameters=Threshold),
 )

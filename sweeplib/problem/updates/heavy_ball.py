@@ -15,4 +15,4 @@ class Persistence(Parameters):
     """0 ≤ β < 1 of the update `heavy_ball`, v_i ← β v_i − γ g_i, w_i ← w_i + v_i, at the rate γ/(1 − β)."""
 
 
-UPDATES.register("heavy_ball", Update("heavy_ball", r"\beta v - \gamma g", has_velocities=True, parameters=Persistence))
+UPDATES.add(Update("heavy_ball", r"\beta v - \gamma g", has_velocities=True, parameters=Persistence))

@@ -14,4 +14,4 @@ def factor(numbers: Any, T: float, square: float, memory: float) -> tuple[float,
     return math.sqrt(square) / max(square, LEAST), memory
 
 
-UPDATES.register("normalised", Update("normalised", r"-\gamma g/\lVert g \rVert", factor, loss="absolute"))
+UPDATES.add(Update("normalised", r"-\gamma g/\lVert g \rVert", factor, loss="absolute"))

@@ -2,4 +2,4 @@
 
 from sweeplib.problem.updates.update import UPDATES, Update
 
-UPDATES.register("plain", Update(name="plain", label=r"-\gamma g"))
+UPDATES.add(Update(name="plain", label=r"-\gamma g"))

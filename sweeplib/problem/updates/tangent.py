@@ -2,4 +2,4 @@
 
 from sweeplib.problem.updates.update import UPDATES, Update
 
-UPDATES.register("tangent", Update("tangent", r"-\gamma (g - (g \cdot w) w/d)", is_tangent=True))
+UPDATES.add(Update("tangent", r"-\gamma (g - (g \cdot w) w/d)", is_tangent=True))

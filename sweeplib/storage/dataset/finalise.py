@@ -9,6 +9,7 @@ import numpy as np
 import zarr
 from zarr.storage import MemoryStore
 
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
@@ -24,8 +25,6 @@ from sweeplib.storage.store.journal import journal
 from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.design.sweep import Sweep
 
 
@@ -47,8 +46,6 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
 
 def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
     """Return the dataset that `finalise` would write, without the variables whose shape depends on p and k."""
-    import xarray as xr
-
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     results = results_of_all(sweep, directory)
     fixed = constants(sweep, problem)

@@ -10,22 +10,20 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import zarr
 from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import stored_attributes
 from sweeplib.storage.dataset.stores import LinkingStore, VersionStore
 from sweeplib.storage.dataset.versions import FOLDER, present_folder, replacement
 from sweeplib.storage.records.files import write_json
 from sweeplib.storage.records.manifest import Manifest, manifest_path
 from sweeplib.storage.store.layout_files import COMPRESSORS
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 CHUNK_BYTES = 16 * 2**20
 """Arrays up to this number of bytes are one chunk, and one file."""
@@ -198,8 +196,6 @@ def _manifest_bytes(folder: Path) -> bytes | None:
 
 
 def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
-    import xarray as xr
-
     store, path, _ = version
     group = None if shape is None else shape_group(*shape)
     if not has_shape(version, shape):

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.design.grid import FIRST_DIMS
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation import recorded_variables
 from sweeplib.storage.dataset.coordinates import constants, coordinates, instants
 from sweeplib.views import QUANTILES
 
 if TYPE_CHECKING:
-    import xarray as xr
-
     from sweeplib.design.sweep import Sweep
     from sweeplib.simulation.cases import Case
     from sweeplib.simulation.variables import Variable

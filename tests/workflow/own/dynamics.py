@@ -3,8 +3,8 @@
 import constants
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics import DYNAMICS, ONE_PASS, OverlapDynamics
-from sweeplib.dynamics.dynamics import Array
 from sweeplib.maths.activations import ACTIVATIONS, Activation
 from sweeplib.problem import Problem
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import Array
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.diagnostics import Diagnostic
-from sweeplib.dynamics.dynamics import Array, NumericalOptions
+from sweeplib.dynamics.dynamics import NumericalOptions
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.problem import Problem
 from sweeplib.views import ParticleView, View

@@ -1,0 +1,54 @@
+"""What every data law keeps."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sweeplib.contracts.check import require, require_equal
+from sweeplib.contracts.problems import needed, two_values
+from sweeplib.problem import DATA, Problem
+from sweeplib.simulation import Case, Recording, Status, run_cases
+
+
+def _with_data(name: str) -> Problem:
+    law = DATA[name]
+    given: dict[str, Any] = {"gamma": 0.2, "p": 2, "k": 1 if law.teacher else 0, "d": 400, "Delta": 0.0}
+    return Problem(activation="erf", data=name, **given, **needed(law))
+
+
+def sgd_learns_from_it(name: str) -> None:
+    """A short run ends ok, with a finite risk, and is the same again."""
+    case = Case(_with_data(name), "sgd", 0, Recording((0.0, 0.5)))
+    one, other = run_cases([case]), run_cases([case])
+    require(one.status[0] == Status.ok, f"a run of SGD ends {Status(int(one.status[0])).name}")
+    require(bool(np.isfinite(one.data["risk"]).all()), "the risk is not finite")
+    require_equal(other.data["risk"], one.data["risk"], "the risk of the same run again")
+
+
+def its_samples_change_with_its_parameters(name: str) -> None:
+    """And with no other parameter; it is labelled."""
+    law = DATA[name]
+    require(not law.reads, f"`reads` has {', '.join(sorted(law.reads))}; its functions have its own parameters alone")
+    require(law.name == name, f"its name is {law.name!r}")
+    require(bool(law.label), "its label is empty")
+    for field in law.own:
+        runs = (
+            run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])
+            for value in two_values(field)
+        )
+        one, other = (run.data["risk"] for run in runs)
+        require(not np.array_equal(one, other), f"the risk of SGD is the same with another {field}")
+
+
+def its_expected_risk_is_that_of_its_samples(name: str) -> None:
+    """The training risk of a data set of this law, without noise, at the start: four standard deviations."""
+    problem = replace(_with_data(name), samples=4000)
+    cases = [Case(problem, "sgd", seed, Recording((0.0,), (), ("risk", "training_risk"))) for seed in range(8)]
+    data = run_cases(cases).data
+    apart = (data["training_risk"] - data["risk"])[:, 0]
+    error = max(apart.std(ddof=1) / math.sqrt(len(apart)), 1e-3 * abs(data["risk"].mean()))
+    limit = 5.0 * error + 0.02 * abs(data["risk"].mean())
+    problem_found = f"the risk is {data['risk'].mean():.4g}; over 4000 samples it is {data['training_risk'].mean():.4g}"
+    require(bool(abs(apart.mean()) < limit), problem_found)

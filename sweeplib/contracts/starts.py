@@ -1,0 +1,89 @@
+"""What every start keeps."""
+
+from typing import Any
+
+import numpy as np
+
+from sweeplib.contracts.check import BrokenError, require, require_equal
+from sweeplib.contracts.problems import OTHERS, needed, two_values
+from sweeplib.errors import InputError
+from sweeplib.problem import PARAMETERS, STARTS, Problem
+from sweeplib.problem.weights import drawn_weights
+from sweeplib.simulation import Case, Recording
+from sweeplib.simulation.driver import replicas_of
+
+D = 30
+
+
+def _started(name: str, **fields: Any) -> Problem:
+    """Return a problem with a start; it has an overlap m0 if the start needs one."""
+    given: dict[str, Any] = {"gamma": 0.1, "p": 3, "k": 2, "d": D, "Delta": 0.0, "activation": "erf", "start": name}
+    given |= needed(STARTS[name])
+    try:
+        return Problem(**(given | fields))
+    except InputError as refusal:
+        if refusal.key != "m0":
+            raise
+        return Problem(**(given | {"m0": 0.4} | fields))
+
+
+def its_weights_are_the_same_whenever_they_are_drawn(name: str) -> None:
+    """And those of another seed are finite too, (p, d)."""
+    problem = _started(name)
+    W, W_star = drawn_weights(problem, root_seed=3, seed=1)
+    require(W.shape == (3, D), f"its weights have the shape {W.shape}; expected (p, d) = (3, {D})")
+    require(bool(np.isfinite(W).all()), "its weights are not finite")
+    again, teacher = drawn_weights(problem, root_seed=3, seed=1)
+    require(np.array_equal(again, W), "its weights differ when they are drawn again; `normals` has random numbers")
+    require(np.array_equal(teacher, W_star), "it changes the weights of the teacher")
+
+
+def seeds_start_differently(name: str) -> None:
+    """The random numbers are those of the replica, or the teacher is."""
+    problem = _started(name)
+    one, other = (drawn_weights(problem, root_seed=3, seed=seed)[0] for seed in (1, 2))
+    require(not np.array_equal(one, other), "all seeds have the same weights")
+
+
+def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
+    """If it says `on_sphere`; otherwise spherical students refuse it."""
+    if not STARTS[name].on_sphere:
+        try:
+            _started(name, spherical=True)
+        except InputError:
+            return
+        raise BrokenError("spherical students take it, although it is not `on_sphere`")
+    W, _ = drawn_weights(_started(name, spherical=True), root_seed=0, seed=0)
+    require_equal((W**2).sum(axis=1), np.full(3, float(D)), "a squared norm of a row", rtol=1e-9)
+
+
+def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
+    """In addition to p, k, d and `teacher_start`. A field that a problem with it cannot set is left out."""
+    reads = STARTS[name].acts_on
+    unknown = sorted(reads - set(PARAMETERS))
+    require(not unknown, f"a problem has no field {', '.join(unknown)}")
+    W, _ = drawn_weights(_started(name), root_seed=0, seed=0)
+    others = {field: value for field, value in OTHERS.items() if field not in ("p", "k", "d", "start", "teacher_start")}
+    others |= {field: two_values(field)[1] for field in STARTS[name].own}
+    for field, value in (others | {"gamma": 0.3, "activation": "square"}).items():
+        try:
+            problem = _started(name, **{field: value})
+        except InputError:
+            continue
+        same = np.array_equal(W, drawn_weights(problem, root_seed=0, seed=0)[0])
+        require(same or field in reads, f"it changes with {field}, which its `reads` does not name")
+        require(
+            not same or field not in reads, f"its `reads` names {field}, but its weights are the same with {value!r}"
+        )
+
+
+def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
+    """For one width and for another number of particles."""
+    replicas = replicas_of([Case(_started(name), "sgd", seed, Recording((0.0,))) for seed in (0, 1)])
+    for i in (0, 1):
+        (W, W_star), (m, q) = replicas.weights(i), replicas.particles(i, None)
+        pairs = {"m": (m, W @ W_star.T), "M": (replicas.M[i], W @ W_star.T), "Q": (replicas.Q[i], W @ W.T)}
+        pairs |= {"q": (q, np.diag(W @ W.T))}
+        for words, (found, expected) in pairs.items():
+            require_equal(found, expected / D, words, rtol=1e-9, atol=1e-12)
+        require(replicas.particles(i, 7)[0].shape == (7, 2), "seven particles do not have overlaps (7, k)")

@@ -1,0 +1,24 @@
+"""What every course of tasks keeps."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from sweeplib.contracts.check import require, require_equal
+from sweeplib.contracts.problems import CHANGED, needed
+from sweeplib.problem import TASKS
+from sweeplib.simulation import Case, Recording, run_cases
+
+
+def its_tasks_are_learned(name: str) -> None:
+    """Its course is one of the teacher's rows, and the ODE has the risk of the task that it says."""
+    problem = replace(CHANGED, k=2, tasks=name, **needed(TASKS[name]))
+    course = problem.course
+    require(all(len(a_star) == problem.k for a_star in course.a_star), "a task has not k numbers in a_star")
+    require(set(course.order) == set(range(len(course.a_star))), f"its order {course.order} is not one of its tasks")
+    require(list(course.switches) == sorted(course.switches), f"its switches {course.switches} are in no order")
+    require(len(course.switches) == len(course.order) - 1, "it has not one switch between two phases")
+    ends = (*course.switches, 2.0 + max(course.switches, default=0.0))
+    found = run_cases([Case(problem, "ode", 0, Recording(ends, (), ("risk", "risk_of_task")))]).data
+    own = found["risk_of_task"][0, np.arange(len(ends)), list(course.order)]
+    require_equal(found["risk"][0], own, "the risk at the ends of its phases", rtol=1e-12)
