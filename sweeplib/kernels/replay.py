@@ -1,5 +1,4 @@
-"""Steps of the overlap chain with fresh samples, each of one task, or of one drawn at random: the present one or,
-replayed, an earlier one.
+"""Steps of the overlap chain with fresh samples, of one task or of one drawn at random: the present or an earlier one.
 
 Where tasks are drawn, a step has the a* of its task and, with separate heads, the second layer of the task, which it
 trains. One kernel serves both kinds of runs.
