@@ -25,7 +25,7 @@ from sweeplib.kernels.overlap_flow import (
 )
 from sweeplib.maths.expectations.system import System
 from sweeplib.numerics.binding import bound
-from sweeplib.numerics.compiled import inlined, pointer, without_references
+from sweeplib.numerics.compiled import inlined, pointer
 from sweeplib.numerics.integrators.dop853 import EquationRule
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -80,14 +80,6 @@ def gradients_address() -> Any:
     return pointer(fill_gradients, numba.void(*[matrix] * 5, number, matrix, matrix))
 
 
-@without_references
-def _copy(matrix, out):  # type: ignore[no-untyped-def]
-    """Do as `out[:] = matrix`, for whose message on other shapes numba compiles 2 s."""
-    for i in range(out.shape[0]):
-        for j in range(out.shape[1]):
-            out[i, j] = matrix[i, j]
-
-
 def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type: ignore[no-untyped-def]
     """Fill the mean slopes D (p, p) and D* (p, k), E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`)."""
     outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
@@ -102,8 +94,8 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
         for j in range(len(variances)):
             total = variances[i] + variances[j]
             moments[i, j] = moments[i, j] / total if total > floor else 0.0
-    _copy(axes @ moments @ axes.T, D)
-    _copy((drift_M - D @ M) @ inverse, D_star)
+    D[:] = axes @ moments @ axes.T
+    D_star[:] = (drift_M - D @ M) @ inverse
 
 
 def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) -> Array:
