@@ -34,6 +34,7 @@ TESTS = Path(__file__).parent
 LONGEST_FIRST = ("contracts/test_dynamics.py", "workflow", "faults", "contracts", "laws", "unit", "browser", "")
 """Starts of paths. Two files that compile the same kernels do not come first: one process would wait for the other."""
 
+gc.set_threshold(50_000)  # before thousands of tests are collected
 os.environ["SWEEPLIB_COMPUTE_ALL"] = "1"  # folders of one test are computed, not copied from each other
 
 jaxtyping.jaxtyped = runtime_types.jaxtyped
@@ -68,10 +69,9 @@ def no_wait_for_the_disk() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def collected_tests_left_alone() -> None:
-    """Keep the objects of thousands of collected tests out of collections of garbage, and make these rare."""
+    """Keep the objects of thousands of collected tests out of collections of garbage."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(50_000)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -51,7 +51,7 @@ CHANGED_OF: dict[str, Problem] = {
     "target": replace(CHANGED, k=2),
     "sampling": replace(CHANGED, samples=20),
     "contrast": Problem(**COMMON, k=0, data="two_gaussians", contrast=0.3),
-    "huber_delta": replace(CHANGED, loss="huber"),
+    "huber_delta": replace(CHANGED, loss="huber", p=1),
     "clip_norm": replace(CHANGED, update="clipped", p=1),
     "adagrad_start": replace(CHANGED, update="adagrad_norm"),
     "momentum": replace(CHANGED, update="heavy_ball"),

@@ -23,7 +23,7 @@ from sweeplib.dynamics.dynamics import DYNAMICS, STEPS, NumericalOptions
 from sweeplib.dynamics.lane_dynamics import LaneDynamics, rows, unrolled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError
-from sweeplib.kernels.chain import Settings, chain_network, chain_prepare, chain_step, chain_work, network_of_chain
+from sweeplib.kernels.chain import Settings, chain_network, chain_prepare
 from sweeplib.kernels.chain_batches import batch_step, batch_work
 from sweeplib.kernels.chain_blocks import block_network, block_step, block_work
 from sweeplib.kernels.chain_reuse import reuse_step, reuse_work
@@ -55,7 +55,7 @@ class SgdChain(LaneDynamics):
         self._rows = 2 * p if self.called.rule.has_velocities else p
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
-        tasks = (1, 1) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
+        tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
         rest: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise, *tasks
         self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *rest)
         if replicas.has_spectrum:
@@ -85,13 +85,12 @@ class SgdChain(LaneDynamics):
 
     def _round(self) -> Callable[..., None]:
         """The kernel for steps with one fresh sample, with a fresh batch, or with a batch used in several steps."""
-        if self.replicas.replayed is not None:
-            return round_of(replay_work, prepare=chain_prepare, take_step=replay_step, fill_network=network_of_chain)
+        work, step = replay_work, replay_step
         if self.replicas.repeats > 1:
-            return round_of(reuse_work, prepare=chain_prepare, take_step=reuse_step, fill_network=network_of_chain)
-        if self.replicas.batch_size > 1:
-            return round_of(batch_work, prepare=chain_prepare, take_step=batch_step, fill_network=network_of_chain)
-        return round_of(chain_work, prepare=chain_prepare, take_step=chain_step, fill_network=chain_network)
+            work, step = reuse_work, reuse_step
+        elif self.replicas.batch_size > 1:
+            work, step = batch_work, batch_step
+        return round_of(work, prepare=chain_prepare, take_step=step, fill_network=chain_network)
 
     @property
     def steps_a_round(self) -> int:

@@ -34,7 +34,8 @@ class Settings(NamedTuple):
     """The settings of a run: widths, geometry, whether the second layer is trained, batches, whether weights decay.
 
     Also the number of rows of A and B, p or 2p, whether the rule of the steps has a memory, whether steps leave out
-    units, whether inputs have noise, and the numbers of tasks and of second layers among which steps choose.
+    units, whether inputs have noise, and the numbers of tasks and of second layers among which steps choose, zero if
+    they do not.
     """
 
     p: int
@@ -245,14 +246,9 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps."""
-    fill_overlaps(work.A, work.B, work.constants.L_star, work.network.Q, work.network.M)
-
-
-@kernel
-def network_of_chain(work):  # type: ignore[no-untyped-def]
-    """`chain_network` of data that have a chain."""
-    chain_network(work.chain)
+    """Fill the current overlaps, of data that have a chain."""
+    chain = work.chain
+    fill_overlaps(chain.A, chain.B, chain.constants.L_star, chain.network.Q, chain.network.M)
 
 
 @kernel

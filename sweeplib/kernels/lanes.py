@@ -22,7 +22,7 @@ from sweeplib.kernels.steps import StepRule
 from sweeplib.maths.expectations.system import Pair
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
-from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
+from sweeplib.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 from sweeplib.numerics.random import make_fours, random_words, two_draws
 
 MOST_LANES = 128
@@ -44,7 +44,7 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 kernel = numba.njit(_nrt=False, forceinline=True, **_OPTIONS, **FOR_KERNELS)
 """For functions that neither allocate nor return arrays: without reference counts, which cost more than a loop."""
 
-loops = numba.njit(_nrt=False, **_OPTIONS, **WITHOUT_WRAPPERS)
+loops = numba.njit(_nrt=False, **_OPTIONS, **OPTIMISED_APART)
 """For the longest of these, which gain nothing from being compiled into their callers."""
 
 allocating = numba.njit(**_OPTIONS, **FOR_KERNELS)
@@ -138,7 +138,7 @@ class Network(NamedTuple):
     waiting: NDArray[np.bool_]
 
 
-@numba.njit(_nrt=False, error_model="numpy", fastmath={"contract", "reassoc"}, **WITHOUT_WRAPPERS)
+@numba.njit(_nrt=False, error_model="numpy", fastmath={"contract", "reassoc"}, **OPTIMISED_APART)
 def inner_product(x, y):  # type: ignore[no-untyped-def]
     """Σ_l x_l y_l over lanes, in any order."""
     total = 0.0

@@ -1,6 +1,7 @@
-"""Steps of samples of a task drawn at random: the present one or, replayed, an earlier one.
+"""Steps of the overlap chain with fresh samples, of one task or of one drawn at random: the present or an earlier one.
 
-A step of the chain has the a* of its task and, with separate heads, the second layer of the task, which it trains.
+Where tasks are drawn, a step has the a* of its task and, with separate heads, the second layer of the task, which it
+trains. One kernel serves both kinds of runs.
 """
 
 from typing import Any, NamedTuple
@@ -20,8 +21,8 @@ _DRAW = np.uint64(2**32 - 1)
 class Replay(NamedTuple):
     """The chain of a group, and what stands behind its state.
 
-    That is, of each task, the end of its share (T, lanes), a* (T, k, lanes), and the heads (H, p, lanes). `chosen`
-    (lanes,) are the tasks of a step.
+    That is, of each task, the end of its share (T, lanes), a* (T, k, lanes), and the heads (H, p, lanes); T and H are
+    zero where no task is drawn. `chosen` (lanes,) are the tasks of a step.
     """
 
     chain: Any
@@ -54,8 +55,8 @@ def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
 @allocating
 def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
-    p, k, T, H = settings.p, settings.k, settings.tasks, settings.heads
-    own = p * k + p * p + p
+    p, k, T, H, rows = settings.p, settings.k, settings.tasks, settings.heads, settings.rows
+    own = rows * (k + rows) + (1 if settings.remembers else 0) + p
     lanes = state.shape[0] // (own + T + T * k + H * p)
     chain = chain_work(settings, state[: own * lanes], constants)
     first, second, third = own * lanes, (own + T) * lanes, (own + T + T * k) * lanes
@@ -65,8 +66,8 @@ def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
-    """A step of the chain in each lane, with the second layers of its task."""
+def choose_tasks(settings, stream, work):  # type: ignore[no-untyped-def]
+    """Draw the task of each lane's step, and take its second layers."""
     chain, chosen = work.chain, work.chosen
     for lane in range(chosen.shape[0]):
         task = task_of(work.ends[:, lane], stream.step[lane], stream.seed[lane], stream.key[lane])
@@ -75,7 +76,16 @@ def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-u
             chain.constants.a_star[r, lane] = work.a_star[task, r, lane]
         for i in range(settings.p):
             chain.a[i, lane] = work.heads[min(task, settings.heads - 1), i, lane]
+
+
+@kernel
+def replay_step(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
+    """A step of the chain in each lane, with the second layers of its task."""
+    chain, chosen, draws = work.chain, work.chosen, settings.tasks > 0
+    if draws:
+        choose_tasks(settings, stream, work)
     chain_step(settings, functions, stream, chain, broken)
-    for lane in range(chosen.shape[0]):
-        for i in range(settings.p):
-            work.heads[min(chosen[lane], settings.heads - 1), i, lane] = chain.a[i, lane]
+    if draws:
+        for lane in range(chosen.shape[0]):
+            for i in range(settings.p):
+                work.heads[min(chosen[lane], settings.heads - 1), i, lane] = chain.a[i, lane]

@@ -3,10 +3,10 @@
 import numba
 import numpy as np
 
-from sweeplib.numerics.inner_functions import WITHOUT_WRAPPERS
+from sweeplib.numerics.inner_functions import OPTIMISED_APART
 
 loop = numba.njit(
-    error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **WITHOUT_WRAPPERS
+    error_model="numpy", fastmath={"contract", "reassoc", "nsz"}, forceinline=True, _nrt=False, **OPTIMISED_APART
 )
 
 

@@ -364,7 +364,8 @@ def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def
     for m in range(n):
         fill_normals(replica.key, replica.seed, np.uint64(m), draws)
         shift[m] = replica.inputs(replica.law, replica.law_key, replica.seed, np.uint64(m), draws[:d])
-        x[m, :] = draws[:d]
+        for j in range(d):  # a slice has a message on other lengths, for which numba compiles 2 s
+            x[m, j] = draws[j]
         z[m] = draws[d]
         for r in range(len(replica.W_star)):
             lam_star[r, m] = inner_product(replica.W_star[r], draws[:d]) / math.sqrt(d)

@@ -13,7 +13,7 @@ from sweeplib.kernels.lanes import OVERFLOW
 from sweeplib.kernels.row_products import inner_product
 from sweeplib.kernels.sample_blocks import BLOCK, MULTIPLE, called_once, draw_block
 from sweeplib.kernels.schedules import label_deviation, step_time
-from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
+from sweeplib.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 
 SMALL = 1e-30
 """The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
@@ -152,7 +152,7 @@ def displacement(replica, layer, label, functions, room):  # type: ignore[no-unt
     return label - inner_product(layer, room.value) / len(layer)
 
 
-@numba.njit(_nrt=False, error_model="numpy", **WITHOUT_WRAPPERS)
+@numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
 def force(function, numbers, E, label, sample):  # type: ignore[no-untyped-def]
     """The force −∂L/∂f of a sample with the displacement E; `sample` is a work array (2, 1)."""
     sample[0, 0], sample[1, 0] = E, label
@@ -180,7 +180,7 @@ def rescale(replica, rule, square, T, room):  # type: ignore[no-untyped-def]
         room.c[i] *= factor
 
 
-@numba.njit(_nrt=False, error_model="numpy", **WITHOUT_WRAPPERS)
+@numba.njit(_nrt=False, error_model="numpy", **OPTIMISED_APART)
 def factor_of(rule, square, T, memory, sample):  # type: ignore[no-untyped-def]
     """The factor of a gradient with this squared norm; `sample` is a work array (2, 1)."""
     sample[0, 0], sample[1, 0] = square, T

@@ -31,7 +31,7 @@ from sweeplib.numerics import inner_functions
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.cache import cached
 from sweeplib.numerics.elementary import vectorised
-from sweeplib.numerics.inner_functions import FOR_KERNELS, WITHOUT_WRAPPERS
+from sweeplib.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 
 _MODULES_DEEP = 3
 TOLD_AFTER = 1.0
@@ -200,7 +200,7 @@ def without_references(function: Callable[..., Any]) -> Any:
 
 def loops(function: Callable[..., Any]) -> Any:
     """`without_references` for a function with loops that a kernel calls in several places, and has once."""
-    return compiled(function, _nrt=False, **WITHOUT_WRAPPERS)
+    return compiled(function, _nrt=False, **OPTIMISED_APART)
 
 
 @functools.cache

@@ -1,7 +1,7 @@
 """A plugin for tests: a dynamics of cheap numbers, in which γ selects the trouble that a case makes."""
 
+import ctypes
 import os
-import re
 import signal
 import time
 
@@ -39,7 +39,7 @@ class Troubled(OverlapDynamics):
         if self._in_trouble(KILLS).any():
             os.kill(os.getpid(), signal.SIGKILL)
         if self._in_trouble(WEDGES).any():
-            re.match("(a+)+$", 64 * "a" + "b")  # keeps the interpreter lock, and never returns
+            ctypes.PyDLL(None).sleep(3600)  # keeps the interpreter lock, and does not return
         if self._in_trouble(LEAVES).any():
             raise SystemExit("a case that leaves")
         if self._in_trouble(SHOUTS).any():

@@ -130,7 +130,7 @@ MEANS = {
 }
 
 
-@pytest.mark.parametrize("name", slow_but(MEANS, "square, p=2", "spherical erf"))
+@pytest.mark.parametrize("name", slow_but(MEANS, "spherical erf"))
 def test_the_mean_of_a_step_is_that_of_the_chain(name):
     """400,000 steps of each: no mean differs by 4.5 standard errors (32 of them: one false alarm in 5000 changes).
 

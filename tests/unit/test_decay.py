@@ -13,6 +13,7 @@ from sweeplib.problem import problem_expectations
 from sweeplib.simulation import Case, Recording
 from tests.losses import FORCES, with_loss
 from tests.numpy_sgd import SHOWN, steps_by_numpy, takes_the_steps_of_numpy
+from tests.tiers import slow_among
 
 COMMITTEE = Problem(
     gamma=1.0,
@@ -48,7 +49,7 @@ def test_a_linear_unit_follows_its_linear_equations(gamma, decay, time, m, q):
     np.testing.assert_allclose([ds.overlap_M.item(), ds.overlap_Q.item()], [m, q], atol=2e-8)
 
 
-@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+@pytest.mark.parametrize("dynamics", slow_among(["sgd", "sgd_chain"], "sgd"))
 def test_means_at_finite_d_are_those_of_an_independent_code(dynamics):
     """Of erf in d = 10 after 50 steps, against 10⁵ runs on weights: |z| < 4 for three means."""
     rates = {"weight_decay": 0.5, "second_layer_rate": 0.7, "second_layer_decay": 0.4}

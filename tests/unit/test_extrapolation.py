@@ -13,6 +13,7 @@ from sweeplib.contracts.datasets import sweep_dataset
 from sweeplib.design.questions import Question
 from sweeplib.errors import InputError
 from tests.scans import Law, SyntheticSweep
+from tests.tiers import slow_among
 
 ALONG: Mapping[str, Any] = {"extrapolation": {"axis": "gamma"}}
 
@@ -25,7 +26,7 @@ def swept(law: Law, question: Question, **options: Any) -> SyntheticSweep:
     return SyntheticSweep(law, {1.0: 16, 4.0: 16}, question, analyses=options.pop("analyses", ALONG), **options)
 
 
-@pytest.mark.parametrize("correction", [0.0, 1.0])
+@pytest.mark.parametrize("correction", slow_among([0.0, 1.0], 0.0))
 def test_values_and_seeds_are_added_until_the_limit_is_known(correction: float) -> None:
     sweep = swept(lambda gamma: 10.0 * (1.0 + correction / gamma), asked())
     [answer] = sweep.answered()

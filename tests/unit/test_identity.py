@@ -110,18 +110,26 @@ def in_a_child():
     os.wait()
     return json.loads(os.read(reading, 10000))
 
+def edited(*names):
+    files = {root / "sweeplib" / edits[name][0] for name in names}
+    texts = {file: file.read_text() for file in files}
+    for name in names:
+        path, old, new, *_ = edits[name]
+        text = (root / "sweeplib" / path).read_text()
+        assert text.count(old) >= 1, (name, old)
+        (root / "sweeplib" / path).write_text(text.replace(old, new))
+    found.update(dict.fromkeys(names, in_a_child()))
+    for file, text in texts.items():
+        file.write_text(text)
+
 found = {"": in_a_child()}
-for first in (True, False):
-    if not first:
-        import sweeplib.simulation
-    for name, (path, old, new, imported) in edits.items():
-        if imported is first:
-            file = root / "sweeplib" / path
-            text = file.read_text()
-            assert text.count(old) >= 1, (name, old)
-            file.write_text(text.replace(old, new))
-            found[name] = in_a_child()
-            file.write_text(text)
+before = [name for name, (*_, imported, changes) in edits.items() if imported]
+edited(*(name for name in before if not edits[name][-1]))  # together, as each import takes long
+for name in (name for name in before if edits[name][-1]):
+    edited(name)
+import sweeplib.simulation
+for name in (name for name in edits if name not in before):
+    edited(name)
 print(json.dumps(found))
 """
 
@@ -132,7 +140,7 @@ def identities(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]
     root = tmp_path_factory.mktemp("edited")
     shutil.copytree(Path(sweeplib.__file__).parent, root / "sweeplib", ignore=shutil.ignore_patterns("*.nb?"))
     environment = os.environ | {"PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
-    edits = {name: (edit.path, edit.old, edit.new, edit.imported) for name, edit in EDITS.items()}
+    edits = {name: (*edit[:3], edit.imported, bool(edit.changes)) for name, edit in EDITS.items()}
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(root)],
         input=json.dumps(edits),

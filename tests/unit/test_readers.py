@@ -20,7 +20,7 @@ from sweeplib.simulation import Recording
 from sweeplib.storage.dataset import folder as storage
 from sweeplib.storage.dataset.finalise import finalise
 from tests.in_process import InProcess
-from tests.tiers import slow_but
+from tests.tiers import slow_among, slow_but
 
 Operation = Callable[[xr.Dataset, xr.Dataset], "xr.Dataset | xr.DataArray"]
 OPERATIONS: dict[str, Operation] = {
@@ -137,7 +137,7 @@ def test_many_chunks_are_many(paths: tuple[Path, Path]) -> None:
     assert chunks[0] == (1 if max(chunks) == 1 else 2)
 
 
-@pytest.mark.parametrize("opened", [xr.open_zarr, sweeplib.open])
+@pytest.mark.parametrize("opened", slow_among([xr.open_zarr, sweeplib.open], xr.open_zarr))
 def test_no_use_of_a_dataset_warns_and_no_plot_has_a_unit_of_one(
     opened: Callable[[Path], xr.Dataset], paths: tuple[Path, Path]
 ) -> None:

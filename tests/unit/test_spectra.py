@@ -64,7 +64,7 @@ def test_the_map_has_the_numbers_of_an_independent_code():
     np.testing.assert_allclose(found, [0.1669428, 0.1630589, 0.1448322, 0.0119106], atol=5e-8)
 
 
-@pytest.mark.parametrize("dynamics", ["sgd", "sgd_chain"])
+@pytest.mark.parametrize("dynamics", slow_among(["sgd", "sgd_chain"], "sgd"))
 def test_means_at_finite_d_are_those_of_an_independent_code(dynamics):
     """Of erf in d = 10 after 50 steps, against 10⁵ runs on weights: |z| < 4 for two means."""
     law = {"data": "spectrum", "eigenvalues": (30.0, 12.0, 4.0), "fractions": (2.0, 3.0, 5.0)}

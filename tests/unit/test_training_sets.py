@@ -29,6 +29,7 @@ from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from tests.in_process import InProcess
 from tests.plugged import nothing_left
+from tests.tiers import slow_among
 
 FIELDS = {"gamma": 3.0, "p": 3, "k": 2, "d": 50, "Delta": 0.2, "activation": "erf"}
 RECORDED = ("overlap_Q", "overlap_M", "second_layer", "training_risk", "generalisation_gap", "noise_trace")
@@ -206,7 +207,7 @@ def test_the_full_batch_lowers_the_training_risk_at_every_small_step():
     assert (ds.generalisation_gap[:, -1] > 0.02).all()
 
 
-@pytest.mark.parametrize(("sampling", "n_b"), [("random", 4), ("epochs", 3)])
+@pytest.mark.parametrize(("sampling", "n_b"), slow_among([("random", 4), ("epochs", 3)], ("epochs", 3)))
 def test_a_large_training_set_is_as_good_as_fresh_samples(sampling, n_b):
     """30 steps of 5000 samples, 250 seeds: Kolmogorov-Smirnov tests at a false alarm in 1000 each."""
     fresh = Problem(batch_size=n_b, **FIELDS | {"d": 20})
