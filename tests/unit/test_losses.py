@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import solve_ivp
+from scipy.integrate import quad, solve_ivp
 from scipy.special import erf, ndtr, ndtri
 from scipy.stats import qmc
 
@@ -247,7 +247,7 @@ def means_of(loss, labels="real"):
 
 
 @pytest.mark.parametrize("Delta", [0.04, 0.0])
-@pytest.mark.parametrize("cosine", [0.1, 0.7, 0.99])
+@pytest.mark.parametrize("cosine", [0.003, 0.1, 0.7, 0.99])
 def test_the_error_of_a_classification_error_is_that_of_arccos(cosine, Delta):
     """Of linear units: arccos(m/√(q (P + Δ)))/π; the stated error is no more than a hundred times the true one."""
     means = LabelMeans(Criterion("square", (), signs=False), "linear", "committee", "linear")
@@ -256,6 +256,7 @@ def test_the_error_of_a_classification_error_is_that_of_arccos(cosine, Delta):
     [value], [error] = means.classification_error(now)
     true = abs(value - np.arccos(cosine / np.sqrt(1.0 + Delta)) / np.pi)
     assert true <= error < max(100.0 * true, 1e-5)
+    assert error < 1e-3
 
 
 RECORDED = [
@@ -293,6 +294,50 @@ def test_a_network_without_second_layer_classifies_by_chance():
     )
     means = LabelMeans(Criterion("square", (), signs=False), "erf", "committee", "erf")
     assert means.classification_error(view).value[0] == pytest.approx(0.5, abs=1e-9)
+
+
+def below(*fields: int, omega: np.ndarray) -> float:
+    """P(all of these Gaussian fields < 0), of one to three of them: an orthant."""
+    pairs = [(i, j) for i in fields for j in fields if i < j]
+    angles = sum(np.arcsin(omega[i, j] / np.sqrt(omega[i, i] * omega[j, j])) for i, j in pairs)
+    return 2.0 ** -len(fields) + angles / (2.0 ** (len(fields) - 1) * np.pi)
+
+
+@pytest.mark.parametrize("Delta", [0.0, 0.02, 0.3])
+@pytest.mark.parametrize(
+    ("student", "teacher", "p"), [("relu", "linear", 2), ("relu", "relu", 1), ("linear", "relu", 2)]
+)
+def test_an_output_of_zero_is_half_an_error(student, teacher, p, Delta):
+    """Hinges are zero for half of the inputs: by the orthants of f and f*, and of the label's field with its noise."""
+    rng = np.random.default_rng(p)
+    factor = rng.normal(size=(p + 1, p + 3)) / np.sqrt(p + 1)
+    omega = factor @ factor.T
+    parts = omega[1:, 1:], omega[1:, :1], omega[:1, :1], np.ones(p), np.ones(1)
+    now = OverlapView(*(part[None] for part in parts), np.full(1, Delta), expectations(student, teacher))
+    [value], [error] = LabelMeans(Criterion("square", (), False), student, "committee", teacher).classification_error(
+        now
+    )
+    if teacher == "linear":
+        omega[0, 0] += Delta
+        none, units = below(1, 2, omega=omega), 0.5 - below(0, 1, 2, omega=omega)
+        expected = units + 0.5 * none
+    else:
+        expected = of_relu_teacher(omega, student, Delta)
+    assert abs(value - expected) < error < 2e-3
+
+
+def of_relu_teacher(omega, student, Delta):
+    """½ E[1 − sign f sign y] by integration over the first field, that of the labels; f is the others, or is zero."""
+    scale, along = np.sqrt(omega[0, 0]), omega[0, 1:].sum() / np.sqrt(omega[0, 0] * omega[1:, 1:].sum())
+
+    def mean(z):
+        y = max(scale * z, 0.0)
+        plus = ndtr(y / np.sqrt(Delta)) if Delta else 0.5 + 0.5 * np.sign(y)
+        positive = ndtr(along * z / np.sqrt(1.0 - along**2))
+        sign = positive if student == "relu" else 2.0 * positive - 1.0
+        return np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) * (0.5 - (plus - 0.5) * sign)
+
+    return quad(mean, -9.0, 9.0, points=[0.0], epsabs=1e-11, limit=200)[0]
 
 
 @pytest.mark.parametrize("fields", [{"loss": "correlation"}, {"labels": "sign"}])
