@@ -1,8 +1,9 @@
 """The mean loss and the classification error at given overlaps, of fresh labels.
 
 Both are integrals over fields (λ, λ*) ~ N(0, Ω) without closed form in general. The orthonormal coordinates are turned
-so that the first one, t, is along the gradient of Σ a_i λ_i. Lines along t have equally spaced nodes. The other
-coordinates are equally spaced too if there is one, else Sobol' points. Labels are averaged over their noise before.
+so that the first one, t, is along the gradient of Σ a_i λ_i, without label noise between it and that of Σ a*_r λ*_r.
+Lines along t have equally spaced nodes. The other coordinates are equally spaced too if there is one, else Sobol'
+points. Labels are averaged over their noise before.
 
 Lines are in batches, each a rule by itself: every other line in each direction, or another randomisation of Sobol'
 points and of the places of nodes. The error is three times the standard error by the scatter of the batches, and a
@@ -41,6 +42,7 @@ BATCHES, BATCH = 8, 256
 """Batches of lines over more coordinates, and their lines."""
 NODES = SPACING * (np.arange(-round(REACH / SPACING), round(REACH / SPACING)) + 0.37)
 """The nodes of a line: none is zero, where a network of odd units is too."""
+SIGNS = (1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)
 ROUNDING = 1e-12
 """The least error, over the mean of absolute values."""
 
@@ -79,7 +81,7 @@ class LabelMeans:
         return Estimate(mean(risks, now.a, now.Delta), errors)
 
     def classification_error(self, now: OverlapView) -> Estimate:
-        """P(y f < 0) (n,)."""
+        """P(y f < 0) + ½ P(f = 0) (n,); labels y = 0 of no noise are those of the limit Δ → 0, of either sign."""
         return _joined([self._classification_error(now, i) for i in range(len(now.a))])
 
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
@@ -107,7 +109,11 @@ class LabelMeans:
         (p, k), a, shape = now.M.shape[1:], now.a[i], lines.nodes.shape
         if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(a).all()):
             return np.full(shape, np.nan), np.full(shape, np.nan)
-        turned = _turned(lower_factors(now.Q[i], now.M[i], now.P[i]), k, a)
+        factor = lower_factors(now.Q[i], now.M[i], now.P[i])
+        along = a @ factor[k:]
+        if now.Delta[i] == 0.0:
+            along = _between(along, now.a_star[i] @ factor[:k])
+        turned = _turned(factor, along)
         fields = (turned[:, 1:] @ lines.others)[:, :, None] + turned[:, :1, None] * lines.nodes
         f, value = np.zeros(shape), activation(self.student).value
         for unit in range(p):
@@ -157,7 +163,16 @@ def _density(t: Array) -> Array:
 
 
 def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
-    """P(y f < 0) on lines (lines,). y > 0 has the probability π given λ*: E[π] + the mean of 1 − 2π where f > 0."""
+    """½ E[1 − sign f sign y] on lines (lines,), with signs of zero 0: hinges are zero for a part of the inputs."""
+    if f.all() and f_star.all():
+        return _differ(f, f_star, density, spacing, Delta)
+    whole = spacing * density.sum(axis=1)
+    pairs = [(one, other, _differ(one * f, other * f_star, density, spacing, Delta)) for one, other in SIGNS]
+    return np.asarray(sum(found if one == other else whole - found for one, other, found in pairs) / 4.0)
+
+
+def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
+    """P(f > 0, y ≤ 0) + P(f ≤ 0, y > 0) on lines; π = P(y > 0) given λ*: E[π] + the mean of 1 − 2π where f > 0."""
     if Delta == 0.0:
         return _where_signs_differ(density, f, f_star, spacing)
     plus = scipy.special.ndtr(f_star / math.sqrt(Delta))
@@ -165,9 +180,16 @@ def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float
     return np.asarray(spacing * (plus * density).sum(axis=1) + where_positive.sum(axis=1))
 
 
-def _turned(factor: Array, k: int, a: Array) -> Array:
-    """The factor (N, N) of Ω, teacher rows first, in coordinates of which the first is along Σ a_i λ_i."""
-    along = a @ factor[k:]
+def _between(of_f: Array, of_star: Array) -> Array:
+    """The direction (N,) between two, on whose lines the roots of f and of f* both are: f* has few along f alone."""
+    lengths = np.linalg.norm(of_f), np.linalg.norm(of_star)
+    if 0.0 in lengths:
+        return of_f
+    return np.asarray(of_f / lengths[0] + np.copysign(1.0, of_f @ of_star) * of_star / lengths[1])
+
+
+def _turned(factor: Array, along: Array) -> Array:
+    """The factor (N, N) of Ω, teacher rows first, in coordinates of which the first is in this direction."""
     if not along.any():
         return factor[:, ::-1]
     basis = np.linalg.qr(np.column_stack([along, np.eye(len(factor))]))[0]
@@ -201,21 +223,29 @@ def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
 
 
 def _where_positive(F: Array, g: Array, spacing: float) -> Array:
-    """The integrals (lines, cells) of F (lines, nodes) over where g > 0; roots are found by cubics: error O(h⁴)."""
+    """The integrals (lines, cells) of F (lines, nodes) over where g > 0; its edges are those of `_roots`."""
     cells = spacing / 24.0 * (13.0 * (F[:, 1:-2] + F[:, 2:-1]) - F[:, :-3] - F[:, 3:])
     left, right = g[:, 1:-2] > 0.0, g[:, 2:-1] > 0.0
     values = cells * (left & right)
     line, cell = np.nonzero(left != right)
-    before, first, second, after = (g[line, cell + n] for n in range(4))
-    u = first / (first - second)
-    for _ in range(3):  # Newton's steps, from the root of a straight line
-        rise, bend, twist = _cubic(before, first, second, after)
-        u -= (((twist * u + bend) * u + rise) * u + first) / ((3.0 * twist * u + 2.0 * bend) * u + rise)
-        u = np.clip(u, 0.0, 1.0)
+    u = _roots(*(g[line, cell + n] for n in range(4)))
     rise, bend, twist = _cubic(*(F[line, cell + n] for n in range(4)))
     part = spacing * u * (F[line, cell + 1] + u * (rise / 2.0 + u * (bend / 3.0 + u * twist / 4.0)))
     values[line, cell] = np.where(left[line, cell], part, cells[line, cell] - part)
     return np.asarray(values)
+
+
+def _roots(before: Array, first: Array, second: Array, after: Array) -> Array:
+    """The roots in [0, 1] of cubics by values at −1, 0, 1, 2, error O(h⁴); beside a 0 the ends of lines, O(h²)."""
+    u = first / (first - second)
+    with np.errstate(divide="ignore", invalid="ignore"):  # where a cubic is level, and where g is too short for a line
+        for _ in range(3):  # Newton's steps, from the root of a straight line
+            rise, bend, twist = _cubic(before, first, second, after)
+            step = (((twist * u + bend) * u + rise) * u + first) / ((3.0 * twist * u + 2.0 * bend) * u + rise)
+            u = np.where(np.isfinite(step), np.clip(u - step, 0.0, 1.0), u)
+        to_right, to_left = first / (before - first), 1.0 - second / (after - second)
+    u = np.where((second == 0.0) & (before > first), np.minimum(to_right, 1.0), u)
+    return np.where((first == 0.0) & (after > second), np.maximum(to_left, 0.0), u)
 
 
 def _cubic(before: Array, first: Array, second: Array, after: Array) -> tuple[Array, Array, Array]:

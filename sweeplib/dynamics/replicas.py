@@ -25,6 +25,9 @@ from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, ExitLevel, OverlapView
 
+FAINT = 1e-150
+"""The least √Δ of labels that are signs: where f* = 0 they are of either sign, as in the limit Δ → 0."""
+
 
 @dataclass(frozen=True, eq=False)
 class Lessons:
@@ -200,7 +203,8 @@ class Replicas:
         """The `Numbers` (n,) of the replicas, for kernels."""
         noise = self.gamma / (self.p * self.batch_size)
         own: dict[str, Array] = {"d": self.d.astype(float), "T": self.step_time}
-        return Numbers(**self.parameters, **own, noise=noise, deviation=np.sqrt(self.Delta))
+        least = FAINT if self.criterion.signs else 0.0
+        return Numbers(**self.parameters, **own, noise=noise, deviation=np.maximum(np.sqrt(self.Delta), least))
 
     def numbers_of(self, i: int) -> Any:
         """The `Numbers` of replica i."""

@@ -191,7 +191,7 @@ class Sgd(StepDynamics):
         shift, z = np.empty(n), np.empty(n)
         specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
         y = labels(given.target, given.teacher_activation, lam_star, given.a_star[i]) + shift
-        y += np.sqrt(given.Delta[i]) * z
+        y += given.numbers.deviation[i] * z
         y = np.where(y > 0.0, 1.0, -1.0) if given.criterion.signs else y
         choices = np.uint64(stream_key(int(key), "batches"))
         numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)

@@ -21,6 +21,8 @@ _inlined = numba.njit(fastmath={"contract"}, _nrt=False, forceinline=True, **_OP
 _allocating = numba.njit(fastmath={"contract"}, **_OPTIONS)
 
 CONSTANT = "1"
+LEAST = 1e-300
+"""The least χ in √χ, below every rounding: labels that are signs have either one where f* = 0."""
 
 
 class Rates(NamedTuple):
@@ -79,7 +81,7 @@ def label_deviation(step, numbers, rates, clock):  # type: ignore[no-untyped-def
     """√Δ in the middle of step number `step`, whose T is `numbers.T` at ξ = 1; `clock` (2, 1) is a work array."""
     clock[0, 0] = (step + 0.5) * rates.stride * numbers.T
     rates.noise(clock[0], clock[1])
-    return numbers.deviation * math.sqrt(clock[1, 0])
+    return numbers.deviation * math.sqrt(max(clock[1, 0], LEAST))
 
 
 @_allocating
@@ -113,5 +115,5 @@ def set_noise(rates, step, clock):  # type: ignore[no-untyped-def]
     fill_times(rates, step, clock)
     rates.noise(clock.times, clock.factors)
     for lane in range(clock.T.shape[0]):
-        clock.deviation[lane] = math.sqrt(clock.factors[lane]) * clock.base_deviation[lane]
+        clock.deviation[lane] = math.sqrt(max(clock.factors[lane], LEAST)) * clock.base_deviation[lane]
         clock.Delta[lane] = clock.factors[lane] * clock.base_Delta[lane]

@@ -1,5 +1,7 @@
 """Probability that the sign of the output is not that of the label, P(y f < 0), for labels with noise.
 
+An output of zero, as one of relu units may be, is half an error; so is a label of zero without noise.
+
 Where the output has the sign of one Gaussian field and f* that of another, it increases with their angle: exits can be
 on it.
 """
@@ -25,7 +27,7 @@ DENSITY = np.exp(-0.5 * NODES**2) / np.exp(-0.5 * NODES**2).sum()
 
 
 def classification_error(now: OverlapView) -> Estimate:
-    """P(y f < 0) (n,)."""
+    """P(y f < 0) + ½ P(y f = 0) (n,)."""
     return now.of_labels.classification_error(now.fields)
 
 

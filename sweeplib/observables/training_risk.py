@@ -1,4 +1,4 @@
-"""Training risk: half the mean squared error on the training set, with its noisy labels."""
+"""Training risk: half the mean squared error on the training set, with its noisy labels, or their signs."""
 
 from sweeplib.observables.observable import OBSERVABLES, Observable
 from sweeplib.views import TrainingView, TwoTimeView

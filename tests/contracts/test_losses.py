@@ -10,6 +10,8 @@ from tests.tiers import slow_among
 CASES = [(name, check) for name in LOSSES for check in checks_of(contract)]
 
 
-@pytest.mark.parametrize(("name", "check"), slow_among(CASES, ("correlation", contract.its_closed_forms_are_sums_over_nodes)))
+@pytest.mark.parametrize(
+    ("name", "check"), slow_among(CASES, ("correlation", contract.its_closed_forms_are_sums_over_nodes))
+)
 def test_loss(name, check):
     check(name)
