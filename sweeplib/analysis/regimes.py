@@ -155,7 +155,8 @@ def decidable(
     seeds_part = np.sqrt(np.clip(1.0 - (least / drawn[:, 1:].std(axis=1)) ** 2, 0.0, None))
     futures = best + (draws - best) * seeds_part[:, None]
     noise = least[:, None, None] * generator.standard_normal((len(least), 1, DRAWS_IN_FUTURE))
-    said = probabilities(*(futures[:, :, None] + noise), resolution).max(axis=0)
+    risk, weight, deviation = futures[:, :, None] + noise
+    said = probabilities(risk, weight, deviation, resolution).max(axis=0)
     return np.asarray(np.mean(said >= confidence))
 
 
