@@ -46,12 +46,15 @@ class Figure:
     interactive: Callable[..., Interactive] | None = None
 
     def __call__(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset] | None = None, **options: Any) -> Drawing:
-        """Return the drawing; InputError for a wrong option or an axis that cannot be drawn."""
+        """Return the drawing; InputError for a wrong option, an axis that cannot be drawn, or an unknown analysis."""
         from sweeplib.figures.kit.fit import fitted
         from sweeplib.figures.kit.style import styled
 
         self.check(options)
         given = dict(analyses or {})
+        if unknown := [name for name in given if name not in ANALYSES]:
+            problem = "analyses are a mapping of their names to their datasets"
+            raise InputError(problem, value=unknown[0], expected='as `{"exit_times": exits}`')
         needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needed(options)}
         with_coordinates = {name: with_constants(analysis) for name, analysis in needed.items()}
         with styled():

@@ -174,8 +174,13 @@ def test_an_axis_with_marked_bounds_is_that_of_plain_means(ds):
     """The dataset calls its means restricted; in these figures the bounds, drawn apart, alone are."""
     exits = analysis.exit_times(out_of_time(ds, "sgd_chain"))
     assert exits.exit_steps_mean.long_name == "restricted mean exit steps"
-    drawing = figures.learning_rate_scan(ds, exits, where={"d": 3000})
+    drawing = figures.learning_rate_scan(ds, {"exit_times": exits}, where={"d": 3000})
     assert drawing.axes[0].get_ylabel().startswith("mean exit steps")
+
+
+def test_an_analysis_under_another_name_is_not_computed_again_in_silence(ds):
+    with pytest.raises(InputError, match="a mapping of their names"):
+        figures.learning_rate_scan(ds, {"exits": analysis.exit_times(ds)}, where={"d": 3000})
 
 
 def test_the_legend_of_distributions_shows_dashes_twice(ds):
