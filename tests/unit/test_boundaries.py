@@ -157,6 +157,13 @@ def test_undecided_points_are_enclosed_and_get_seeds_only_where_they_are_wide() 
     assert line([0.0, 0.4, 0.5, 1.0], [1, 0, 0, 2]).need(0, 3) == Need((), (1, 2))
 
 
+def test_no_points_are_added_beside_others_for_ever() -> None:
+    """Undecided points over nearly all of the resolution leave no room for decided ones beside them."""
+    assert line([0.0, 0.02, 0.11, 0.13], [1, 0, 0, 2], ended=True).need(0, 3) == Need((0.01, 0.12))
+    assert line([0.0, 0.0025, 0.099, 0.1015], [1, 0, 0, 2], ended=True).need(0, 3) == Need()
+    assert line([0.0, 0.0025, 0.099, 0.1015], [1, 0, 0, 2]).need(0, 3) == Need((), (1, 2))
+
+
 def regimes(**refine: Any) -> dict[str, Any]:
     return {
         "name": "phases",

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from sweeplib.design.questions import Precision
 
 ROUNDING = 1e-9
+CLOSEST = 0.03125
+"""The distance, over the resolution, to which undecided points are enclosed: nearer points would tell nothing new."""
 DIGITS = 12
 """The digits of values that are added to an axis."""
 
@@ -113,9 +115,9 @@ class Line:
         more = Need((), self._going_on(*range(first, high)))
         if more.places and zone > 0.5:
             return more
-        room = 0.5 * (1.0 - zone) + ROUNDING
+        room = max(0.5 * (1.0 - zone), CLOSEST) + ROUNDING
         gaps = [gap for gap in ((low, first), (last, high)) if self.ruler.distance(*(self.x[at] for at in gap)) > room]
-        beside = Need(self._middles(*gaps)) if room > ROUNDING else Need()
+        beside = Need(self._middles(*gaps)) if zone < 1.0 else Need()
         return beside if beside.values else more
 
     def _support(self, place: int, step: int, other: int) -> Need:
