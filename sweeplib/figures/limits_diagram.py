@@ -17,7 +17,7 @@ from sweeplib.figures.kit.facets import Facets, arranged, free_axes
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
-from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
+from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, is_asked, with_rounds
 from sweeplib.figures.kit.scales import logarithm
 from sweeplib.figures.kit.style import FAINT, INK, UNDECIDED, plain_ticks
 from sweeplib.late_modules import xarray as xr
@@ -48,7 +48,7 @@ OTHERS: tuple[dict[str, Any], ...] = (
 """The looks of candidates that are not built in, in their order."""
 NONE: dict[str, Any] = {"color": "#14365f", "marker": "X", "markersize": 5.2}
 OPEN = {"color": "#6a6a6a", "marker": "o", "markersize": 3.6, "markerfacecolor": "white", "markeredgewidth": 0.8}
-NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "markersize": 2.0, "gid": "not run"}
+NOT_RUN: dict[str, Any] = {"color": FAINT, "linestyle": "none", "marker": ".", "markersize": 2.0, "gid": "not-run"}
 LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\gamma/p=\sqrt{d}$": (0.5, (0, (5, 2)))}
 
 
@@ -94,7 +94,8 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
-    axes.plot(ratio.values[~run.values], d.values[~run.values], **NOT_RUN)
+    left_out = ~run.values & is_asked(part, limit)
+    axes.plot(ratio.values[left_out], d.values[left_out], **NOT_RUN)
     added = is_added(part, limit)
     for size, kind in ((1.0, ~added), (ADDED_SIZE, added)):
         for code, look in enumerate(_looks(part)) if kind.any() else ():

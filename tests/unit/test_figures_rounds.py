@@ -10,6 +10,7 @@ from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds
 from sweeplib.report.plots import interactive_plot
 from sweeplib.simulation import Status
+from tests.datasets import sweep_dataset, with_outcome
 
 
 def grown() -> xr.Dataset:
@@ -63,3 +64,16 @@ def test_points_without_runs_and_names_of_regions_beyond_the_plane_are_not_drawn
     (left, right), names = plane.get_xlim(), plane.texts
     assert names
     assert all(left <= name.get_position()[0] <= right for name in names)
+
+
+def test_points_left_out_are_drawn_as_such_and_points_nobody_asked_for_are_not() -> None:
+    ds = sweep_dataset(seeds=6, derived=False, Delta=(0.0,), dynamics=("ode", "gradient_flow", "sgd_chain"))
+    rates = ds.gamma.values
+    ds = with_outcome(ds, "missing", ds.gamma.isin(rates[2:4]) & ds.status.notnull())
+    rounds = xr.zeros_like(ds.status.isel(dynamics=0, seed=0, drop=True), int)
+    rounds = rounds.where(ds.gamma != rates[2], -1).where(ds.gamma != rates[4], 1)
+    drawing = FIGURES["limits_diagram"](ds.assign_coords(round=rounds))
+    [legend] = drawing.legends
+    assert "not run" in [text.get_text() for text in legend.get_texts()]
+    dots = [line for line in drawing.axes[0].lines if line.get_marker() == "."]
+    assert sum(len(line.get_xdata()) for line in dots) == ds.sizes["d"]

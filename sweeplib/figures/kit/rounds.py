@@ -30,6 +30,14 @@ def with_rounds(found: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
     return found.drop_vars(ROUND, errors="ignore").assign({ROUND: first.sel(places).assign_attrs(label(ROUND))})
 
 
+def is_asked(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
+    """Return which points of a variable the config or a round has asked for, in the order of its axes."""
+    if ROUND not in data:
+        return np.ones(like.shape, bool)
+    rounds = data[ROUND].broadcast_like(like).transpose(*like.dims)
+    return np.asarray(rounds.notnull().values)
+
+
 def is_added(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
     """Return which points of a variable rounds have added, in the order of its axes."""
     if ROUND not in data:
