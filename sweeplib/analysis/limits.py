@@ -81,8 +81,9 @@ def limits(
     measures["candidate"] = labelled(measures["candidate"], "limit that may describe SGD")
     within, beyond = _decisions(measures, most_spread)
     measures["describes"] = labelled(within.astype(np.uint8), "whether a limit describes SGD")
-    ran = xr.concat([has_run(ds).sel(dynamics=name, drop=True).any("seed") for name in candidates], "candidate")
-    measures["limit"], measures["decidable"] = _simplest_limit(within, beyond, ran)
+    ran = xr.concat([has_run(ds).sel(dynamics=name, drop=True).any("seed") for name in candidates], beyond["candidate"])
+    measures["limit"] = _simplest_limit(within, beyond)
+    measures["decidable"] = labelled(_decidable(beyond, ran), "whether more seeds may decide the limit")
     limit = measures["limit"]
     expected = limits_expected(ds, candidates, most_spread, margin).broadcast_like(limit).transpose(*limit.dims)
     measures["limit_theory"] = expected.assign_attrs(limit.attrs | {"long_name": f"{limit.attrs['long_name']}, theory"})
@@ -168,22 +169,23 @@ def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, 
     return within, beyond
 
 
-def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray, ran: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided.
+def _decidable(beyond: xr.DataArray, ran: xr.DataArray) -> xr.DataArray:
+    """Return 0 where the first candidate that is not beyond the scatter has not been run, elsewhere 1."""
+    first = (~beyond).argmax("candidate")
+    return (ran.isel(candidate=first).drop_vars("candidate") | beyond.all("candidate")).astype(float)
 
-    Second is 0 where that candidate has not been run, elsewhere 1.
-    """
+
+def _simplest_limit(within: xr.DataArray, beyond: xr.DataArray) -> xr.DataArray:
+    """Return the position of the first candidate that describes SGD, from 1; one more for none; 0 if undecided."""
     names = [str(name) for name in within["candidate"].values]
     limit = xr.zeros_like(within.isel(candidate=0, drop=True), dtype=np.uint8)
-    undescribed, decidable = xr.ones_like(limit, dtype=bool), xr.ones_like(limit, dtype=float)
+    undescribed = xr.ones_like(limit, dtype=bool)
     for position, name in enumerate(names, start=1):
         limit = limit.where(~(undescribed & within.sel(candidate=name, drop=True)), np.uint8(position))
-        decidable = decidable.where(~undescribed | ran.isel(candidate=position - 1, drop=True), 0.0)
         undescribed = undescribed & beyond.sel(candidate=name, drop=True)
     limit = limit.where(~undescribed, np.uint8(len(names) + 1))
     flags = {"flag_values": list(range(len(names) + 2)), "flag_meanings": " ".join(("undecided", *names, "none"))}
-    hope = labelled(decidable, "whether more seeds may decide the limit")
-    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags), hope
+    return limit.assign_attrs({"long_name": "simplest limit that describes SGD", "units": "1"} | flags)
 
 
 def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:

@@ -30,7 +30,7 @@ MEASURES = {
 }
 """Long name, symbol, and subscript of the exponent's symbol of each measure."""
 FUTURES, DRAWS_IN_FUTURE = 64, 500
-"""How many outcomes of more seeds are tried, and with how many draws of what these do not tell."""
+"""Estimates that endless seeds may end at, and draws of the exponents' remaining errors around each."""
 
 
 class RegimeMeasures(NamedTuple):
@@ -145,9 +145,10 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
 def decidable(
     drawn: Array, least: Array, resolution: float, confidence: float, generator: np.random.Generator
 ) -> Array:
-    """Return the probability that exponents of which the errors `least` (3,) remain say one regime; NaN if unknown.
+    """Return the probability () that endless seeds decide the regime; NaN if an exponent is not known.
 
-    drawn (3, 1 + draws) : the estimates of the exponents, then draws of what they may be.
+    They leave the errors `least` (3,) of the exponents. `drawn` (3, 1 + draws) are today's estimates of the exponents,
+    then draws from their posterior, whose variance beyond `least`² is that of the seeds.
     """
     best, draws = drawn[:, :1], drawn[:, 1 : 1 + FUTURES]
     if not np.isfinite(drawn).all():

@@ -43,6 +43,7 @@ BATCHES, BATCH = 8, 256
 NODES = SPACING * (np.arange(-round(REACH / SPACING), round(REACH / SPACING)) + 0.37)
 """The nodes of a line: none is zero, where a network of odd units is too."""
 SIGNS = (1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)
+"""Signs of f and f*: in the mean over all four, an output or a label of zero counts half on either side."""
 ROUNDING = 1e-12
 """The least error, over the mean of absolute values."""
 

@@ -83,10 +83,11 @@ def show(made: "Table", target: "Console") -> None:
         _fit(made, target)
         target.print(made)
         return
-    around, made.title, made.caption, made.box, made.pad_edge = (made.title, made.caption), None, None, None, False
+    title, caption = made.title, made.caption  # rich would break them at the width of the cells
+    made.title, made.caption, made.box, made.pad_edge = None, None, None, False
     with target.capture() as cells:
         target.print(made)
-    lines = [around[0], *(line.rstrip() for line in cells.get().splitlines()), around[1]]
+    lines = [title, *(line.rstrip() for line in cells.get().splitlines()), caption]
     target.print("\n".join(str(line) for line in lines if line), soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.front.screen import Lines, Screen, view
 from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
 from sweeplib.front.state import Stage, State
-from sweeplib.process.terminal import clock_time, console, counts_table, duration, show
+from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
 from sweeplib.storage.records.jobs import DIED, Job
 
 BOX = re.compile("[\u2500-\u257f]")
@@ -265,3 +265,11 @@ def test_a_stage_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: p
     words = [sys.executable, "-c", "while True: print(1000 * 'x')"]
     with pytest.raises(SweeplibError, match=r"snakemake\.log: over 1 MB were printed"):
         run_snakemake(words, tmp_path / "snakemake.log", lambda: None)
+
+
+def test_a_table_that_is_written_to_no_terminal_breaks_no_line_of_its_title_or_caption() -> None:
+    stream = io.StringIO()
+    target = Console(file=stream, width=WIDEST, force_terminal=False)
+    words = "a line that is longer than all cells of the table together"
+    show(table(("name", "n"), [("a", "1"), ("longer", "22")], title=words, caption=f"{words}\n{words}"), target)
+    assert stream.getvalue().splitlines() == [words, "name     n", "a        1", "longer  22", words, words]

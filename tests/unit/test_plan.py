@@ -366,3 +366,16 @@ def test_a_plan_says_what_thousands_of_shapes_take_besides_their_cases() -> None
     layouts = {f"p{p}": LayoutPlan(2, 2, 1e-3, 100) for p in range(3000)}
     plans = [Plan("wide", 2, {"ode": DynamicsPlan(1, 6000, 0, some)}) for some in (layouts, {"p1": layouts["p1"]})]
     assert ["the store and the dataset take about 5 min more" in repr(plan) for plan in plans] == [True, False]
+
+
+def test_time_in_which_others_have_the_processor_is_not_measured(tmp_path, monkeypatch):
+    """The record of the system says that the thread waited .4 s in between; without a record all time counts."""
+    record = tmp_path / "schedstat"
+    record.write_text("5 1000000000 2\n")
+    monkeypatch.setattr(pilots, "SCHEDULED", record)
+    monkeypatch.setattr(pilots.time, "perf_counter", iter([10.0, 11.0, 12.0]).__next__)
+    before = pilots._seconds_at_work()
+    record.write_text("5 1400000000 3\n")
+    assert pilots._seconds_at_work() - before == pytest.approx(0.6)
+    record.unlink()
+    assert pilots._seconds_at_work() == 12.0

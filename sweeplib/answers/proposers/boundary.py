@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 GROWTH, MOST = 4, 1024
 """The factor by which seeds grow, and the number beyond which they do not."""
-LEAST_HOPE = 0.1
-"""The probability that seeds decide a point below which it gets none."""
+LEAST_DECIDABLE = 0.1
+"""An undecided point gets no seeds if the probability that they decide it is smaller."""
 FEWEST_LIMIT = 6
 """Values of an axis with bounds, such as d, before larger ones are tried: fewer give too wide an error of a scaling."""
 DIGITS = 3
@@ -83,7 +83,7 @@ class Boundaries:
         result = analysis(ds, **options)
         labels = result[self.question.variable]
         labels = labels.transpose(*[dim for dim in row_dims(ds) if dim in labels.dims], ...)
-        decidable = result[analysis.decidable] if analysis.decidable else 1.0 + 0.0 * labels
+        decidable = result[analysis.decidable] if analysis.decidable else xr.ones_like(labels, float)
         return Labelled(self.name, self.question, ds, labels, decidable.transpose(*labels.dims)).answers()
 
 
@@ -227,7 +227,7 @@ class Labelled:
 
     def _takes_no_seeds(self, place: Place) -> bool:
         """Return whether a point is not decided and hardly would be by any number of seeds."""
-        return not self.codes[place] and float(self.decidable.values[place]) < LEAST_HOPE
+        return not self.codes[place] and float(self.decidable.values[place]) < LEAST_DECIDABLE
 
     def _has_ended(self, place: Place) -> bool:
         """Return whether nothing more may be run for a point."""

@@ -32,15 +32,16 @@ def with_rounds(found: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
 
 def is_asked(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
     """Return which points of a variable the config or a round has asked for, in the order of its axes."""
-    if ROUND not in data:
-        return np.ones(like.shape, bool)
-    rounds = data[ROUND].broadcast_like(like).transpose(*like.dims)
-    return np.asarray(rounds.notnull().values)
+    return np.isfinite(_rounds_of(data, like))
 
 
 def is_added(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:
     """Return which points of a variable rounds have added, in the order of its axes."""
+    return np.asarray(_rounds_of(data, like) > 0)
+
+
+def _rounds_of(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.float64]:
+    """Return the round of each point of a variable, NaN where none asked for it; 0 if no round has added any."""
     if ROUND not in data:
-        return np.zeros(like.shape, bool)
-    rounds = data[ROUND].broadcast_like(like).transpose(*like.dims)
-    return np.asarray(rounds.values > 0)
+        return np.zeros(like.shape)
+    return np.asarray(data[ROUND].broadcast_like(like).transpose(*like.dims).values, float)
