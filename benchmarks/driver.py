@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.timing import Benchmark, Work
 from sweeplib.design.cluster import ClusterSettings
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.language import Expression
@@ -68,26 +68,26 @@ def grid_of(points: int) -> Grid:
     )
 
 
-def sweep_of(points: int, seeds: int, times: int) -> Sweep:
+def sweep_of(points: int, seeds: int, times: int) -> Design:
     """Return a sweep over `points` points and over seeds."""
     grid = grid_of(points)
     recording = Recording(tuple(np.linspace(0.0, 1.0, times).tolist()), (0.01,), ("risk",), "exit")
     runs, cluster = {DYNAMICS: Run(DYNAMICS)}, Nowhere(block_size=2000)
-    return Sweep("many", grid, tuple(range(seeds)), runs, recording, cluster=cluster, source="name: many\n")
+    return Design("many", grid, tuple(range(seeds)), runs, recording, cluster=cluster, source="name: many\n")
 
 
-def planned(sweep: Sweep, directory: Path) -> None:
+def planned(sweep: Design, directory: Path) -> None:
     """Do the part of the plan that comes before the measurements."""
     inventory(sweep, DYNAMICS, RunStore(directory, DYNAMICS))
 
 
-def ran(sweep: Sweep, directory: Path) -> None:
+def ran(sweep: Design, directory: Path) -> None:
     """Do the work of the run's driver."""
     with patch.object(work, "dispatched", written):
         run.run_sweep(sweep, directory, progress=False)
 
 
-STAGES: dict[str, Callable[[Sweep, Path], Any]] = {
+STAGES: dict[str, Callable[[Design, Path], Any]] = {
     "plan": planned,
     "run": ran,
     "status": sweep_status,

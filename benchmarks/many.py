@@ -19,7 +19,7 @@ import numpy as np
 import typer
 
 from benchmarks.driver import grid_of
-from sweeplib.design.sweep import Run, Sweep
+from sweeplib.design.design import Design, Run
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.simulation import Recording
 
@@ -28,28 +28,28 @@ PLUGIN = str(Path(__file__).with_name("trivial.py"))
 TIMES = 10
 
 
-def sweep_of(points: int, seeds: int, block_size: int | None = None) -> Sweep:
+def sweep_of(points: int, seeds: int, block_size: int | None = None) -> Design:
     """Return a sweep over points and over seeds."""
     grid = grid_of(points)
     recording = Recording(tuple(np.linspace(0.0, 1.0, TIMES).tolist()), (0.01,), ("risk",))
     cluster = CLUSTERS["local"](block_size=block_size)
     given: dict[str, Any] = {"cluster": cluster, "plugins": (PLUGIN,), "source": "name: many\n"}
-    return Sweep("many", grid, tuple(range(seeds)), {DYNAMICS: Run(DYNAMICS)}, recording, **given)
+    return Design("many", grid, tuple(range(seeds)), {DYNAMICS: Run(DYNAMICS)}, recording, **given)
 
 
-def planned(sweep: Sweep, directory: Path, _: int) -> None:
+def planned(sweep: Design, directory: Path, _: int) -> None:
     from sweeplib.execution.plan import write_plan
 
     write_plan(sweep, directory, progress=False)
 
 
-def ran(sweep: Sweep, directory: Path, workers: int) -> None:
+def ran(sweep: Design, directory: Path, workers: int) -> None:
     from sweeplib.execution.run import run_sweep
 
     run_sweep(sweep, directory, workers=workers, progress=False)
 
 
-def counted(sweep: Sweep, directory: Path, _: int) -> None:
+def counted(sweep: Design, directory: Path, _: int) -> None:
     from sweeplib.storage.store.inventory import sweep_status
 
     [counts] = sweep_status(sweep, directory).values()
@@ -57,13 +57,13 @@ def counted(sweep: Sweep, directory: Path, _: int) -> None:
         raise SystemExit(f"{counts} of {sweep.size}")
 
 
-def finalised(sweep: Sweep, directory: Path, _: int) -> None:
+def finalised(sweep: Design, directory: Path, _: int) -> None:
     from sweeplib.storage.dataset.finalise import finalise
 
     finalise(sweep, directory)
 
 
-def started(sweep: Sweep, directory: Path, workers: int) -> None:
+def started(sweep: Design, directory: Path, workers: int) -> None:
     """Start and end the cluster alone."""
     from sweeplib.execution.clusters import cluster_of
 
@@ -71,7 +71,7 @@ def started(sweep: Sweep, directory: Path, workers: int) -> None:
         pass
 
 
-STAGES: dict[str, Callable[[Sweep, Path, int], None]] = {
+STAGES: dict[str, Callable[[Design, Path, int], None]] = {
     "plan": planned,
     "run": ran,
     "status": counted,

@@ -14,7 +14,7 @@ import numpy as np
 
 import sweeplib.config
 from benchmarks.timing import Benchmark, Work
-from sweeplib.design.sweep import Sweep
+from sweeplib.design.design import Design
 from sweeplib.execution.plan import write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation.driver import run_cases
@@ -25,7 +25,7 @@ SEEDS = 896
 
 
 @cache
-def _sweep() -> Sweep:
+def _sweep() -> Design:
     return sweeplib.config.load("config/quickstart.yaml", [f"seeds={SEEDS}", "thresholds=[0.01]"])
 
 

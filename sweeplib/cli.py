@@ -35,7 +35,7 @@ from sweeplib.process.terminal import echo, table
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.execution.progress import Steps
     from sweeplib.storage.records.attempts import Attempt
 
@@ -379,14 +379,14 @@ def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[st
     return names or known
 
 
-def _steps(sweep: "Sweep") -> "Steps":
+def _steps(sweep: "Design") -> "Steps":
     """Return the steps of a command, shown on standard error."""
     from sweeplib.execution.progress import Steps
 
     return Steps(sweep.name)
 
 
-def _report_attempts(sweep: "Sweep", names: Iterable[str], make: Callable[[str], "Attempt"]) -> None:
+def _report_attempts(sweep: "Design", names: Iterable[str], make: Callable[[str], "Attempt"]) -> None:
     """Make what is named; print what was written or why it failed, and exit with status 1 at the end if one failed."""
     failed, steps = 0, _steps(sweep)
     for name in names:

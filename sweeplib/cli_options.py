@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
 def _path(text: str) -> Path:
@@ -54,7 +54,7 @@ Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
 RESULTS = Path("results")
 
 
-def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.process.caches import caches_in
 
@@ -64,14 +64,14 @@ def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tup
     return of_file(config, list(overrides or ()), results)
 
 
-def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
     from sweeplib.front.finished import named as of_either
 
     return of_either(path, list(overrides or ()), results)
 
 
-def named_although_damaged(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Sweep, Path]":
+def named_although_damaged(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load
     from sweeplib.storage.store.damage import DamageError

@@ -16,7 +16,7 @@ from sweeplib.process import job
 from sweeplib.process.command import command, whole_process
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.storage.records.attempts import Attempt
 
 
@@ -34,7 +34,7 @@ def settings(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"sweep": "config/quickstart.yaml", "results": "results", **given}
 
 
-def loaded(config: str, results: str) -> tuple["Sweep", str]:
+def loaded(config: str, results: str) -> tuple["Design", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.front.snakemake import checked_results
@@ -47,14 +47,14 @@ def loaded(config: str, results: str) -> tuple["Sweep", str]:
     return with_rounds(sweep, directory), str(directory if directory.is_absolute() else os.path.relpath(directory))
 
 
-def caption(sweep: "Sweep", name: str) -> str:
+def caption(sweep: "Design", name: str) -> str:
     """Return the caption of a figure of the sweep, for Snakemake's report."""
     from sweeplib.figures.figure import requested  # takes a quarter of a second, not spent on a dry run without figures
 
     return requested(name, sweep.figures[name])[0].caption
 
 
-def drawn(sweep: "Sweep", directory: str, figure: str) -> list[str]:
+def drawn(sweep: "Design", directory: str, figure: str) -> list[str]:
     """Return the markers of the analyses that a figure of the sweep draws."""
     from sweeplib.config.options import needed_analyses
 
@@ -122,7 +122,7 @@ def report(config: str, directory: str) -> None:
         write_report(sweep, Path(directory))
 
 
-def ended(sweep: "Sweep", directory: str) -> None:
+def ended(sweep: "Design", directory: str) -> None:
     """Write the summary of a sweep, unless `sweeplib sweep` does; SystemExit if an attempt of a stage failed."""
     if job.ADDRESS in os.environ:
         return
@@ -142,7 +142,7 @@ def _told(attempt: "Attempt") -> None:
 
 
 @contextmanager
-def _stage(config: str, directory: str, name: str) -> Iterator["Sweep"]:
+def _stage(config: str, directory: str, name: str) -> Iterator["Design"]:
     """Return a context with the sweep of a file, in which this process does the job `name`.
 
     Exceptions raised within are reported as those of a command.

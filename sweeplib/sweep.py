@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from sweeplib.answers import Answer
-    from sweeplib.design.sweep import Sweep as Design
+    from sweeplib.design.design import Design
     from sweeplib.execution.plan import Plan
 
 

@@ -7,7 +7,7 @@ from sweeplib.analysis.analysis import ANALYSES
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.storage.records.attempts import Attempt
 
 REPRODUCE = """\
@@ -19,7 +19,7 @@ analysed(load("config.yaml"), {name!r}, ".")
 """
 
 
-def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt":
+def write_analysis(sweep: "Design", name: str, directory: str | Path) -> "Attempt":
     """Write `analysis/<name>.zarr` from dataset.zarr in a sweep's directory, then its done.json; return the attempt.
 
     If the analysis raises, the failure is described in `failures/` and the result of an earlier attempt is removed.
@@ -48,7 +48,7 @@ def write_analysis(sweep: "Sweep", name: str, directory: str | Path) -> "Attempt
     return attempt
 
 
-def analysed(sweep: "Sweep", name: str, directory: str | Path) -> "xr.Dataset":
+def analysed(sweep: "Design", name: str, directory: str | Path) -> "xr.Dataset":
     """Return one analysis of the dataset in a sweep's directory; all exceptions of the analysis are passed on."""
     from sweeplib.analysis.kit.overlaps import open_with_overlaps
     from sweeplib.storage.dataset.folder import open_dataset

@@ -16,12 +16,12 @@ from sweeplib.storage.store.layout import cost_classes
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 Price = Callable[[Row], float]
 
 
-def measured_prices(sweep: "Sweep", directory: Path) -> dict[str, float]:
+def measured_prices(sweep: "Design", directory: Path) -> dict[str, float]:
     """Return the seconds of a unit of work of each dynamics, in the blocks that were computed here.
 
     Where none was, the nominal seconds.
@@ -37,7 +37,7 @@ def _seconds_a_unit(store: RunStore, directory: Path) -> float:
     return sum(seconds for seconds, _ in parts) / work if work else SECONDS_A_WORK_UNIT
 
 
-def price_of_rows(whole: "Sweep", new: Iterable[Row], prices: Mapping[str, float]) -> Price:
+def price_of_rows(whole: "Design", new: Iterable[Row], prices: Mapping[str, float]) -> Price:
     """Return the seconds that a seed of each of the `new` rows takes in all dynamics that run there."""
     sweep = with_rows(whole, [tuple(new)])
     seconds: Counter[int] = Counter()

@@ -27,14 +27,14 @@ from sweeplib.storage.records.jobs import next_part, tell
 from sweeplib.storage.records.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 Say = Callable[[str], None]
 Seeds = Callable[[Row], int]
 
 
 def run_rounds(
-    sweep: "Sweep", directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
+    sweep: "Design", directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
 ) -> dict[str, Summary]:
     """Run a sweep and its rounds; return the summaries of all of its rows.
 
@@ -57,7 +57,7 @@ def run_rounds(
             tell(news=said(rounds))
 
 
-def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
+def decided(whole: "Design", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     """Return the rounds with the rows that the questions of a sweep need after those of `ds`, all of which are done."""
     before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
     answers: list[Answer] = []
@@ -87,7 +87,7 @@ def decided(whole: "Sweep", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
 
 
-def _told(sweep: "Sweep", name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
+def _told(sweep: "Design", name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
     """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
     proposer = proposer_of(name, question)
     try:

@@ -1,4 +1,4 @@
-"""The YAML file of a sweep, read into a `Sweep`; everything wrong with it is an InputError before anything runs."""
+"""The YAML file of a sweep, read into a `Design`; everything wrong with it is an InputError before anything runs."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,7 +9,7 @@ from sweeplib.budget import FILE_BYTES
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.strict_yaml import Document
 
 __all__ = ["content", "from_mapping", "load"]
@@ -20,7 +20,7 @@ def content(path: Path) -> dict[str, Any]:
     return _config_and_bases(path, path.parent)[0]
 
 
-def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
+def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
     """Return the sweep that the file describes, with the `overrides`, such as `grid.d=[300]`.
 
     Paths in the file and in overrides are relative to the file's folder, in a pipe (/dev/stdin) to the working folder.
@@ -43,7 +43,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Sweep":
     return replace(sweep, bases=tuple(map(Path, list(documents)[1:])))
 
 
-def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Sweep":
+def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Design":
     """Return the sweep that the keys and values of a YAML file describe; paths in it are relative to `folder`.
 
     InputError for anything wrong: one line that names the key, its value and what was expected.

@@ -9,13 +9,13 @@ from typing import Any, NoReturn
 from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
 from sweeplib.design.axis import POINT, Axis, places_in
+from sweeplib.design.design import Design
 from sweeplib.design.questions import Precision, Question, Row, with_rows
-from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import Outline
 
 
-def with_questions(sweep: Sweep, config: SweepConfig, ds: Outline) -> Sweep:
+def with_questions(sweep: Design, config: SweepConfig, ds: Outline) -> Design:
     """Return the sweep with the questions of its config, and the analyses that answer them.
 
     InputError, with its key, for what no proposer is made for or what does not fit the grid.
@@ -37,7 +37,7 @@ def with_questions(sweep: Sweep, config: SweepConfig, ds: Outline) -> Sweep:
     return replace(sweep, questions=questions, analyses=analyses)
 
 
-def _question(name: str, section: AnswerSection, sweep: Sweep) -> Question:
+def _question(name: str, section: AnswerSection, sweep: Design) -> Question:
     key = f"answers.{name}"
     variable = _variable(key, section)
     refined = {} if section.refine == "seeds" else section.refine
@@ -98,7 +98,7 @@ def _refuse_analysis(key: str, section: AnswerSection, choices: list[str]) -> No
     raise InputError(f"this analysis {what}", key=f"{key}.of", value=section.of, choices=choices)
 
 
-def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
+def _values_at(key: str, axis: str, wanted: Any, sweep: Design, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
     swept = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
     values_of_axes = swept | {"dynamics": tuple(sweep.simulators), "threshold": sweep.recording.thresholds}
     if axis not in values_of_axes:
@@ -112,7 +112,7 @@ def _values_at(key: str, axis: str, wanted: Any, sweep: Sweep, bounds: Mapping[s
     return chosen
 
 
-def _refuse_bounds(name: str, question: Question, sweep: Sweep) -> None:
+def _refuse_bounds(name: str, question: Question, sweep: Design) -> None:
     """Raise InputError for an axis that cannot get values, and for bounds at which a point is no valid problem."""
     for name_of in {**question.bounds, **question.resolution}:
         key = f"answers.{name}.refine.{name_of}"
@@ -126,7 +126,7 @@ def _refuse_bounds(name: str, question: Question, sweep: Sweep) -> None:
             raise
 
 
-def _refinable_axis(sweep: Sweep, name: str, key: str) -> Axis:
+def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
     axes = {axis.name: axis for axis in sweep.grid.axes}
     if name not in axes or name == POINT:
         raise InputError("not an axis of the grid", key=key, value=name, choices=set(axes) - {POINT})

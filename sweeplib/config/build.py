@@ -1,4 +1,4 @@
-"""Conversion of a validated config to a Sweep, with its names checked against the grid and the registries."""
+"""Conversion of a validated config to a Design, with its names checked against the grid and the registries."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -30,8 +30,8 @@ from sweeplib.config.runs import (
 )
 from sweeplib.config.values import count, seeds_in, up_to, values
 from sweeplib.design.axis import Axis, TableAxis
+from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
-from sweeplib.design.sweep import Sweep, replica_counts
 from sweeplib.errors import InputError
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language import Expression, FormulaWithNames
@@ -44,7 +44,7 @@ from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 
 
-def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
+def sweep_of(config: SweepConfig, folder: Path) -> Design:
     """Return the sweep that a config describes; InputError, with the key in the config, if there is none.
 
     Paths in the config are relative to `folder`.
@@ -61,7 +61,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Sweep:
         figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
     with _path_errors_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
-    sweep = Sweep(
+    sweep = Design(
         name=config.name,
         grid=grid,
         seeds=seeds,
@@ -223,7 +223,7 @@ def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
     return tuple(name for name in PARAMETERS if name in names)
 
 
-def _check_observables(sweep: Sweep) -> None:
+def _check_observables(sweep: Design) -> None:
     """Raise InputError for an observable that a dynamics does not have, or that has other dims in two of them."""
     from sweeplib.dynamics import DYNAMICS
 
@@ -248,7 +248,7 @@ def _errors_at_key(key: str) -> Iterator[None]:
         raise
 
 
-def _check_points(sweep: Sweep, name: str) -> None:
+def _check_points(sweep: Design, name: str) -> None:
     """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
     pairs = set()
     probed = sweep.probed(name)
@@ -292,7 +292,7 @@ def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
     return paths
 
 
-def _with_source(sweep: Sweep, config: SweepConfig) -> Sweep:
+def _with_source(sweep: Design, config: SweepConfig) -> Design:
     """Return the sweep with its complete config as `source`: every key, with defaults written out."""
     from sweeplib.execution.clusters import cluster_of
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.errors import InputError
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.storage.dataset.outline import Outline
 
 Entry = tuple[str, dict[str, Any]]
@@ -19,7 +19,7 @@ LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
 
-def default_figures(sweep: "Sweep", ds: "Mapping[bool, Outline]") -> dict[str, dict[str, Any]]:
+def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, dict[str, Any]]:
     """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
 
     ds : the outlines of the future dataset, without and with overlaps.
@@ -34,7 +34,7 @@ def default_figures(sweep: "Sweep", ds: "Mapping[bool, Outline]") -> dict[str, d
     return dict(entry for entry in fitting if entry is not None)
 
 
-def _fits(sweep: "Sweep", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
+def _fits(sweep: "Design", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
     """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
 
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.

@@ -11,7 +11,7 @@ from sweeplib.errors import InputError
 from sweeplib.validation import Location, refusal
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.execution.clusters import ClusterSettings
     from sweeplib.storage.dataset.outline import Outline
 
@@ -64,7 +64,7 @@ def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     return figure.needed(rest)
 
 
-def check_fit(sweep: "Sweep", ds: "Mapping[bool, Outline]", listed: Iterable[str]) -> None:
+def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[str]) -> None:
     """Raise InputError for the first analysis or figure that does not fit the future dataset of the sweep.
 
     ds : its outlines, without and with overlaps.

@@ -11,9 +11,9 @@ from sweeplib.config.models import DynamicsSection
 from sweeplib.config.options import run_options
 from sweeplib.config.values import seeds_in, values
 from sweeplib.design.choices import COST
+from sweeplib.design.design import Design, Run
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.language import Expression, is_symbol
 
@@ -44,7 +44,7 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
     return runs
 
 
-def written_runs(sweep: Sweep) -> dict[str, Any]:
+def written_runs(sweep: Design) -> dict[str, Any]:
     """Return the section `dynamics` of the complete config: with all options."""
     return {
         name: _written_law(sweep, runs) if sweep.runs[runs[0]].law else _written_run(sweep.runs[runs[0]])
@@ -52,7 +52,7 @@ def written_runs(sweep: Sweep) -> dict[str, Any]:
     }
 
 
-def _written_law(sweep: Sweep, runs: tuple[str, ...]) -> dict[str, Any]:
+def _written_law(sweep: Design, runs: tuple[str, ...]) -> dict[str, Any]:
     first = sweep.runs[runs[0]]
     simulators = {run.partition("-")[0]: dict(sweep.runs[run].options) for run in runs}
     return {"kind": CHEAPEST, "of": simulators} | _places(first)

@@ -13,8 +13,8 @@ from sweeplib.answers import PROPOSERS, Answer, Proposer, State
 from sweeplib.config import from_mapping
 from sweeplib.contracts.check import LeftOutError, require
 from sweeplib.contracts.datasets import FLAGS
+from sweeplib.design.design import Design
 from sweeplib.design.questions import Question, Row
-from sweeplib.design.sweep import Sweep
 from sweeplib.errors import InputError
 
 SCAN = {"gamma": [0.3, 0.45, 0.65, 0.9, 1.2, 1.5]}
@@ -44,7 +44,7 @@ def scanned(rows: Mapping[float, int]) -> xr.Dataset:
 
 
 @cache
-def asked(name: str) -> Sweep:
+def asked(name: str) -> Design:
     """Return a sweep with the example of a proposer; LeftOutError if it does not fit the scan."""
     problem = {"p": 1, "k": 1, "d": 1000, "Delta": 0, "activation": "square", "spherical": True}
     try:

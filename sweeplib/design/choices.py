@@ -21,7 +21,7 @@ from sweeplib.simulation.cases import CHECKS
 from sweeplib.table import Column, Table
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 COST = "cost"
 """The name in a `when` of the seconds of a row, for all of its seeds."""
@@ -37,7 +37,7 @@ UNKNOWN = -2
 class Choice:
     """Whether a run of a sweep runs at points; it stands where other runs have the expression of their `when`."""
 
-    sweep: "Sweep"
+    sweep: "Design"
     run: str
 
     @property
@@ -67,13 +67,13 @@ class Choice:
         return (known[flat] == (self.sweep.simulators[law].index(self.run) if law else 0)).tolist()
 
 
-def is_a_choice(sweep: "Sweep", run: str) -> bool:
+def is_a_choice(sweep: "Design", run: str) -> bool:
     """Return whether where a run runs depends on more than the names of the grid."""
     when = sweep.runs[run].when
     return sweep.runs[run].law is not None or (when is not None and not when.names.issubset(sweep.grid.names))
 
 
-def _numbers_at(sweep: "Sweep", run: str, points: Table) -> NDArray[np.int64]:
+def _numbers_at(sweep: "Design", run: str, points: Table) -> NDArray[np.int64]:
     """Return which run of a law runs at points (n,), by its place among these, or 0 for a run alone; -1 for none."""
     runs = sweep.simulators[sweep.runs[run].law or run]
     seconds = np.array([_seconds_where_taken(sweep, other, points) for other in runs])
@@ -84,7 +84,7 @@ def _numbers_at(sweep: "Sweep", run: str, points: Table) -> NDArray[np.int64]:
     return np.where(wanted, seconds.argmin(axis=0), -1)
 
 
-def _runs_at(sweep: "Sweep", run: str, points: Table, seconds: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
+def _runs_at(sweep: "Design", run: str, points: Table, seconds: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
     """Return whether a run, or one of the same law, runs at points (n,), where a case takes so many `seconds` (n,)."""
     given, runs = sweep.runs[run], np.ones(len(points), bool)
     for name, values in ((name, values) for name, values in given.where.items() if name != "seed"):
@@ -105,7 +105,7 @@ def _runs_at(sweep: "Sweep", run: str, points: Table, seconds: NDArray[np.float6
 
 
 def row_seconds(
-    sweep: "Sweep", run: str, points: Table, seconds: NDArray[np.float64] | None = None
+    sweep: "Design", run: str, points: Table, seconds: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
     """Return the seconds (n,) of a run's rows, for all seeds of the config, of one law by the cheapest simulator.
 
@@ -120,7 +120,7 @@ def row_seconds(
     return np.minimum(of_row, LARGEST)
 
 
-def _seconds_where_taken(sweep: "Sweep", run: str, points: Table) -> NDArray[np.float64]:
+def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np.float64]:
     """Return the seconds (n,) of a case of a run at points; of one law, infinite where the dynamics does not apply."""
     cases = sweep.cases_at(run, points)
     seconds = np.array(cases.numbers(case_seconds), float)
@@ -142,7 +142,7 @@ def _is_refused(check: Callable[[Case], None], case: Case) -> bool:
     return _refusal(check, case) is not None
 
 
-def _refuse_untaken(sweep: "Sweep", run: str, points: Table) -> None:
+def _refuse_untaken(sweep: "Design", run: str, points: Table) -> None:
     """Raise InputError for points that no simulator takes, with the reasons at the first."""
     if not len(points):
         return

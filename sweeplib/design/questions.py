@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from sweeplib.design.axis import Axis
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.language import Expression
 
 
@@ -141,7 +141,7 @@ class RowCounts:
         return [frozenset(axis.values) for axis in self.axes]
 
 
-def with_rows(sweep: "Sweep", rounds: Iterable[Iterable[Row]]) -> "Sweep":
+def with_rows(sweep: "Design", rounds: Iterable[Iterable[Row]]) -> "Design":
     """Return a sweep with the rows of rounds: its grid has their values, and seeds where a row asks for some.
 
     Points of the larger grid that nobody asked for have no seeds: their cases are `missing`, as those of fewer seeds.
@@ -158,7 +158,7 @@ def with_rows(sweep: "Sweep", rounds: Iterable[Iterable[Row]]) -> "Sweep":
     return replace(sweep, grid=replace(sweep.grid, axes=axes), seeds=tuple(range(most)), replicas=counts)
 
 
-def without_rows(sweep: "Sweep") -> "Sweep":
+def without_rows(sweep: "Design") -> "Design":
     """Return the sweep of the config from one that has grown by rows."""
     counts = sweep.replicas
     if not isinstance(counts, RowCounts):

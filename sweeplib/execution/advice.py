@@ -12,7 +12,7 @@ from sweeplib.execution.child import EndedError
 from sweeplib.simulation import Case
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.execution.plan import DynamicsPlan
 
 ADVISED_SECONDS = 60.0
@@ -154,7 +154,7 @@ def _power(value: float) -> str:
     return f"{value:g}".replace("e-0", "e-")
 
 
-def round_lines(sweep: "Sweep") -> tuple[str, ...]:
+def round_lines(sweep: "Design") -> tuple[str, ...]:
     """Return a line about the cases of a sweep that its rounds have added; none without rounds."""
     if not isinstance(sweep.replicas, RowCounts):
         return ()

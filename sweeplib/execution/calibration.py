@@ -32,7 +32,7 @@ from sweeplib.storage.records.provenance import cpu_model
 from sweeplib.storage.store.damage import DamageError
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
@@ -254,7 +254,7 @@ class _Beside:
             child.close()
 
 
-def basis(sweep: "Sweep") -> str:
+def basis(sweep: "Design") -> str:
     """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
     numerics = [sweep.numerics(name) for name in sweep.runs]
     about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]

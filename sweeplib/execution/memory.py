@@ -10,10 +10,10 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.simulation import Case, case_memory
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
-def refuse_large_cases(sweep: "Sweep", dynamics: str, workers: int | None = None) -> None:
+def refuse_large_cases(sweep: "Design", dynamics: str, workers: int | None = None) -> None:
     """Raise InputError if a worker has too little memory, or less than a case at a probed point; where it is known."""
     limit = cluster_of(sweep).known_memory(workers)
     if limit is None:

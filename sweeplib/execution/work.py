@@ -22,7 +22,7 @@ from sweeplib.storage.records.jobs import tell
 if TYPE_CHECKING:
     from distributed import Client
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.execution.live.case_map import CaseMap
 
 MOMENT = 1.0
@@ -38,7 +38,7 @@ class Work(NamedTuple):
     the map of the cases of each dynamics, after that.
     """
 
-    sweep: "Sweep"
+    sweep: "Design"
     directory: Path
     dynamics: tuple[str, ...]
     cases: int

@@ -9,7 +9,7 @@ from sweeplib.errors import InputError
 from sweeplib.front.listing import MARKS
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.report.comparison import Comparison
 
 COMPLETE = "config.yaml"
@@ -18,7 +18,7 @@ LONGEST_NAME = 200
 """Bytes of the name of a page that is named after its sweeps."""
 
 
-def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":
+def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder.
 
     InputError if the folder is that of no sweep, or holds the results of another file's sweep.
@@ -36,7 +36,7 @@ def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, 
     return _of_folder(path), path
 
 
-def _of_folder(directory: Path) -> "Sweep":
+def _of_folder(directory: Path) -> "Design":
     """Return the sweep of the complete config in a folder; a line on standard error says whose code is executed for it.
 
     InputError for plugins that the sweep's own YAML file does not name: the folder may have been edited, or be a copy.
@@ -76,7 +76,7 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
     """
     from sweeplib.report.comparison import write_comparison
 
-    sweeps: list[tuple[Sweep, Path]] = []
+    sweeps: list[tuple[Design, Path]] = []
     for path in paths:
         directory = named(path, (), results)[1]
         if directory.resolve() in [other.resolve() for _, other in sweeps]:
@@ -88,7 +88,7 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
     return write_comparison(sweeps, target), target
 
 
-def _finished(directory: Path) -> "Sweep":
+def _finished(directory: Path) -> "Design":
     """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
     from sweeplib.storage.records.artefacts import refuse_outdated
     from sweeplib.storage.records.files import read_json

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.execution.run import Summary
 
 
 def simulate(
-    sweep: "Sweep", directory: Path, dynamics: Collection[str] | None = None, **options: Any
+    sweep: "Design", directory: Path, dynamics: Collection[str] | None = None, **options: Any
 ) -> "dict[str, Summary]":
     """Run a sweep, with its rounds if all `dynamics` are to run; return the summaries.
 

@@ -9,7 +9,7 @@ from sweeplib.simulation import outcomes
 from sweeplib.storage.records.jobs import DIED, Job
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _named(job: Job, problem: str) -> str:
     return f"{name}: {problem}" if dot else problem
 
 
-def stages(sweep: "Sweep") -> tuple[Stage, ...]:
+def stages(sweep: "Design") -> tuple[Stage, ...]:
     """Return the stages of a sweep, in their order."""
     found = [
         Stage("plan", ("plan",)),

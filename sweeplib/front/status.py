@@ -12,7 +12,7 @@ from sweeplib.storage.records.files import read_json
 from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 EXIT_STATUSES = {"finished": 0, "failed": 1, "unfinished": 3, "running": 4}
 """By the state of a sweep; 2 is refused input."""
@@ -82,14 +82,14 @@ class SweepStatus:
         }
 
 
-def status(sweep: "Sweep", directory: Path) -> SweepStatus:
+def status(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
     from sweeplib.storage.store.inventory import sweep_status
 
     return _status(sweep, directory, jobs(directory), sweep_status(sweep, directory))
 
 
-def status_when_done(sweep: "Sweep", directory: Path) -> SweepStatus:
+def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep all of whose stages have ended well, by their markers."""
     from sweeplib.simulation import Status
 
@@ -99,7 +99,7 @@ def status_when_done(sweep: "Sweep", directory: Path) -> SweepStatus:
 
 
 def _status(
-    sweep: "Sweep", directory: Path, found: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
+    sweep: "Design", directory: Path, found: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
     from sweeplib.simulation import failed, outcomes
 

@@ -20,7 +20,7 @@ from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.front.state import State
 
 OVERRIDDEN = "overridden.yaml"
@@ -153,7 +153,7 @@ def at_the_end(config: Path, directory: Path) -> dict[str, Any]:
     return texts | {"status": status, **plan}
 
 
-def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Sweep, Path]":
+def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.process.command import writes_into
@@ -178,7 +178,7 @@ def _refuse_no_folder(path: Path) -> None:
         raise InputError(problem, file=path, expected="a folder of results, or a name that is free for one")
 
 
-def _undone(sweep: "Sweep", directory: Path) -> list[str]:
+def _undone(sweep: "Design", directory: Path) -> list[str]:
     """Return what a run that succeeded has not made, as after a dry run; a profile may ask for one."""
     from sweeplib.storage.records.artefacts import stale_outputs
 
@@ -189,7 +189,7 @@ def _undone(sweep: "Sweep", directory: Path) -> list[str]:
     return [f"{problem}: {', '.join(left)}"] if left else []
 
 
-def _followed(sweep: "Sweep", directory: Path, command: list[str], config: Path) -> tuple[int, dict[str, Any]]:
+def _followed(sweep: "Design", directory: Path, command: list[str], config: Path) -> tuple[int, dict[str, Any]]:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
     from sweeplib.front.screen import view
     from sweeplib.front.state import State, stages

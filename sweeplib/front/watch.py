@@ -12,14 +12,14 @@ from sweeplib.process.terminal import echo
 from sweeplib.storage.records.jobs import WHOLE, Job, jobs
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_BETWEEN_STAGES = 15.0
 """How long no job may run before a sweep counts as ended that `sweeplib sweep` did not start: Snakemake needs some."""
 
 
-def watch(sweep: "Sweep", directory: Path, *, clock: Callable[[], float] = time.time) -> int:
+def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time.time) -> int:
     """Show a sweep until it ends; return the exit status: 1 if a stage failed.
 
     If it does not run, its status is written instead. Nothing of the sweep is changed, and an interrupt of this view

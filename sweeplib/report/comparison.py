@@ -15,7 +15,7 @@ from sweeplib.report.side_by_side import beside, differences, headline_tables
 from sweeplib.report.write import case_counts, counts_by_dynamics, data_url, environment, settings
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 MOST_OUTCOMES = 3
 
@@ -28,7 +28,7 @@ class Comparison:
     problems: list[str]
 
 
-def comparison(sweeps: Sequence[tuple[Sweep, Path]], folder: Path) -> Comparison:
+def comparison(sweeps: Sequence[tuple[Design, Path]], folder: Path) -> Comparison:
     """Return the page that compares sweeps, given with their directories; links are relative to `folder`."""
     from sweeplib.code.plugins import load_plugins
 
@@ -61,7 +61,7 @@ def comparison(sweeps: Sequence[tuple[Sweep, Path]], folder: Path) -> Comparison
     return Comparison(html, problems)
 
 
-def write_comparison(sweeps: Sequence[tuple[Sweep, Path]], path: Path) -> Comparison:
+def write_comparison(sweeps: Sequence[tuple[Design, Path]], path: Path) -> Comparison:
     """Write the page that compares sweeps; return it."""
     from sweeplib.storage.records.files import write_text
 
@@ -80,7 +80,7 @@ def labels(directories: Sequence[Path]) -> list[str]:
     return names
 
 
-def _figures(sweeps: Sequence[tuple[Sweep, Path]]) -> list[dict[str, Any]]:
+def _figures(sweeps: Sequence[tuple[Design, Path]]) -> list[dict[str, Any]]:
     from sweeplib.figures.kit.common_ranges import pictures
 
     figures = []
@@ -100,7 +100,7 @@ def _figures(sweeps: Sequence[tuple[Sweep, Path]]) -> list[dict[str, Any]]:
     return figures
 
 
-def _outcome(sweep: Sweep, directory: Path, folder: Path) -> dict[str, Any]:
+def _outcome(sweep: Design, directory: Path, folder: Path) -> dict[str, Any]:
     """Return the cases by dynamics and status, the cost, the failures and the provenance of a sweep."""
     from sweeplib.storage.dataset.folder import open_dataset
 

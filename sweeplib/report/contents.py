@@ -18,7 +18,7 @@ from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ Contents(load("config.yaml"), ".").{kind}({name!r})
 class Contents:
     """The dataset in a sweep's directory, and its analyses without those that failed."""
 
-    def __init__(self, sweep: Sweep, directory: str | Path) -> None:
+    def __init__(self, sweep: Design, directory: str | Path) -> None:
         self.sweep, self.directory = sweep, Path(directory)
         self.dataset = open_dataset(self.directory / "dataset.zarr")
         self.analyses = {

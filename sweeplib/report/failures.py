@@ -11,7 +11,7 @@ from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 """The kinds of attempts of the report itself."""
 
@@ -52,7 +52,7 @@ def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcom
     return Outcomes(shown, failed(sums), others, tables)
 
 
-def cards(sweep: "Sweep", directory: Path) -> list[dict[str, Any]]:
+def cards(sweep: "Design", directory: Path) -> list[dict[str, Any]]:
     """Return the descriptions of the failed analyses and figures of a sweep, and of failed parts of the report."""
     found = [
         *failed_attempts(directory, "analysis", sweep.analyses),

@@ -24,7 +24,7 @@ from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.strict_yaml import flow, parsed
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 MOST_POINTS = 60
 LONGEST = 90
@@ -83,14 +83,14 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def headline_tables(sweeps: Sequence[tuple[Sweep, Path]]) -> list[Headlines]:
+def headline_tables(sweeps: Sequence[tuple[Design, Path]]) -> list[Headlines]:
     """Return the headlines of the analyses that at least one sweep has, one table for each."""
     names = dict.fromkeys(name for sweep, _ in sweeps for name in sweep.analyses if ANALYSES[name].headline)
     tables = [_headlines(name, [_analysis(name, *each) for each in sweeps]) for name in names]
     return [table for table in tables if table.rows]
 
 
-def _analysis(name: str, sweep: Sweep, directory: Path) -> xr.Dataset | None:
+def _analysis(name: str, sweep: Design, directory: Path) -> xr.Dataset | None:
     if name not in sweep.analyses or analysis_failure(directory, name) is not None:
         return None
     return with_constants(open_dataset(directory / "analysis" / f"{name}.zarr"))

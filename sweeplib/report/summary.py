@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from sweeplib.analysis.kit.headlines import Headline
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 MOST_SHOWN = 10
 
@@ -29,7 +29,7 @@ class Summary:
     failed: bool
 
 
-def summary(sweep: "Sweep", directory: str | Path) -> Summary:
+def summary(sweep: "Design", directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     unmade, counts = cards(sweep, directory), _counts(sweep, directory)
@@ -41,7 +41,7 @@ def summary(sweep: "Sweep", directory: str | Path) -> Summary:
     return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
 
 
-def answers(sweep: "Sweep", directory: Path) -> list[str]:
+def answers(sweep: "Design", directory: Path) -> list[str]:
     """Return how far the questions of a sweep are from their precision; no lines without questions."""
     if not sweep.questions:
         return []
@@ -50,7 +50,7 @@ def answers(sweep: "Sweep", directory: Path) -> list[str]:
     return answer_lines(sweep, directory)
 
 
-def _counts(sweep: "Sweep", directory: Path) -> Counter[str]:
+def _counts(sweep: "Design", directory: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name in sweep.runs:
         done = read_json(directory / f"{name}.done.json")
@@ -67,7 +67,7 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
     return f"{name}: {counts.total():,} cases: {parts}{listed}"
 
 
-def headline_lines(sweep: "Sweep", directory: Path) -> list[str]:
+def headline_lines(sweep: "Design", directory: Path) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
     return [*undecided_lines(directory), *(line for each in headlines(sweep, directory) for line in each.lines)]
 
@@ -82,7 +82,10 @@ def undecided_lines(directory: Path) -> list[str]:
 
 
 def headlines(
-    sweep: "Sweep", directory: Path, most: int = MOST, said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None
+    sweep: "Design",
+    directory: Path,
+    most: int = MOST,
+    said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
 ) -> "Iterator[Headline]":
     """Yield the headlines of the analyses that have some and did not fail, with at most `most` points in words."""
     from sweeplib.analysis import ANALYSES

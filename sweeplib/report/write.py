@@ -17,10 +17,10 @@ from sweeplib.report.runs import journals
 if TYPE_CHECKING:
     import jinja2
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
-def write_report(sweep: Sweep, directory: str | Path) -> Path:
+def write_report(sweep: Design, directory: str | Path) -> Path:
     """Write report/index.html in a sweep's directory from the files of the other stages; return its path.
 
     Failed analyses, figures, plots and tables have a card each that describes the failure.
@@ -41,7 +41,7 @@ def write_report(sweep: Sweep, directory: str | Path) -> Path:
     return path
 
 
-def _html(sweep: Sweep, directory: Path) -> str:
+def _html(sweep: Design, directory: Path) -> str:
     from sweeplib.figures.kit.labels import value_label
     from sweeplib.report.contents import Contents
     from sweeplib.report.summary import answers, headlines, undecided_lines
@@ -76,7 +76,7 @@ def _unbroken(text: str) -> str:
     return re.sub(r"\$ = (-?\d+(?:\.\d+)?)", r" = \1$", text).replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def _answers(sweep: Sweep, directory: Path) -> dict[str, dict[str, Any]]:
+def _answers(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of the answers, by caption."""
     if not sweep.questions:
         return {}
@@ -133,14 +133,14 @@ def _bokeh() -> list[str]:
     return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
 
-def counts_by_dynamics(sweep: Sweep, directory: Path) -> dict[str, dict[str, int]]:
+def counts_by_dynamics(sweep: Design, directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases of each dynamics with each status that occurs, as of its last run."""
     from sweeplib.storage.records.files import read_json
 
     return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
 
 
-def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]]]:
+def case_counts(sweep: Design, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
     from sweeplib.analysis.kit.labels import dynamics_label
 
@@ -153,7 +153,7 @@ def case_counts(sweep: Sweep, directory: Path) -> list[tuple[str, dict[str, int]
     ]
 
 
-def settings(sweep: Sweep) -> dict[str, Any]:
+def settings(sweep: Design) -> dict[str, Any]:
     """Return the settings of a sweep that its dataset does not record, as text by name."""
     seeds = sweep.seeds
     consecutive = list(seeds) == list(range(seeds[0], seeds[0] + len(seeds)))
@@ -161,7 +161,7 @@ def settings(sweep: Sweep) -> dict[str, Any]:
     return {"Seeds": f"{seed_text}; root seed {sweep.root_seed}"}
 
 
-def _figure(sweep: Sweep, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
+def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, Any]]) -> dict[str, Any]:
     """Return a figure for the page: its picture, or the reason why there is none."""
     from sweeplib.figures import INTERACTIVE
     from sweeplib.figures.figure import first_entry, requested

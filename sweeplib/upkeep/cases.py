@@ -15,7 +15,7 @@ from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.run_store import RunStore, whole
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 MOST_VALUES = 4  # that are listed one by one in a message
 SHORTEST = 4
@@ -27,7 +27,7 @@ _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
 class CasesByName:
     """The cases of one dynamics that a sweep needs, and those of them in the run store."""
 
-    sweep: "Sweep"
+    sweep: "Design"
     dynamics: str
     store: RunStore
     wanted: Inventory
@@ -88,7 +88,7 @@ class ChosenCase:
     status: Status
 
 
-def chosen_case(sweep: "Sweep", directory: Path, text: str) -> ChosenCase:
+def chosen_case(sweep: "Design", directory: Path, text: str) -> ChosenCase:
     """Return the case with an identity that begins with `text`, or with the coordinates in `text`.
 
     Coordinates are values of names of the grid, `seed` and `dynamics`: p=4,gamma=.1,seed=3,dynamics=sgd. InputError if
@@ -116,7 +116,7 @@ def is_case(text: str) -> bool:
     return bool(_NAME.match(text) or re.fullmatch(rf"[0-9a-f]{{{SHORTEST},32}}", text))
 
 
-def _coordinates_in(text: str, sweep: "Sweep") -> dict[str, str] | None:
+def _coordinates_in(text: str, sweep: "Design") -> dict[str, str] | None:
     """Return the coordinates in a text, None if it is an identity; InputError for names that are no coordinates."""
     names = [match.group(1) for match in _NAME.finditer(text)]
     if not names:

@@ -22,7 +22,7 @@ from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
@@ -37,7 +37,7 @@ RECORDS = (
 class OtherFiles:
     """The files in a sweep's `directory` beside the run store; `chunks` counts those that were read, by part."""
 
-    def __init__(self, sweep: "Sweep", directory: Path, stored: Sequence[StoredCases]) -> None:
+    def __init__(self, sweep: "Design", directory: Path, stored: Sequence[StoredCases]) -> None:
         self.sweep, self.directory, self.stored = sweep, directory, stored
         self.chunks = {DATASET: 0, ANALYSES: 0}
 

@@ -21,7 +21,7 @@ from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
 class Repair:
@@ -33,7 +33,7 @@ class Repair:
 
     def __init__(
         self,
-        sweep: "Sweep",
+        sweep: "Design",
         config: Path,
         directory: Path,
         findings: Sequence[Finding],

@@ -18,10 +18,10 @@ from sweeplib.upkeep.cases import ChosenCase, chosen_case, name_of
 from sweeplib.upkeep.comparison import differences
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
-def reproduces(sweep: "Sweep", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
+def reproduces(sweep: "Design", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
     """Return whether a case, computed here, ends as in the store, to the bit; `say` gets lines about it.
 
     With `debug` it runs in Python's debugger, which stops at its first line, and where an exception is raised. A case

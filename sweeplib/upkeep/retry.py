@@ -15,7 +15,7 @@ from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.cases import chosen_case, is_case
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
 DAMAGED = "damaged"
@@ -23,7 +23,7 @@ DAMAGED = "damaged"
 ALL = "all"
 
 
-def retry(sweep: "Sweep", directory: Path, what: Sequence[str]) -> dict[str, int]:
+def retry(sweep: "Design", directory: Path, what: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
     `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
@@ -50,14 +50,14 @@ def retry(sweep: "Sweep", directory: Path, what: Sequence[str]) -> dict[str, int
     return reset
 
 
-def _reset_case(sweep: "Sweep", directory: Path, name: str) -> dict[str, int]:
+def _reset_case(sweep: "Design", directory: Path, name: str) -> dict[str, int]:
     chosen = chosen_case(sweep, directory, name)
     if is_done := chosen.status is not Status.missing:
         list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
     return {chosen.store.dynamics: int(is_done)}
 
 
-def _reset(sweep: "Sweep", dynamics: str, directory: Path, names: Collection[str]) -> int:
+def _reset(sweep: "Design", dynamics: str, directory: Path, names: Collection[str]) -> int:
     """Reset the cases of a dynamics with some statuses, and those of damaged blocks if these are named."""
     layouts = RunStore(directory, dynamics).layouts.values()
     damaged = sum(len(layout.forget_damaged()) for layout in layouts) if DAMAGED in names else 0

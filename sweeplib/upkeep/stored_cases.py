@@ -22,7 +22,7 @@ from sweeplib.upkeep.cases import CasesByName, cases_text
 from sweeplib.upkeep.finding import Finding, Remedy
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class StoredCases:
         except DamageError:
             return None
 
-    def forget(self, sweep: "Sweep", findings: Iterable[Finding]) -> bool:
+    def forget(self, sweep: "Design", findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
         own = [finding for finding in findings if finding.part == self.dynamics]
         paths = {finding.path for finding in own}
@@ -159,7 +159,7 @@ class StoredCases:
         return blocks
 
 
-def stored_cases(sweep: "Sweep", dynamics: str, directory: Path) -> StoredCases:
+def stored_cases(sweep: "Design", dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
     damage = store_damage(directory, dynamics)
     store = damage.readable()

@@ -20,7 +20,7 @@ from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
 @dataclass
@@ -87,7 +87,7 @@ class Verification:
 
 
 def verify(
-    sweep: "Sweep",
+    sweep: "Design",
     config: Path,
     directory: Path,
     *,
@@ -133,12 +133,12 @@ def _lock_if_writable(directory: Path) -> AbstractContextManager[None]:
     return alone(directory, "verifies the results") if access(directory, W_OK) else nullcontext()
 
 
-def _dynamics(sweep: "Sweep", directory: Path) -> list[str]:
+def _dynamics(sweep: "Design", directory: Path) -> list[str]:
     """Return the dynamics of a sweep, and those of its earlier configs."""
     return [*sweep.runs, *(name for name in stored_dynamics(directory) if name not in sweep.runs)]
 
 
-def _findings(sweep: "Sweep", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
+def _findings(sweep: "Design", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
     stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
     others = OtherFiles(sweep, directory, stored)
     findings = [finding for each in stored for finding in each.findings()] + list(others.findings())

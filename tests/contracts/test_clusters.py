@@ -17,7 +17,7 @@ import pytest
 from distributed import Client, Security
 
 from sweeplib.config import load
-from sweeplib.design.sweep import Run
+from sweeplib.design.design import Run
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.clusters import CLUSTERS, ClusterSettings
 from sweeplib.execution.clusters.existing import Existing

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status
@@ -33,10 +33,10 @@ def troubled_sweep(
     seeds: int = SEEDS,
     timeout: float | None = None,
     memory_limit: str = "auto",
-) -> Sweep:
+) -> Design:
     """Return a sweep over γ and seeds; workers and block size must not change a bit of its result."""
     load_plugins([PLUGIN])
-    return Sweep(
+    return Design(
         "troubled",
         Grid((Axis("gamma", tuple(gammas)),), {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "square"}),
         tuple(range(seeds)),

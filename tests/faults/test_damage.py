@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import sweeplib
 from sweeplib.cli import app
 from sweeplib.config import load
-from sweeplib.design.sweep import Sweep
+from sweeplib.design.design import Design
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import finalise
@@ -41,7 +41,7 @@ CASES = 36
 FLIPS = [pytest.param(12, id="12"), pytest.param(50, id="50", marks=pytest.mark.long)]
 
 
-def sweep_in(root: Path) -> tuple[Sweep, Path, Path]:
+def sweep_in(root: Path) -> tuple[Design, Path, Path]:
     """Return a sweep of small blocks that runs in this process, its config, and the folder of its results."""
     config = root / "damaged.yaml"
     config.write_text(CONFIG)
@@ -49,7 +49,7 @@ def sweep_in(root: Path) -> tuple[Sweep, Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Path, Path]:
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Design, Path, Path]:
     """Return a sweep that has run and been finalised."""
     sweep, config, directory = sweep_in(tmp_path_factory.mktemp("damaged"))
     run_sweep(sweep, directory, progress=False)
@@ -58,7 +58,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Path, Path]:
 
 
 @pytest.fixture
-def again(done: tuple[Sweep, Path, Path]) -> Iterator[tuple[Sweep, Path, Path]]:
+def again(done: tuple[Design, Path, Path]) -> Iterator[tuple[Design, Path, Path]]:
     """Yield the finalised sweep; at the end it must have the same dataset, to the bit."""
     sweep, _, directory = done
     before = files(directory / "dataset.zarr")
@@ -97,7 +97,7 @@ def random_flips(folder: Path, count: int) -> Iterator[tuple[Path, int]]:
 
 
 @pytest.mark.parametrize("count", FLIPS)
-def test_no_flipped_bit_of_the_run_store_goes_into_a_dataset(again: tuple[Sweep, Path, Path], count: int) -> None:
+def test_no_flipped_bit_of_the_run_store_goes_into_a_dataset(again: tuple[Design, Path, Path], count: int) -> None:
     sweep, _, directory = again
     for file, bit in random_flips(directory / "runs.zarr", count):
         with flipped(file, bit), pytest.raises(DamageError) as caught:
@@ -111,7 +111,7 @@ def everything(directory: Path) -> list[xr.Dataset]:
 
 
 @pytest.mark.parametrize("count", FLIPS)
-def test_no_flipped_bit_of_a_dataset_is_read(again: tuple[Sweep, Path, Path], count: int) -> None:
+def test_no_flipped_bit_of_a_dataset_is_read(again: tuple[Design, Path, Path], count: int) -> None:
     _, _, directory = again
     for file, bit in random_flips(directory / "dataset.zarr", count):
         with flipped(file, bit), pytest.raises(DamageError) as caught:
@@ -135,7 +135,7 @@ def flip(file: Path) -> None:
     ("name", "harm"), [("exit_steps", Path.unlink), ("overlap_M", flip), ("status", flip), ("status", Path.unlink)]
 )
 def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
-    again: tuple[Sweep, Path, Path], name: str, harm: Callable[[Path], None]
+    again: tuple[Design, Path, Path], name: str, harm: Callable[[Path], None]
 ) -> None:
     sweep, config, directory = again
     file = chunk(directory, name)
@@ -157,7 +157,7 @@ def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
 
 @pytest.mark.parametrize(("name", "harm"), [("case_id", Path.unlink), ("problem", flip)])
 def test_a_damaged_or_lost_index_tells_to_delete_the_layout(
-    again: tuple[Sweep, Path, Path], name: str, harm: Callable[[Path], None]
+    again: tuple[Design, Path, Path], name: str, harm: Callable[[Path], None]
 ) -> None:
     sweep, config, directory = again
     layout = chunk(directory, "status").parents[2]
@@ -172,7 +172,7 @@ def test_a_damaged_or_lost_index_tells_to_delete_the_layout(
     assert sweep_status(sweep, directory)["calm"]["missing"] > 0
 
 
-def test_a_lazy_reader_is_told_of_a_chunk_lost_since(again: tuple[Sweep, Path, Path]) -> None:
+def test_a_lazy_reader_is_told_of_a_chunk_lost_since(again: tuple[Design, Path, Path]) -> None:
     _, _, directory = again
     ds = sweeplib.open(directory / "dataset.zarr")
     file = directory / "dataset.zarr" / "exit_steps/c/0/0/0/0/0"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import advice as module
 from sweeplib.execution.advice import ALTERNATIVES, Advice, advice
 from sweeplib.execution.calibration import Calibration, Pilot
@@ -124,7 +124,7 @@ def test_a_plan_measures_what_it_advises(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "LEAST_FACTOR", 1.1)
     fixed = {"p": 1, "k": 1, "gamma": 0.05, "Delta": 0.0, "activation": "square", "spherical": True}
     grid = Grid((Axis("d", (300,)),), fixed)
-    sweep = Sweep("noisy", grid, tuple(range(64)), {"sde": Run("sde")}, Recording((4.0,)), cluster=InProcess())
+    sweep = Design("noisy", grid, tuple(range(64)), {"sde": Run("sde")}, Recording((4.0,)), cluster=InProcess())
     plan = write_plan(sweep, tmp_path)
     [text] = plan.advice
     assert text.startswith("sde takes 100 % of the time: at d = 300 sgd_chain is exact in law and ")

@@ -9,7 +9,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES, Analysis, write_analysis
 from sweeplib.config import load
-from sweeplib.design.sweep import Sweep
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
 from sweeplib.report import summary, write_report
@@ -83,11 +83,11 @@ def directory(ds: xr.Dataset, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def sweep(directory: Path) -> Sweep:
+def sweep(directory: Path) -> Design:
     return load(directory / "config.yaml")
 
 
-def test_a_failing_analysis_is_described_and_leaves_nothing_old(sweep: Sweep, directory: Path) -> None:
+def test_a_failing_analysis_is_described_and_leaves_nothing_old(sweep: Design, directory: Path) -> None:
     BROKEN[0] = False
     assert write_analysis(sweep, "breaking", directory).problem is None
     BROKEN[0] = True
@@ -107,7 +107,7 @@ def test_a_failing_analysis_is_described_and_leaves_nothing_old(sweep: Sweep, di
 
 @pytest.mark.parametrize(("kind", "write"), [("analysis", write_analysis), ("figure", write_figure)])
 def test_the_code_of_a_card_raises_again_what_was_raised(
-    kind: str, write, sweep: Sweep, directory: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, write, sweep: Design, directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(sweep, "breaking", directory)
     [card] = failed_attempts(directory, kind)
@@ -116,7 +116,7 @@ def test_the_code_of_a_card_raises_again_what_was_raised(
         exec(card["reproduce"])
 
 
-def test_a_failing_figure_leaves_pictures_that_say_so(sweep: Sweep, directory: Path) -> None:
+def test_a_failing_figure_leaves_pictures_that_say_so(sweep: Design, directory: Path) -> None:
     """A $ or a < in the message is not interpreted as markup, and the figure of a failed analysis names it."""
     write_analysis(sweep, "breaking", directory)
     attempts = {name: write_figure(sweep, name, directory) for name in sweep.figures}
@@ -127,7 +127,7 @@ def test_a_failing_figure_leaves_pictures_that_say_so(sweep: Sweep, directory: P
         assert all(path.stat().st_size > 1000 for path in attempt.paths)
 
 
-def test_what_was_not_tried_yet_is_no_failure_but_refused(sweep: Sweep, directory: Path, tmp_path: Path) -> None:
+def test_what_was_not_tried_yet_is_no_failure_but_refused(sweep: Design, directory: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="needs the analysis"):
         write_figure(sweep, "of_breaking", directory)
     for write, name in ((write_analysis, "exit_times"), (write_figure, "risk_curves")):
@@ -137,7 +137,7 @@ def test_what_was_not_tried_yet_is_no_failure_but_refused(sweep: Sweep, director
 
 
 @pytest.mark.slow
-def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(sweep: Sweep, directory: Path) -> None:
+def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(sweep: Design, directory: Path) -> None:
     for name in sweep.analyses:
         write_analysis(sweep, name, directory)
     for name in sweep.figures:
@@ -166,7 +166,7 @@ def test_the_report_shows_all_that_was_made_and_a_card_for_all_that_was_not(swee
     assert "  plot broken_plot: gamma: cannot be plotted; got 0" in told.text.splitlines()
 
 
-def test_a_part_of_the_report_that_works_again_has_no_card(sweep: Sweep, directory: Path) -> None:
+def test_a_part_of_the_report_that_works_again_has_no_card(sweep: Design, directory: Path) -> None:
     with attempt_of(directory, "plot", "broken_plot", "") as attempt:
         raise ValueError("once")
     assert attempt.problem == "ValueError: once"

@@ -12,8 +12,8 @@ import xarray as xr
 import sweeplib
 from sweeplib.config import from_mapping
 from sweeplib.design.choices import row_seconds
+from sweeplib.design.design import Design
 from sweeplib.design.questions import Row, with_rows
-from sweeplib.design.sweep import Sweep
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution import work
@@ -41,11 +41,11 @@ def config(dynamics: Any = None, **changed: Any) -> dict[str, Any]:
     return whole | changed
 
 
-def of(dynamics: Any = None, **changed: Any) -> Sweep:
+def of(dynamics: Any = None, **changed: Any) -> Design:
     return from_mapping(config(dynamics, **changed))
 
 
-def points(sweep: Sweep, run: str) -> set[tuple[int, ...]]:
+def points(sweep: Design, run: str) -> set[tuple[int, ...]]:
     return {(case.problem.p, case.problem.d) for _, case in sweep.cases(run)}
 
 

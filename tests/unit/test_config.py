@@ -20,7 +20,7 @@ from sweeplib.analysis.analysis import Analysis
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig, Times
 from sweeplib.config.reference import generated
-from sweeplib.design.sweep import Run, Sweep
+from sweeplib.design.design import Design, Run
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import Figure
@@ -55,7 +55,7 @@ timeout: 60
 """
 
 
-def load_text(directory: Path, text: str, *overrides: str) -> Sweep:
+def load_text(directory: Path, text: str, *overrides: str) -> Design:
     path = directory / "sweep.yaml"
     path.write_text(text)
     return load(path, overrides)

@@ -8,8 +8,8 @@ import pytest
 import xarray as xr
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
@@ -26,11 +26,11 @@ load_plugins(["tests.faults.troubled"])
 
 
 @pytest.fixture(scope="module")
-def sweep() -> Sweep:
+def sweep() -> Design:
     axes = (Axis("gamma0", (0.5, 0.1)), Axis("d", (10, 40), {"Delta": (0.0, 1.0)}), Axis("kappa", (0.0, 0.5)))
     derived = {"gamma": Expression("gamma0 / d"), "p": Expression("round(d**kappa)")}
     fixed = {"k": 1, "activation": "square", "a": 2.0}
-    return Sweep(
+    return Design(
         "finalised",
         Grid(axes, fixed, derived, used=frozenset({"p", "gamma"})),
         (0, 1, 2),
@@ -43,7 +43,7 @@ def sweep() -> Sweep:
 
 
 @pytest.fixture(scope="module")
-def path(sweep: Sweep, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def path(sweep: Design, tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory: Path = tmp_path_factory.mktemp("finalised")
     run_sweep(sweep, directory, progress=False)
     return finalise(sweep, directory)
@@ -90,7 +90,7 @@ def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, p
     assert fixed.items() <= xr.open_zarr(path, group="p1_k1").attrs.items()
 
 
-def test_every_result_is_in_its_place(sweep: Sweep, dataset: xr.Dataset, path: Path) -> None:
+def test_every_result_is_in_its_place(sweep: Design, dataset: xr.Dataset, path: Path) -> None:
     seen = 0
     for dynamics in sweep.runs:
         for index, case in sweep.cases(dynamics):
@@ -131,7 +131,7 @@ def test_reduces_by_name(dataset: xr.Dataset) -> None:
     assert mean.dims == ("gamma0", "kappa", "threshold")
 
 
-def test_refuses_what_has_not_been_run(sweep: Sweep, tmp_path: Path) -> None:
+def test_refuses_what_has_not_been_run(sweep: Design, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="24 cases of calm have not been run yet"):
         finalise(sweep, tmp_path)
 
@@ -139,7 +139,7 @@ def test_refuses_what_has_not_been_run(sweep: Sweep, tmp_path: Path) -> None:
 def test_what_follows_from_another_field_varies_with_it() -> None:
     axes = (Axis("activation", ("erf", "he2")), Axis("spherical", (False, True)))
     fixed = {"gamma": 0.1, "p": 1, "k": 1, "d": 9, "Delta": 0.0}
-    sweep = Sweep("followed", Grid(axes, fixed), (0,), {"ode": Run("ode")}, Recording(times=(1.0,)))
+    sweep = Design("followed", Grid(axes, fixed), (0,), {"ode": Run("ode")}, Recording(times=(1.0,)))
     found = {each.name: each for each in coordinates(sweep, sweep.points("ode").cases[0].problem)}
     assert found["teacher_activation"].dims == ("activation",)
     assert found["teacher_activation"].values.tolist() == ["erf", "he2"]
@@ -148,7 +148,7 @@ def test_what_follows_from_another_field_varies_with_it() -> None:
     assert {"start", "teacher_activation"}.isdisjoint(constants(sweep, sweep.points("ode").cases[0].problem))
 
 
-def test_damaged_lines_of_a_journal_change_nothing(sweep: Sweep, path: Path) -> None:
+def test_damaged_lines_of_a_journal_change_nothing(sweep: Design, path: Path) -> None:
     before = name_of(path)
     with (path.parent / "journal" / "calm.jsonl").open("ab") as journal:
         journal.write(b"\xff\xfe\n{}\n[1]\n{\n")

@@ -10,8 +10,8 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.code.plugins import load_plugins
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
@@ -26,7 +26,7 @@ from tests.tiers import slow_but
 load_plugins(["tests.faults.troubled"])
 
 
-def sweep_of(gammas: int, seeds: int, points: int = 3) -> Sweep:
+def sweep_of(gammas: int, seeds: int, points: int = 3) -> Design:
     axes = (
         Axis("gamma", tuple(0.1 * (1 + at) for at in range(gammas))),
         Axis("Delta", tuple(0.25 * at for at in range(points))),
@@ -34,7 +34,7 @@ def sweep_of(gammas: int, seeds: int, points: int = 3) -> Sweep:
     grid = Grid(axes, {"p": 1, "k": 1, "d": 20, "activation": "square"})
     recording = Recording((0.5, 1.0), (0.1,), ("overlap_M",))
     runs = {"calm": Run("calm"), "troubled": Run("troubled", where={"seed": (0,)})}
-    return Sweep("grown", grid, tuple(range(seeds)), runs, recording, cluster=Here(block_size=4), source="name: x")
+    return Design("grown", grid, tuple(range(seeds)), runs, recording, cluster=Here(block_size=4), source="name: x")
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +47,7 @@ def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(layout, "INDEX_ROWS", 8)
 
 
-def written(sweep: Sweep, directory: Path) -> Path:
+def written(sweep: Design, directory: Path) -> Path:
     run_sweep(sweep, directory, progress=False)
     return finalise(sweep, directory)
 

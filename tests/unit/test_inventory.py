@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.language import Expression
 from sweeplib.problem import Problem
 from sweeplib.simulation import Recording, case_work
@@ -19,7 +19,7 @@ from sweeplib.storage.store.run_store import RunStore
 FIXED: dict[str, Any] = {"p": 1, "k": 1, "d": 1000, "activation": "square", "spherical": True}
 
 
-def sweep_of(points: int = 1, seeds: int = 1, times: int = 10, dynamics: str = "sgd_chain") -> Sweep:
+def sweep_of(points: int = 1, seeds: int = 1, times: int = 10, dynamics: str = "sgd_chain") -> Design:
     """Return a sweep over points that differ in γ, which is derived, and in Δ."""
     axes = (
         Axis("ratio", tuple(np.linspace(0.3, 1.7, -(-points // 5)).tolist())),
@@ -27,16 +27,16 @@ def sweep_of(points: int = 1, seeds: int = 1, times: int = 10, dynamics: str = "
     )
     grid = Grid(axes, FIXED, {"gamma": Expression("ratio / (12 + Delta)")})
     recording = Recording(tuple(np.linspace(0.0, 1.0, times).tolist()))
-    return Sweep("many", grid, tuple(range(seeds)), {dynamics: Run(dynamics)}, recording, source="name: many\n")
+    return Design("many", grid, tuple(range(seeds)), {dynamics: Run(dynamics)}, recording, source="name: many\n")
 
 
-def wanted(sweep: Sweep, directory: Path) -> Inventory:
+def wanted(sweep: Design, directory: Path) -> Inventory:
     [dynamics] = sweep.runs
     return inventory(sweep, dynamics, RunStore(directory, dynamics))
 
 
 @pytest.mark.parametrize("sweep", [sweep_of(35, 3), sweep_of(1, 7), sweep_of(35, 3, dynamics="gradient_flow")])
-def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> None:
+def test_it_is_that_of_the_cases_one_by_one(sweep: Design, tmp_path: Path) -> None:
     found, [dynamics] = wanted(sweep, tmp_path), sweep.runs
     cases = dict(sweep.cases(dynamics))
     flat = np.ravel_multi_index(np.array(list(cases)).T, sweep.shape)
@@ -50,7 +50,7 @@ def test_it_is_that_of_the_cases_one_by_one(sweep: Sweep, tmp_path: Path) -> Non
         assert (np.diff([case_work(case) for case in found.cases(new)]) <= 0).all()
 
 
-def seconds(sweep: Sweep, directory: Path) -> float:
+def seconds(sweep: Design, directory: Path) -> float:
     """Return the processor time of an inventory, the best of three."""
     taken = []
     for _ in range(3):

@@ -12,7 +12,7 @@ import pytest
 from distributed import Security
 from distributed.core import rpc
 
-from sweeplib.design.sweep import Run
+from sweeplib.design.design import Run
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.execution.clusters.dashboard import free_address
 from sweeplib.execution.run import run_sweep

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import work
 from sweeplib.execution.live import news
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
@@ -38,7 +38,7 @@ RAISES, DIVERGES = 101.0, 104.0
 GAMMAS = (0.1, RAISES, DIVERGES)
 
 
-def calm(**options: Any) -> Sweep:
+def calm(**options: Any) -> Design:
     return replace(troubled_sweep(**options), runs={"calm": Run("calm")})
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution import plan, run, taken, work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, cases
@@ -46,30 +46,30 @@ def sweep_of(
     dynamics: tuple[str, ...] = ("sgd_chain",),
     size: int = 4,
     **fields: Any,
-) -> Sweep:
+) -> Design:
     axes = (Axis("gamma", gammas), Axis("Delta", (0.0, 0.25)))
     grid = Grid(axes, {"p": 2, "k": 1, "d": 20, "activation": "square"} | fields)
     runs = {each: Run(each) for each in dynamics}
-    return Sweep(name, grid, tuple(range(seeds)), runs, recording, cluster=Here(block_size=size), source="name: x")
+    return Design(name, grid, tuple(range(seeds)), runs, recording, cluster=Here(block_size=size), source="name: x")
 
 
-def ran(sweep: Sweep, results: Path) -> dict[str, int]:
+def ran(sweep: Design, results: Path) -> dict[str, int]:
     """Run a sweep in its folder; return the number of cases that were computed, by dynamics."""
     return {name: done.computed for name, done in run_sweep(sweep, results / sweep.name, progress=False).items()}
 
 
-def version(sweep: Sweep, results: Path) -> str:
+def version(sweep: Design, results: Path) -> str:
     return name_of(finalise(sweep, results / sweep.name))
 
 
-def alone(sweep: Sweep, results: Path) -> str:
+def alone(sweep: Design, results: Path) -> str:
     """Return the version of the dataset of a sweep that computed all of its cases."""
     apart = results / f"alone_{sweep.name}"
     assert ran(sweep, apart) == {name: sweep.size_of(name) for name in sweep.runs}
     return version(sweep, apart)
 
 
-def planned(sweep: Sweep, results: Path, dynamics: str = "sgd_chain") -> tuple[int, dict[str, int], int]:
+def planned(sweep: Design, results: Path, dynamics: str = "sgd_chain") -> tuple[int, dict[str, int], int]:
     """Return how many cases a plan computes, how many it takes from where, and how many are done."""
     demand = plan._demand(sweep, dynamics, results / sweep.name)
     todo = sum(demand.todo.values())

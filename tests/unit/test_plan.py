@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
-from sweeplib.design.sweep import Run, Sweep
+from sweeplib.design.design import Design, Run
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.execution import calibration, pilots
 from sweeplib.execution.block_size import block_size, even
@@ -92,12 +92,12 @@ def test_lanes_are_those_of_the_kernels() -> None:
 
 
 @pytest.fixture
-def calm() -> Sweep:
+def calm() -> Design:
     sweep = troubled_sweep(seeds=4)
     return replace(sweep, runs={"calm": Run("calm")}, cluster=InProcess())
 
 
-def test_plan_counts_what_is_left(calm: Sweep, tmp_path: Path) -> None:
+def test_plan_counts_what_is_left(calm: Design, tmp_path: Path) -> None:
     plan = write_plan(calm, tmp_path)
     part = plan.dynamics["calm"]
     assert (part.points, part.cases, part.done, part.todo) == (3, 12, 0, 12)
@@ -123,7 +123,7 @@ def test_pilot_outlives_a_case_that_kills(tmp_path: Path, capsys: pytest.Capture
 
 
 def test_with_more_seeds_alone_costs_are_not_measured_again(
-    calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    calm: Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = write_plan(calm, tmp_path).dynamics["calm"].layouts
     assert "measuring" in capsys.readouterr().err
@@ -142,7 +142,7 @@ def test_with_more_seeds_alone_costs_are_not_measured_again(
 @pytest.mark.parametrize("gamma", [pytest.param(0.1, marks=pytest.mark.long), HANGS])
 def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
     gamma: float,
-    calm: Sweep,
+    calm: Design,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture,
@@ -203,7 +203,7 @@ def test_the_cost_of_many_shapes_is_named(shapes: int) -> None:
     assert (said in repr(Plan("any", 2, {"sgd": part}))) is (shapes == 300)
 
 
-def test_what_is_needed_later_is_compiled_beside(calm: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_needed_later_is_compiled_beside(calm: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two dynamics, of which the first waits for the other before it begins."""
     plugin = tmp_path / "waits.py"
     plugin.write_text(WAITS.format(folder=str(tmp_path)))
@@ -217,7 +217,7 @@ def test_what_is_needed_later_is_compiled_beside(calm: Sweep, tmp_path: Path, mo
 
 
 @pytest.mark.slow
-def test_what_is_done_is_told_as_it_begins(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_done_is_told_as_it_begins(calm: Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_plan(calm, tmp_path / "loud")
     said = capsys.readouterr().err
     for step in (
@@ -229,7 +229,7 @@ def test_what_is_done_is_told_as_it_begins(calm: Sweep, tmp_path: Path, capsys: 
     assert capsys.readouterr().err == ""
 
 
-def test_a_run_shows_what_is_left_of_the_plan(calm: Sweep, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_run_shows_what_is_left_of_the_plan(calm: Design, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run_sweep(calm, tmp_path)
     assert re.search(r"\ncalm +3 +12 +0 +12 ", capsys.readouterr().err)
     run_sweep(replace(calm, seeds=tuple(range(6))), tmp_path)
@@ -289,7 +289,7 @@ def test_starts_records_and_steps_are_told_apart(
 
 
 @pytest.fixture
-def starts(tmp_path: Path) -> Sweep:
+def starts(tmp_path: Path) -> Design:
     """Return a sweep without a step, `times: [0]`."""
     path = tmp_path / "starts.yaml"
     path.write_text(
@@ -299,14 +299,14 @@ def starts(tmp_path: Path) -> Sweep:
     return replace(load(path), cluster=InProcess())
 
 
-def test_a_sweep_without_a_step_has_a_plan(starts: Sweep, tmp_path: Path) -> None:
+def test_a_sweep_without_a_step_has_a_plan(starts: Design, tmp_path: Path) -> None:
     """A run has no work, so no rate follows from it."""
     assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 4
     run_sweep(starts, tmp_path, progress=False)
     assert sum(part.todo for part in write_plan(starts, tmp_path).dynamics.values()) == 0
 
 
-def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(starts: Sweep, tmp_path: Path) -> None:
+def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(starts: Design, tmp_path: Path) -> None:
     write_plan(starts, tmp_path)
     run_sweep(starts, tmp_path, progress=False)
     names = "plan.json", "plan.done.json"
@@ -323,7 +323,7 @@ def test_a_plan_of_what_is_done_keeps_the_files_and_costs_of_the_plan_before(sta
 
 
 def test_a_run_shows_one_plan_after_a_dynamics_is_added(
-    starts: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    starts: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Costs in an earlier plan, which lacks a dynamics, are not mixed with those of the new one."""
     write_plan(replace(starts, runs={"sgd_chain": starts.runs["sgd_chain"]}), tmp_path)

@@ -14,7 +14,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import explanation
 from sweeplib.config.values import plain
-from sweeplib.design.sweep import Sweep
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
@@ -29,7 +29,7 @@ PROBLEM = {"p": 2, "k": 1, "d": 50, "Delta": 0.0, "activation": "erf"}
 SHORT = {"times": [0, 0.5, 1], "figures": []}
 
 
-def run(design: Sweep, directory: Path) -> xr.Dataset:
+def run(design: Design, directory: Path) -> xr.Dataset:
     """Compute the cases of a sweep in this process, and return its dataset."""
     run_sweep(replace(design, cluster=Here()), directory, progress=False)
     return xr.open_zarr(finalise(design, directory)).load()

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.folder import GroupWriter, written_dataset
 from sweeplib.storage.records import files as records_files
@@ -58,7 +58,7 @@ def disk(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Dis
 def appended(directory: Path) -> Layout:
     """Return a layout with nine new cases in blocks of four."""
     grid, recording = Grid((Axis("gamma", (0.1,)),), FIXED), Recording((1.0,), (0.1,), ("overlap_M",))
-    sweep = Sweep("tiny", grid, tuple(range(9)), {"sgd": Run("sgd")}, recording, source="name: tiny\n")
+    sweep = Design("tiny", grid, tuple(range(9)), {"sgd": Run("sgd")}, recording, source="name: tiny\n")
     store = RunStore(directory, "sgd")
     wanted = inventory(sweep, "sgd", store)
     [(name, new)] = wanted.new.items()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from distributed import Client
 
-from sweeplib.design.sweep import Run
+from sweeplib.design.design import Run
 from sweeplib.errors import SweeplibError
 from sweeplib.execution import probe, work
 from sweeplib.execution.probe import Probe, Probes

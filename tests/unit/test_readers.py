@@ -12,8 +12,8 @@ from zarr.storage import MemoryStore
 
 import sweeplib
 import sweeplib.accessor
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
 from sweeplib.simulation import Recording
@@ -76,7 +76,7 @@ USES: dict[str, Callable[[xr.Dataset, xr.Dataset], object]] = {
 def finalised(directory: Path, d: tuple[int, ...]) -> Path:
     """Return the dataset of a sweep over these dimensions."""
     axes = (Axis("gamma", (0.1, 0.2, 0.3)), Axis("d", d), Axis("Delta", (0.0, 1.0)))
-    sweep = Sweep(
+    sweep = Design(
         "read",
         Grid(axes, {"k": 1, "activation": "square", "spherical": True}, {"p": Expression("d / 10")}),
         tuple(range(4)),

@@ -9,8 +9,8 @@ import pytest
 import xarray as xr
 from distributed import Client
 
+from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.design.sweep import Run, Sweep
 from sweeplib.errors import SweeplibError
 from sweeplib.execution import work
 from sweeplib.execution.blocks import Block, BlockReport
@@ -25,9 +25,9 @@ SEEDS = 6
 
 
 @pytest.fixture
-def sweep() -> Sweep:
+def sweep() -> Design:
     """Return a sweep of a chain that is cheap at one d and expensive at another, and the ODE."""
-    return Sweep(
+    return Design(
         "mixed",
         Grid((Axis("d", (40, 4000)),), {"p": 1, "k": 1, "gamma": 0.05, "Delta": 0.0, "activation": "square"}),
         tuple(range(SEEDS)),
@@ -38,7 +38,7 @@ def sweep() -> Sweep:
     )
 
 
-def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Sweep, tmp_path: Path) -> None:
+def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Design, tmp_path: Path) -> None:
     summaries = run_sweep(sweep, tmp_path, progress=False)
     assert list(summaries) == ["ode", "sgd_chain"]
     for name, summary in summaries.items():
@@ -47,7 +47,7 @@ def test_every_dynamics_is_run_and_recorded_in_its_own_file(sweep: Sweep, tmp_pa
         assert (done["dynamics"], done["cases"]) == (name, {"ok": 2 * SEEDS})
 
 
-def test_only_the_dynamics_named_are_run(sweep: Sweep, tmp_path: Path) -> None:
+def test_only_the_dynamics_named_are_run(sweep: Design, tmp_path: Path) -> None:
     assert list(run_sweep(sweep, tmp_path, ["sgd_chain"], progress=False)) == ["sgd_chain"]
     assert not (tmp_path / "ode.done.json").exists()
     counts = {name: summary.computed for name, summary in run_sweep(sweep, tmp_path, progress=False).items()}
@@ -55,7 +55,7 @@ def test_only_the_dynamics_named_are_run(sweep: Sweep, tmp_path: Path) -> None:
 
 
 def test_a_run_with_nothing_to_do_starts_no_cluster(
-    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run_sweep(sweep, tmp_path, progress=False)
     monkeypatch.delattr(InProcess, "client")
@@ -63,7 +63,7 @@ def test_a_run_with_nothing_to_do_starts_no_cluster(
 
 
 def test_one_dynamics_under_another_driver_leaves_all_alone(
-    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sweeplib.storage.records.locks._is_orphan", lambda _: False)
     with driver_lock(tmp_path, "sgd_chain"), pytest.raises(SweeplibError, match="sgd_chain is being run by"):
@@ -73,7 +73,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
 
 
 def test_the_costliest_blocks_of_all_dynamics_go_first(
-    sweep: Sweep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The plan knows the costly dynamics: here the chain, which the sweep names last."""
     run_sweep(sweep, tmp_path / "first", progress=False)
@@ -99,7 +99,7 @@ def test_the_costliest_blocks_of_all_dynamics_go_first(
     assert [(block.dynamics, block.seconds_a_case) for block in seen] == [("sgd_chain", 10.0)] * 2 + [("ode", 1.0)] * 2
 
 
-def test_points_that_differ_in_what_a_dynamics_does_not_read_are_one_case(sweep: Sweep, tmp_path: Path) -> None:
+def test_points_that_differ_in_what_a_dynamics_does_not_read_are_one_case(sweep: Design, tmp_path: Path) -> None:
     """Gradient flow does not depend on the label noise: it runs once for all values, and has its result at each."""
     fixed = {name: value for name, value in sweep.grid.fixed.items() if name != "Delta"}
     flow = replace(sweep, grid=Grid((Axis("d", (40,)), Axis("Delta", (0.0, 0.5, 1.0))), fixed), runs={})
@@ -115,7 +115,7 @@ def test_points_that_differ_in_what_a_dynamics_does_not_read_are_one_case(sweep:
     assert run_sweep(more, tmp_path, ["gradient_flow"], progress=False)["gradient_flow"].computed == 0
 
 
-def test_the_numerics_of_a_sweep_are_what_its_identities_are_made_of(sweep: Sweep) -> None:
+def test_the_numerics_of_a_sweep_are_what_its_identities_are_made_of(sweep: Design) -> None:
     chain = sweep.numerics("sgd_chain")
     assert replace(sweep, seeds=(0, 1), source="", timeout=3.0).numerics("sgd_chain") == chain
     runs = {"sgd_chain": Run("sgd_chain"), "ode": Run("ode", options={"rtol": 1e-5})}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 DPI = 200
 
@@ -30,7 +30,7 @@ class Picture:
     problem: str = ""
 
 
-def pictures(sweeps: Sequence[tuple[Sweep, Path]], name: str) -> tuple[list[Picture], bool]:
+def pictures(sweeps: Sequence[tuple[Design, Path]], name: str) -> tuple[list[Picture], bool]:
     """Return the figure `name` of each sweep and its directory, and whether their axes have the same ranges."""
     drawings: list[Drawing | str] = []
     for sweep, directory in sweeps:

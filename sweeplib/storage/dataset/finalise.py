@@ -25,10 +25,10 @@ from sweeplib.storage.store.journal import journal
 from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 
-def finalise(sweep: "Sweep", directory: Path) -> Path:
+def finalise(sweep: "Design", directory: Path) -> Path:
     """Write the sweep's dataset under `directory`, with its done.json and its complete config; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
@@ -44,7 +44,7 @@ def finalise(sweep: "Sweep", directory: Path) -> Path:
     return path
 
 
-def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
+def dataset_in_memory(sweep: "Design", directory: Path) -> "xr.Dataset":
     """Return the dataset that `finalise` would write, without the variables whose shape depends on p and k."""
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     results = results_of_all(sweep, directory)
@@ -56,7 +56,7 @@ def dataset_in_memory(sweep: "Sweep", directory: Path) -> "xr.Dataset":
 
 
 def _write(
-    sweep: "Sweep", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
+    sweep: "Design", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
 ) -> None:
     problem = next(case.problem for run in sweep.runs for case in sweep.probed(run))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
@@ -73,7 +73,7 @@ def _write(
 
 def _write_shared(
     writer: GroupWriter,
-    sweep: "Sweep",
+    sweep: "Design",
     results: Mapping[str, Results],
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
@@ -103,7 +103,7 @@ def _write_simulators(
 
 def _write_shape(
     writer: GroupWriter,
-    sweep: "Sweep",
+    sweep: "Design",
     results: Mapping[str, Results],
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
@@ -136,7 +136,7 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 
-def _attributes(sweep: "Sweep", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
+def _attributes(sweep: "Design", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
     """Return the attributes that say where the dataset comes from; they are the same for repeated runs."""
     digest = hashlib.blake2b(digest_size=16)
     for part in results.values():

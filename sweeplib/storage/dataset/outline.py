@@ -14,7 +14,7 @@ from sweeplib.storage.dataset.coordinates import constants, coordinates, instant
 from sweeplib.views import QUANTILES
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
     from sweeplib.simulation.cases import Case
     from sweeplib.simulation.variables import Variable
 
@@ -96,7 +96,7 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
     return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)))
 
 
-def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
+def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
     """Return the outline of the dataset that a sweep will produce; including variables over units if `overlaps`."""
     cases = _example_cases(sweep, every_shape=overlaps)
     held = coordinates(sweep, cases[0].problem)
@@ -120,7 +120,7 @@ def planned_outline(sweep: Sweep, *, overlaps: bool = False) -> Outline:
     return Outline(axes, variables, attrs, errors, named)
 
 
-def _example_cases(sweep: Sweep, *, every_shape: bool) -> list[Case]:
+def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
     """Return a case of each dynamics with each optimal schedule or none, among the probed points.
 
     If `every_shape`, also of each of its widths (p, k).

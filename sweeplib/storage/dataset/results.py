@@ -20,7 +20,7 @@ from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 Shape = tuple[int, int]
 
@@ -172,7 +172,7 @@ class Region:
         return numbers.max(axis=-1)
 
 
-def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
+def results_of(sweep: "Design", dynamics: str, directory: Path) -> Results:
     """Return the results of one dynamics; InputError if a case is missing.
 
     In that case an existing done.json is removed, so that a workflow runs the dynamics again.
@@ -193,7 +193,7 @@ def results_of(sweep: "Sweep", dynamics: str, directory: Path) -> Results:
     return Results(list(store.layouts.values()), wanted)
 
 
-def results_of_all(sweep: "Sweep", directory: Path) -> dict[str, Results]:
+def results_of_all(sweep: "Design", directory: Path) -> dict[str, Results]:
     """Return the results of a sweep by their name in the dataset; InputError if a case is missing."""
     return {
         name: _joined(name, [results_of(sweep, run, directory) for run in runs])
@@ -221,7 +221,7 @@ def _forget_done(directory: Path, dynamics: str) -> None:
             (directory / f"{dynamics}.done.json").unlink()
 
 
-def region_of(sweep: "Sweep", cases: Iterable[np.ndarray] | None = None) -> Region:
+def region_of(sweep: "Design", cases: Iterable[np.ndarray] | None = None) -> Region:
     """Return the region of the whole (grid, seed) array, or the smallest one that contains the flat indices `cases`."""
     dims, shape = (*sweep.grid.dims, "seed"), sweep.shape
     if cases is None:

@@ -26,7 +26,7 @@ from sweeplib.storage.store.damage import DamageError
 from sweeplib.strict_yaml import parsed
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 DATASET = "dataset.zarr"
 PAGE = Path("report", "index")
@@ -54,7 +54,7 @@ class Artefact:
     output: Path
 
 
-def artefacts(sweep: "Sweep", directory: Path) -> Iterator[Artefact]:
+def artefacts(sweep: "Design", directory: Path) -> Iterator[Artefact]:
     """Yield the artefacts of a sweep in its directory."""
     yield Artefact("finalise", "", directory / DATASET, directory / "dataset.done.json")
     for name in sweep.analyses:
@@ -67,14 +67,14 @@ def artefacts(sweep: "Sweep", directory: Path) -> Iterator[Artefact]:
     yield Artefact("report", "", page, page.with_suffix(".html"))
 
 
-def cases_made_from(sweep: "Sweep") -> dict[str, Any]:
+def cases_made_from(sweep: "Design") -> dict[str, Any]:
     """Return what the plan and the cases of a sweep are made from."""
     numerics = {dynamics: sweep.numerics(dynamics) for dynamics in sweep.runs}
     rows = {"rows": digest(sweep.replicas.text.encode())} if isinstance(sweep.replicas, RowCounts) else {}
     return {"settings": settings_digest(sweep.source), "numerics": numerics, **rows}
 
 
-def made_from(sweep: "Sweep", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
+def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
     """Return what the artefact of a stage, an analysis or a figure by its name, is made from now."""
     if stage == "finalise":
         return cases_made_from(sweep) | {"code": _code(sweep, "simulate", "sweeplib.storage.dataset.finalise")}
@@ -96,7 +96,7 @@ def _interactive(kinds: Iterable[str]) -> list[str]:
     return [plots.origin(name) for name, plot in plots.items() if plot.figure in ("", *kinds)]
 
 
-def _code(sweep: "Sweep", stage: str, *modules: str) -> list[str]:
+def _code(sweep: "Design", stage: str, *modules: str) -> list[str]:
     """Return the digests of the code of the library that some modules import, and of the plugins that a stage calls."""
     return [library_digest(*sorted(set(modules))), plugins_digest(sweep.plugins, stage)]
 
@@ -127,12 +127,12 @@ def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[
         raise InputError(problem, file=directory, expected="`sweeplib sweep` or, in Python, `report()` before")
 
 
-def is_of_config(sweep: "Sweep", directory: Path) -> bool:
+def is_of_config(sweep: "Design", directory: Path) -> bool:
     """Return whether the dataset in a sweep's directory was made from the sweep's config, if there is one."""
     return not (directory / DATASET).exists() or not manifest_at(directory / DATASET).differs(cases_made_from(sweep))
 
 
-def refuse_other_config(sweep: "Sweep", directory: Path) -> None:
+def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
     config, made = directory / "config.yaml", settings_digest(sweep.source)
     last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else made
@@ -141,7 +141,7 @@ def refuse_other_config(sweep: "Sweep", directory: Path) -> None:
         raise InputError("the present results are of another config", file=directory, expected=expected)
 
 
-def stale_outputs(directory: Path, sweep: "Sweep", *, remember: bool, failed: bool = True) -> list[Path]:
+def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: bool = True) -> list[Path]:
     """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
 
     Those whose files are gone or were changed, which were made from something else than they would be now, or, if these

@@ -9,12 +9,12 @@ from sweeplib.storage.records.files import digest, write_text
 from sweeplib.strict_yaml import parsed, written
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 _SEAL = "\n# checksum of the lines above: "
 
 
-def write_complete_config(sweep: "Sweep", directory: Path, name: str = "config.yaml") -> Path:
+def write_complete_config(sweep: "Design", directory: Path, name: str = "config.yaml") -> Path:
     """Write a config that loads the same sweep into a sweep's directory; return its path.
 
     The paths of plugins and published values are relative to it, so that a project can be moved or copied with its

@@ -26,7 +26,7 @@ from sweeplib.storage.store.damage import DAMAGED, LOST, lost
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 MARKER = "published.json"
 BUCKETS = frozenset({"abfs", "abfss", "adl", "az", "gcs", "gs", "oci", "r2", "s3", "s3a"})
@@ -241,13 +241,13 @@ def checked_address(address: str) -> str:
     return address
 
 
-def check_publishing(sweep: "Sweep", directory: Path) -> None:
+def check_publishing(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the dataset of a sweep can be written where it is to be published, if anywhere."""
     if sweep.publish is not None:
         Address(sweep.publish, sweep.name, directory).check()
 
 
-def publish_dataset(sweep: "Sweep", dataset: Path, again: Collection[str] = ()) -> None:
+def publish_dataset(sweep: "Design", dataset: Path, again: Collection[str] = ()) -> None:
     """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
     if sweep.publish is not None:
         with writer_lock(dataset.parent, dataset.name):

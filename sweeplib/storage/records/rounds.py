@@ -10,7 +10,7 @@ from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.files import read_json, write_json
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 ROUNDS = "answers.json"
 
@@ -55,7 +55,7 @@ class Rounds:
         return self
 
 
-def rounds_of(sweep: "Sweep", directory: Path) -> Rounds:
+def rounds_of(sweep: "Design", directory: Path) -> Rounds:
     """Return the rounds in the folder of a sweep, none if they are of another config.
 
     DamageError if the file is damaged.
@@ -68,6 +68,6 @@ def rounds_of(sweep: "Sweep", directory: Path) -> Rounds:
     return Rounds(**record | {"made_from": made_from, "rows": rows, "answers": tuple(record["answers"])})
 
 
-def with_rounds(sweep: "Sweep", directory: Path) -> "Sweep":
+def with_rounds(sweep: "Design", directory: Path) -> "Design":
     """Return a sweep with the rows of the rounds in its folder."""
     return with_rows(sweep, rounds_of(sweep, directory).rows) if sweep.questions else sweep

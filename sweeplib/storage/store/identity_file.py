@@ -19,7 +19,7 @@ from sweeplib.storage.records.files import partial, remove_partials
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 FEWEST = 20_000
 """The number of cases from which on they are remembered; fewer are computed as fast."""
@@ -39,7 +39,7 @@ class CasePositions(NamedTuple):
     row: np.ndarray
 
 
-def write_identities(sweep: "Sweep", store: RunStore, known: CasePositions) -> None:
+def write_identities(sweep: "Design", store: RunStore, known: CasePositions) -> None:
     """Write the file for a sweep, if it is large and its folder exists."""
     if len(known.ids) < FEWEST or not store.directory.exists():
         return
@@ -55,7 +55,7 @@ def write_identities(sweep: "Sweep", store: RunStore, known: CasePositions) -> N
         beside.replace(path)
 
 
-def read_identities(sweep: "Sweep", store: RunStore) -> CasePositions | None:
+def read_identities(sweep: "Design", store: RunStore) -> CasePositions | None:
     """Return what the file has, with positions in the present store; None without a file for the present sweep."""
     path = _path(store)
     if not path.exists():
@@ -85,7 +85,7 @@ def is_whole(path: Path) -> bool:
         return False
 
 
-def is_of(path: Path, sweep: "Sweep") -> bool:
+def is_of(path: Path, sweep: "Design") -> bool:
     """Return whether a file has the identities of a sweep's present cases; those of others are not used."""
     try:
         with np.load(path, allow_pickle=False) as file:
@@ -114,7 +114,7 @@ def _path(store: RunStore) -> Path:
     return store.directory / FOLDER / f"{store.dynamics}.npz"
 
 
-def _key(sweep: "Sweep", dynamics: str) -> str:
+def _key(sweep: "Design", dynamics: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for part in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
         digest.update(f"{part}\0".encode())

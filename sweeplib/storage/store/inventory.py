@@ -15,7 +15,7 @@ from sweeplib.storage.store.run_store import RunStore, first_places, whole
 from sweeplib.table import Column
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import RunPoints, Sweep
+    from sweeplib.design.design import Design, RunPoints
 
 CLASSES = 1024
 """More than there are classes of cost: works are doubles."""
@@ -34,7 +34,7 @@ class Inventory:
     points : the points, if they were made for the identities.
     """
 
-    sweep: "Sweep"
+    sweep: "Design"
     dynamics: str
     ids: np.ndarray
     flat: np.ndarray
@@ -143,7 +143,7 @@ class Inventory:
         return dict(sorted((name, places[part]) for name, part in zip(names, parts, strict=True)))
 
 
-def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
+def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
     known, points = read_identities(sweep, store), None
     if known is None:
@@ -152,7 +152,7 @@ def inventory(sweep: "Sweep", dynamics: str, store: RunStore) -> Inventory:
     return Inventory(sweep, dynamics, *known, _status(store, known.layout, known.row), points)
 
 
-def sweep_status(sweep: "Sweep", directory: Path) -> dict[str, dict[str, int]]:
+def sweep_status(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases with each status, by dynamics. It may be called while the sweep runs."""
     return {name: inventory(sweep, name, RunStore(directory, name)).counts() for name in sweep.runs}
 
@@ -165,7 +165,7 @@ def _status(store: RunStore, layout: np.ndarray, row: np.ndarray) -> np.ndarray:
     return status
 
 
-def identities_of_cases(sweep: "Sweep", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:
+def identities_of_cases(sweep: "Design", dynamics: str) -> tuple[np.ndarray, np.ndarray, "RunPoints"]:
     """Return the identities and the flat indices (n,) of all cases, and the points."""
     places, seeds = (np.array(column, np.int64) for column in zip(*sweep.seeds_of(dynamics), strict=True))
     points, ids, flat = sweep.points(dynamics), [np.empty(0, "S16")], [np.empty(0, np.int64)]

@@ -25,7 +25,7 @@ from sweeplib.storage.store.rows import recording_of
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
-    from sweeplib.design.sweep import Sweep
+    from sweeplib.design.design import Design
 
 COMPUTE_ALL = "SWEEPLIB_COMPUTE_ALL"
 """The environment variable with which a run takes nothing from other sweeps."""
@@ -243,7 +243,7 @@ def _records_all(known: Recording, wanted: Recording, dynamics: str) -> bool:
     return enough and same and set(wanted.observables) <= set(known.observables)
 
 
-def _needed_variables(layout: Layout, sweep: "Sweep", recording: Recording) -> frozenset[str] | None:
+def _needed_variables(layout: Layout, sweep: "Design", recording: Recording) -> frozenset[str] | None:
     """Return the variables that a sweep stores of a layout's cases; None if one does not follow from the layout's."""
     wanted = sweep.recording
     case = replace(layout.cases(slice(1))[0], recording=wanted)

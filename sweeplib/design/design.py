@@ -1,4 +1,4 @@
-"""Sweep: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results."""
+"""Design: a grid, seeds, the dynamics to run on them, and the analyses and figures of the results of a sweep."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Sweep:
+class Design:
     """A complete sweep: the content of a config file; `source` is its complete YAML.
 
     `clock`, an expression over the names of the grid, multiplies the recording times point by point; `replicas` is the
