@@ -117,7 +117,7 @@ def _outline(ds: Outline, *, of: str, first: float | None, last: float | None, *
         raise InputError("not recorded as numbers over time", key="of", value=of, choices=names)
     _times(np.array(ds.axes["time"], float), first, last)
     outline = ds.only(of).without("seed", "time")
-    for dim in INNER.keys() & ds.axes.keys():
+    for dim in INNER.keys() & outline.axes.keys():
         outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
     return outline.with_variables(dict.fromkeys(KINDS, outline.dims_of(of)))
 

@@ -87,6 +87,14 @@ seeds: 2
 dynamics: [sgd_chain, ode]
 times: [0, 1]
 """,
+    "tasks": """
+problem: {p: 2, k: 2, d: 20, Delta: 0, gamma: 0.5, activation: erf, tasks: in_turn, switch_time: 1}
+grid: {task_overlap: [0, 0.5]}
+seeds: 3
+dynamics: [sgd_chain, ode]
+times: [0, 1, 2, 3]
+observables: [risk_of_task, risk]
+""",
     "many axes of many values": """
 problem: {activation: erf, k: 1}
 grid: {gamma: [0.1, 0.2], Delta: {linspace: [0, 1, 7]}, p: [1, 2], d: [9, 10]}
@@ -98,7 +106,7 @@ thresholds: [0.5]
 }
 
 
-INNER = {"time", "knot", "student", "student_2", "teacher", "teacher_2"}
+INNER = {"time", "knot", "student", "student_2", "teacher", "teacher_2", "task"}
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ D, SEEDS, WHEN = (
     "when: p * d < 1e6, where: {d: [100, 1000]",
 )
 LARGE = changed(D, "d: {range: [100, 900100, 10]}")
-WIDER = changed("kappa: {linspace: [0, 0.3, 4]}", "kappa: {linspace: [0, 0.3, 1000]}").replace(
+WIDER = changed("kappa: {linspace: [0, 0.3, 4]}", "kappa: {linspace: [0, 0.3, 80]}").replace(
     D, "d: {range: [100, 3100]}"
 )
 SERIES = [f"hermite(0, {n})" for n in range(1, 900)]
