@@ -112,6 +112,13 @@ Published = Annotated[
     Sequence[str],
     Field(description="published values to draw: names of files of sweeplib, or paths of CSV files."),
 ]
+LogAxes = Annotated[
+    Sequence[Literal["x", "y"]] | None,
+    Field(
+        description="the axes that are logarithmic, `[]` for none; by default those whose values range widely.",
+        examples=[["y"]],
+    ),
+]
 BandConfidence = Annotated[Confidence, Field(description="the confidence of bands.")]
 SingleRuns = Annotated[int, Field(ge=0, description="the number of single runs that are drawn.")]
 Theories = Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Published, Where
+from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, LogAxes, Panel, Published, Where
 from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.chosen import needed, quantity_points
 from sweeplib.figures.kit.points import Points
@@ -38,6 +38,7 @@ def line(
     panel: Panel = None,
     hue: Hue = None,
     dash: Dash = None,
+    log_axes: LogAxes = None,
     guide: Guide = None,
     reference: Published = (),
 ) -> Points:
@@ -45,7 +46,7 @@ def line(
 
     Axes that are not selected or drawn are fixed at their middle value, the time at the last one.
     """
-    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash)
+    points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash, log_axes=log_axes)
     return replace(points, guide=guide, published=reference)
 
 

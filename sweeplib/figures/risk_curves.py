@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.analysis.kit.variables import is_stochastic, require
-from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
+from sweeplib.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
 from sweeplib.figures.kit.labels import axis_label, dynamics_order, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import DECADE, above_error, geometric, wide
-from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks
+from sweeplib.figures.kit.scales import DECADE, above_error, geometric, is_log, wide
+from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks, set_log
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -42,7 +43,14 @@ MARKS = 5
 
 
 def risk_curves(
-    ds: Data, analyses: ByName, *, where: Where = None, panel: Panel = None, hue: Hue = None, reference: Published = ()
+    ds: Data,
+    analyses: ByName,
+    *,
+    where: Where = None,
+    panel: Panel = None,
+    hue: Hue = None,
+    log_axes: LogAxes = None,
+    reference: Published = (),
 ) -> Chart:
     """Declare the risk against time; axes that are not selected or drawn are fixed at their middle value."""
     require(ds, "risk")
@@ -50,16 +58,17 @@ def risk_curves(
     return Chart(
         x="time",
         y="risk",
-        data=risk_bands,
+        data=partial(risk_bands, log_axes=log_axes),
         kind="curves",
         split=split,
         published=reference,
-        paint=lambda ds, _: _painted(ds, split, references(reference, "time", "risk")),
+        paint=lambda ds, _: _painted(ds, split, references(reference, "time", "risk"), log_axes),
+        log_axes=log_axes,
     )
 
 
-def _painted(ds: xr.Dataset, split: Facets, published: References) -> Drawing:
-    ds = ds.assign(risk=above_error(ds["risk"], ds, DECADE))
+def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Sequence[str] | None) -> Drawing:
+    ds = ds.assign(risk=above_error(ds["risk"], ds, DECADE, log_axes))
     data = split.selected(ds[["risk", "status"]])
     panels = panels_of(data, split, width=2.4, alone=4.0, height=2.6)
     shown = run_dynamics(data)
@@ -69,11 +78,11 @@ def _painted(ds: xr.Dataset, split: Facets, published: References) -> Drawing:
         published.draw(axes, one)
         _least(axes, one, index)
     axes = panels.stacks[0][0]
-    if wide(data["risk"].values, DECADE):
-        axes.set_yscale("log")
+    if is_log("y", log_axes, wide(data["risk"].values, DECADE)):
+        set_log(axes, "y")
         plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
-    if geometric(data["time"].values):
-        axes.set_xscale("log")
+    if is_log("x", log_axes, geometric(data["time"].values)):
+        set_log(axes, "x")
         plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
@@ -160,10 +169,10 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
     legend_below(drawing, [hues, kinds, [*published, least]])
 
 
-def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset]) -> xr.Dataset:
+def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset], log_axes: Sequence[str] | None = None) -> xr.Dataset:
     """Return quantiles of the risk over the seeds until too many runs stopped, and the number of stopped runs."""
     lost = without_value(values_of(ds, "risk"), has_run(ds)).sum("seed")
-    found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE)), BAND)
+    found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE, log_axes)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
     return xr.Dataset(
         {

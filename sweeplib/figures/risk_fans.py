@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.needs import need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.errors import SweeplibError
-from sweeplib.figures.figure import FIGURES, SingleRuns, Where
+from sweeplib.figures.figure import FIGURES, LogAxes, SingleRuns, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
 from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panel_grid
-from sweeplib.figures.kit.style import COLOURS, INK
+from sweeplib.figures.kit.style import COLOURS, INK, plain_ticks, set_log
 from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
@@ -38,10 +38,12 @@ DOTTED: Any = (0, (1, 1))
 DASHES: Any = ((0, (5, 2)), (0, (5, 1, 1, 1)), (0, (8, 1, 1, 1, 1, 1)))
 
 
-def risk_fans(ds: Data, analyses: ByName, *, where: Where = None, runs: SingleRuns = 6) -> Chart:
+def risk_fans(
+    ds: Data, analyses: ByName, *, where: Where = None, log_axes: LogAxes = None, runs: SingleRuns = 6
+) -> Chart:
     """Declare `runs` single runs and the quantiles of all, at one point: `where`, or the middle of axes.
 
-    Several values of one axis in `where` are several points, with panels of their own.
+    Several values of one axis in `where` are several points, with panels of their own. The axes are linear by default.
     """
     outline = outline_of(ds)
     require(outline, "risk")
@@ -50,11 +52,14 @@ def risk_fans(ds: Data, analyses: ByName, *, where: Where = None, runs: SingleRu
     listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
     points = [axis for axis, values in listed.items() if axis not in drawn and len(set(map(str, values))) > 1]
     split = arranged(outline.only("risk"), drawn, where, panel=next(iter(points), None), most=len(points[:1]))
-    painted = partial(_painted, split=split, runs=runs)
-    return Chart(x="time", y="risk", data=risk_bands, kind="curves", split=split, paint=painted)
+    painted = partial(_painted, split=split, runs=runs, log_axes=log_axes or ())
+    data = partial(risk_bands, log_axes=log_axes)
+    return Chart(x="time", y="risk", data=data, kind="curves", split=split, paint=painted, log_axes=log_axes)
 
 
-def _painted(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, split: Facets, runs: int) -> Drawing:
+def _painted(
+    ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, split: Facets, runs: int, log_axes: Sequence[Literal["x", "y"]]
+) -> Drawing:
     data = split.selected(ds[["risk", "status"]])
     names = run_dynamics(data)
     shown = [name for name in names if is_stochastic(name)]
@@ -75,6 +80,9 @@ def _painted(ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, split: Facets, runs
                 line = {"color": INK, "linestyle": dashes, "gid": other}
                 axes.plot(part["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
             panels.title(panel, _title(part, data, split.panel, name))
+    for axis in log_axes:
+        set_log(panels.stacks[0][0], axis)
+        plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"), (1.0, 2.0, 5.0))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))

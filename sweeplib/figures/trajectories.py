@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -11,15 +12,15 @@ from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
-from sweeplib.figures.figure import FIGURES, Drawn, Hue, Panel, SingleRuns, Where
+from sweeplib.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
 from sweeplib.figures.kit.labels import dynamics_order, wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.quantities import recorded_quantity
-from sweeplib.figures.kit.scales import DECADE, above_error, logarithmic_time, wide
-from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks
+from sweeplib.figures.kit.scales import DECADE, above_error, is_log, logarithmic_time, wide
+from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks, set_log
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
@@ -50,6 +51,7 @@ def trajectories(
     where: Where = None,
     panel: Panel = None,
     hue: Hue = None,
+    log_axes: LogAxes = None,
     runs: SingleRuns = 8,
 ) -> Chart:
     """Declare `runs` single runs; axes that are not selected or drawn are fixed at their middle value."""
@@ -59,28 +61,29 @@ def trajectories(
     return Chart(
         x=x,
         y=f"{name}_seeds",
-        data=lambda whole, _: _seeds(whole, name, split, max(1, runs)),
+        data=lambda whole, _: _seeds(whole, name, split, max(1, runs), log_axes),
         theory=f"{name}_of_all",
         kind="curves",
         xs=("time", "steps"),
         title="" if isinstance(ds, Outline) else f"{_sentence(ds[name])} along single runs",
         split=split,
-        paint=lambda whole, _: _painted(whole, name, x, split, runs),
+        paint=lambda whole, _: _painted(whole, name, x, split, runs, log_axes),
+        log_axes=log_axes,
     )
 
 
-def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int) -> Drawing:
-    run, values = has_run(ds), numbered(above_error(values_of(ds, name), ds, DECADE))
+def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> Drawing:
+    run, values = has_run(ds), numbered(above_error(values_of(ds, name), ds, DECADE, log_axes))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
     found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
     data = split.selected(found)
     panels = panels_of(data, split, width=2.4, alone=4.0)
     shown = _shown(data)
     axes = panels.stacks[0][0]
-    if wide(data["values"].values, DECADE):
-        axes.set_yscale("log")
-    if logarithmic_time(data[x]):
-        axes.set_xscale("log")
+    if is_log("y", log_axes, wide(data["values"].values, DECADE)):
+        set_log(axes, "y")
+    if is_log("x", log_axes, logarithmic_time(data[x])):
+        set_log(axes, "x")
     for place, index, one in split.series(data):
         first = np.flatnonzero(_among_first(one["values"], runs).values)
         for dash, kind in enumerate(shown):
@@ -88,8 +91,9 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int) -> Dra
     mark_empty(panels)
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
-    if axes.get_yscale() == "log":
-        plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "log":
+            plain_ticks(axis, (1.0, 2.0, 5.0))
     _legend(panels.drawing, data, split, shown)
     return panels.drawing
 
@@ -134,12 +138,12 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     legend_below(drawing, [hues, kinds, marks])
 
 
-def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int) -> xr.Dataset:
+def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
     """Return the first seeds with a value; at the points of the picture, if there are too many for a page."""
     shown = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
     run, found = has_run(shown), {}
     for each in (each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)):
-        values = numbered(above_error(values_of(shown, each), shown))
+        values = numbered(above_error(values_of(shown, each), shown, log_axes=log_axes))
         median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
         long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
         first = values.where(_among_first(values, runs)).dropna("seed", how="all")

@@ -298,7 +298,7 @@ def _choices(
         of_hues["dynamics"], looks_of_dynamics = _styles(coloured), _styles(plain)
 
     def is_log(name: str, kind: str) -> bool:
-        return is_logarithmic(data, name, kind)
+        return is_logarithmic(data, name, kind, declared)
 
     horizontals = [horizontal_choice(data, name, declared, is_log) for name in xs if name in held]
     verticals = [vertical_choice(data, name, held, declared, is_log) for name in ys if name in held]
@@ -364,7 +364,7 @@ def _spec(
         "palette": sequence(64) if declared.z else None,
         "labels": {axis: plain_label(heading(data[getattr(declared, axis)])) for axis in "xy"},
         "cell_ticks": cell_ticks,
-        "log": {axis: is_logarithmic(data, getattr(declared, axis), kind) for axis in "xy"},
+        "log": {axis: is_logarithmic(data, getattr(declared, axis), kind, declared) for axis in "xy"},
         "positive": {axis: kind != "map" and positive(data[getattr(declared, axis)]) for axis in "xy"},
         "ticks": {"x": few_ticks(data[declared.x]) if positive(data[declared.x]) else None},
         "lines": [list(line) for line in declared.lines],

@@ -64,10 +64,14 @@ def positive(values: xr.DataArray) -> bool:
     return values.dtype.kind in "fiu" and bool((values > 0).any()) and not bool((values < 0).any())
 
 
-def is_logarithmic(data: xr.Dataset, name: str, kind: str) -> bool:
-    """Return whether an axis is logarithmic: as that of a picture is, if there is no zero."""
+def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Interactive) -> bool:
+    """Return whether the axis of a variable is logarithmic: as that of the picture is, if there is no zero."""
     values = data[name]
-    if kind in ("map", "cloud") or not positive(values) or (values == 0).any():
+    if kind in ("map", "cloud") or not positive(values):
+        return False
+    if declared.log_axes is not None and name in (declared.x, declared.y):
+        return ("x" if name == declared.x else "y") in declared.log_axes
+    if (values == 0).any():
         return False
     if name not in data.coords:
         return wide(values.values, WIDE if kind == "points" else DECADE)

@@ -313,6 +313,21 @@ def test_trajectories_are_single_runs_with_their_end_and_the_median(ds):
     assert np.isnan(median.get_ydata()[~early]).all()
 
 
+@pytest.mark.parametrize("chosen", [[], ["x"], ["y"], ["x", "y"]])
+@pytest.mark.parametrize("name", ["line", "trajectories", "risk_curves", "risk_fans"])
+def test_axes_are_logarithmic_as_chosen_and_curves_begin_above_zero(ds, analyses, name, chosen):
+    figure, options = FIGURES[name], {"log_axes": chosen}
+    if name == "line":
+        options |= {"y": "risk", "x": "time"}
+    axes = figure(ds, analyses, **options).axes[0]
+    assert [axis for axis in "xy" if getattr(axes, f"get_{axis}scale")() == "log"] == chosen
+    if "x" in chosen:
+        assert min(ds.time.values) == 0.0 < axes.get_xlim()[0]
+        assert not np.isfinite(axes.get_xaxis_transform().transform((0.0, 0.5))[0])
+    plot = interactive_plot(name, figure.declared(ds, analyses, **options), ds, analyses, options)
+    assert [axis for axis in "xy" if plot.spec["log"][axis]] == chosen
+
+
 @pytest.mark.parametrize(("decades", "kept"), [(1.0, 6), (0.01, 21)])
 def test_a_value_that_is_not_above_its_error_has_no_place_on_a_logarithmic_axis(ds, decades, kept):
     """Curves end there, in figures and plots; on linear axes they do not."""

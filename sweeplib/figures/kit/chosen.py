@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
@@ -28,6 +28,7 @@ def quantity_points(
     panel: str | None,
     hue: str | None,
     dash: str | None,
+    log_axes: Sequence[str] | None = None,
 ) -> Points:
     """Return the declaration of the quantity `y` against `x`, of an outline without what describes the quantity.
 
@@ -55,7 +56,7 @@ def quantity_points(
 
     def data(whole: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
         measured = made[wanted.analysis]
-        return measured.assign({variable: above_error(measured[variable], whole)})
+        return measured.assign({variable: above_error(measured[variable], whole, log_axes=log_axes)})
 
     return Points(
         x=coordinate,
@@ -68,6 +69,7 @@ def quantity_points(
         split=split,
         dash=dash,
         joined=True,
+        log_axes=log_axes,
     )
 
 

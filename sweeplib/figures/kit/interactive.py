@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -37,6 +37,7 @@ class Interactive:
     xs, ys : the other variables that a reader may choose for x and for y; None: all numbers of the data that fit.
     steps : whether curves are steps, each value holding up to the next one.
     frames : an axis of which one value is shown at a time, chosen by a slider and played by a button.
+    log_axes : those of "x" and "y" that are logarithmic; None: the values decide.
     """
 
     x: str
@@ -56,6 +57,7 @@ class Interactive:
     ys: tuple[str, ...] | None = None
     steps: bool = False
     frames: str | None = None
+    log_axes: Sequence[str] | None = None
 
     def begins_at(self) -> Mapping[str, int]:
         """Return the places on axes at which the filters begin; at the first one on the other axes."""

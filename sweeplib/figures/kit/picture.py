@@ -19,8 +19,19 @@ from sweeplib.figures.kit.panels import Panels, panels_of
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.quantities import bounds, interval, shown_dynamics, with_requests
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import few, logarithmic, logarithmic_above_zero, logarithmic_time, wide
-from sweeplib.figures.kit.style import BOUND, DIM, FAINT, INK, dynamics_look, line_look, look, mark_unknown, plain_ticks
+from sweeplib.figures.kit.scales import few, is_log, logarithmic, logarithmic_above_zero, logarithmic_time, wide
+from sweeplib.figures.kit.style import (
+    BOUND,
+    DIM,
+    FAINT,
+    INK,
+    dynamics_look,
+    line_look,
+    look,
+    mark_unknown,
+    plain_ticks,
+    set_log,
+)
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 
@@ -109,11 +120,12 @@ class _Picture:
         if self.points.log_x is not None:
             log = self.points.log_x(x)
         else:
-            log = logarithmic_time(x) if over_time else logarithmic(x.values)
+            log = is_log("x", self.points.log_axes, logarithmic_time(x) if over_time else logarithmic(x.values))
+        chosen = self.points.log_axes is not None or self.points.log_x is not None
         for axes in (axes for stack in self.panels.stacks for axes in stack):
             if log:
-                axes.set_xscale("log")
-            elif self.points.log_x is None and not over_time and logarithmic_above_zero(x.values):
+                set_log(axes, "x")
+            elif not chosen and not over_time and logarithmic_above_zero(x.values):
                 first = float(x.values[x.values > 0.0].min())
                 axes.set_xscale("symlog", linthresh=first, linscale=0.5)
                 axes.set_xlim(-0.15 * first, 1.25 * float(x.values.max()))
@@ -122,7 +134,7 @@ class _Picture:
         """Draw one level of all panels."""
         axes = self.panels.stacks[0][place]
         if level.y and self._is_logarithmic(level, data):
-            axes.set_yscale("log")
+            set_log(axes, "y")
         for panel, part in self.points.split.parts(data):
             self._panel(self.panels.stacks[panel][place], level, part, data, first=place == 0)
         if level.limits is not None:
@@ -137,9 +149,9 @@ class _Picture:
     def _is_logarithmic(self, level: Level, data: xr.Dataset) -> bool:
         values = data[level.y].values
         known = values[np.isfinite(values)]
-        if level.log is None:
+        if level.log is None and self.points.log_axes is None:
             return wide(values) or bool(self.points.guide is not None and known.size and (known > 0.0).all())
-        return level.log and bool((known > 0.0).any())
+        return is_log("y", self.points.log_axes, bool(level.log)) and bool((known > 0.0).any())
 
     def _panel(self, axes: Axes, level: Level, part: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
         _lines(axes, level)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 
 from sweeplib.analysis.kit.labels import labelled
@@ -32,17 +35,27 @@ def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
     return bool(known.size and 0.0 < ratio * known.min() < known.max())
 
 
-def above_error(values: xr.DataArray, ds: xr.Dataset, ratio: float = WIDE) -> xr.DataArray:
-    """Return a recorded quantity, or its means over seeds, for an axis that is logarithmic above a range `ratio`.
+def is_log(axis: Literal["x", "y"], log_axes: Sequence[str] | None, by_values: bool) -> bool:
+    """Return whether an axis is logarithmic: if it is one of `log_axes`; if these are None, what the values ask for."""
+    return by_values if log_axes is None else axis in log_axes
+
+
+def above_error(
+    values: xr.DataArray, ds: xr.Dataset, ratio: float = WIDE, log_axes: Sequence[str] | None = None
+) -> xr.DataArray:
+    """Return a recorded quantity, or its means over seeds, for an axis y that is logarithmic above a range `ratio`.
 
     It is NaN where it is not above the error that a dataset has of it, in the mean: there is no logarithm to read off.
+    With `log_axes` the axis is logarithmic if these contain "y".
     """
+    if log_axes is not None and "y" not in log_axes:
+        return values
     above = values
     for error in ds.data_vars.values():
         if error.attrs.get("error_of") == values.name:
             mean = error.mean([dim for dim in error.dims if dim not in values.dims])
             above = above.where(~(abs(values) <= mean))
-    return above if wide(above.values, ratio) else values
+    return above if log_axes is not None or wide(above.values, ratio) else values
 
 
 def logarithmic(places: np.ndarray) -> bool:

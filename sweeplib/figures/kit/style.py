@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -132,6 +132,14 @@ def mark_unknown(axes: Axes, where: np.ndarray, colour: str) -> None:
     mark = UNKNOWN | {"color": colour, "gid": "unknown", "transform": axes.get_xaxis_transform()}
     if where.size:
         axes.plot(where, np.full(where.size, 0.02), **mark)
+
+
+def set_log(axes: Axes, axis: Literal["x", "y"]) -> None:
+    """Make an axis logarithmic; curves begin at their first point with x > 0, error bars may reach below any height."""
+    if axis == "x":
+        axes.set_xscale("log", nonpositive="mask")
+    else:
+        axes.set_yscale("log")
 
 
 def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
