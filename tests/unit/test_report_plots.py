@@ -255,18 +255,19 @@ def test_dynamics_have_the_colours_where_nothing_else_varies(ds):
 )
 def test_an_axis_is_logarithmic_where_that_spaces_it_evenly(values, logarithmic):
     data = xr.Dataset(coords={"d": values})
-    assert is_logarithmic(data, "d", "points") is logarithmic
+    assert is_logarithmic(data, "d", "points", Interactive("time", "y")) is logarithmic
     assert scales.logarithmic(data.d.values) is logarithmic
 
 
 def test_an_axis_is_logarithmic_as_that_of_the_picture():
     """Quantities above the ranges of pictures of points and of runs, times by their spacing; none with a zero."""
     data = xr.Dataset({"y": ("d", [1.0, 15.0])}, {"d": [1.0, 2.0], "time": np.linspace(1.0, 100.0, 5)})
-    assert [is_logarithmic(data, "y", kind) for kind in ("points", "curves")] == [False, True]
-    assert is_logarithmic(data * 1.0 + xr.Dataset({"y": ("d", [0.0, 20.0])}), "y", "points")
-    assert not is_logarithmic(data, "time", "curves")
-    assert is_logarithmic(xr.Dataset(coords={"time": np.geomspace(1.0, 8.0, 5)}), "time", "curves")
-    assert not is_logarithmic(data.assign(y=data.y - 1.0), "y", "curves")
+    plot = Interactive("time", "y")
+    assert [is_logarithmic(data, "y", kind, plot) for kind in ("points", "curves")] == [False, True]
+    assert is_logarithmic(data * 1.0 + xr.Dataset({"y": ("d", [0.0, 20.0])}), "y", "points", plot)
+    assert not is_logarithmic(data, "time", "curves", plot)
+    assert is_logarithmic(xr.Dataset(coords={"time": np.geomspace(1.0, 8.0, 5)}), "time", "curves", plot)
+    assert not is_logarithmic(data.assign(y=data.y - 1.0), "y", "curves", plot)
 
 
 def test_one_value_of_x_is_a_plot_too(ds, analyses):
