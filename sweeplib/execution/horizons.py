@@ -73,7 +73,7 @@ def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, cali
                 end = (
                     f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either" if factor > 1 else ""
                 )
-                end = f"; nearly all do by `horizon={factor * last:g}`" if left <= FEW * len(cases) else end
+                end = f"; nearly all do by `horizon={factor * last:g}`" if 1 < factor and left <= FEW * len(cases) else end
                 yield f"{dynamics}: {who} not exit by the horizon {last:g}{_values(cases, late[0])}{end}"
 
 
@@ -114,12 +114,12 @@ def _to_exit(case: Case, factor: int) -> Case:
 
 
 def _values(cases: Sequence[Case], at: int) -> str:
-    """Return the values of a case by which it differs from others: ', for one at p = 4, d = 1000'."""
+    """Return the values of a case by which it differs from others: ', for example at p = 4, d = 1000'."""
     given = [case.problem.differing() for case in cases]
     names = [name for name in given[at] if len({repr(values.get(name)) for values in given}) > 1]
     values = {name: given[at][name] for name in names}
     shown = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
-    return f", for one at {shown}" if names else ""
+    return f", for example at {shown}" if names else ""
 
 
 def spread(count: int, most: int) -> list[int]:
