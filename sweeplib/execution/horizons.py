@@ -70,11 +70,10 @@ def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, cali
             late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
             if late:
                 who = said or f"{len(late)} of {len(cases)} pilots do"
-                end = (
-                    f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either" if factor > 1 else ""
-                )
-                end = f"; nearly all do by `horizon={factor * last:g}`" if 1 < factor and left <= FEW * len(cases) else end
-                yield f"{dynamics}: {who} not exit by the horizon {last:g}{_values(cases, late[0])}{end}"
+                end = f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either"
+                end = f"; nearly all do by `horizon={factor * last:g}`" if left <= FEW * len(cases) else end
+                where = _values(cases, late[0])
+                yield f"{dynamics}: {who} not exit by the horizon {last:g}{where}{end if factor > 1 else ''}"
 
 
 def tried(cases: Sequence[Case]) -> tuple[list[int], int, int]:

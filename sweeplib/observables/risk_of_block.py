@@ -12,7 +12,6 @@ from sweeplib.observables.risk import READS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import OverlapView
 
-
 NO_SUM = "no `risk_of_block`: this risk is no sum over the blocks"
 
 

@@ -236,7 +236,9 @@ BROKEN = {
         "  sgd_chain:", "  sgd_chian:", (":8: dynamics.sgd_chian: unknown dynamics", "did you mean 'sgd_chain'?")
     ),
     "hyphen in a dynamics": Broken(
-        "  sgd_chain:", "  sgd-chain:", (":8: dynamics.sgd-chain: a run of sgd ", "expected `sgd_chain`, or another word")
+        "  sgd_chain:",
+        "  sgd-chain:",
+        (":8: dynamics.sgd-chain: a run of sgd ", "expected `sgd_chain`, or another word"),
     ),
     "unknown option": Broken(
         "  sgd_chain:",

@@ -255,7 +255,7 @@ class _Picture:
             axes.plot(places / unit, heights, linestyle=curve.dashes, linewidth=0.9, zorder=1, **style)
 
     def set_ticks(self, data: xr.Dataset) -> None:
-        """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole numbers have whole ticks."""
+        """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole ones for integers."""
         from matplotlib.ticker import FixedLocator
 
         places = few(self.places(data).values, MOST_TICKS)
