@@ -2,7 +2,8 @@
 
 import difflib
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Mapping
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ class InputError(SweeplibError, ValueError):
 
     Parameters are the parts of the message, all optional but the first: the problem, the dotted `key`, the refused
     `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested.
-    `within` fills in parts later.
+    `synonyms` are other words, in small letters, for some of the choices. `within` fills in parts later.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class InputError(SweeplibError, ValueError):
         expected: str | None = None,
         file: str | Path | None = None,
         choices: Iterable[str] = (),
+        synonyms: Mapping[str, str] | None = None,
     ) -> None:
         self.problem = problem
         self.key = key
@@ -41,6 +43,7 @@ class InputError(SweeplibError, ValueError):
         self.expected = expected
         self.file = file
         self.choices = tuple(choices)
+        self.synonyms = dict(synonyms or {})
         super().__init__(problem)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -58,8 +61,9 @@ class InputError(SweeplibError, ValueError):
         if (wanted := _number(text)) is not None and len(numbers) == len(choices) > 0:
             distance, place = min((abs(number - wanted), place) for place, number in enumerate(numbers))
             return choices[place] if distance <= 0.5 * max(abs(wanted), abs(numbers[place])) else None
-        near = difflib.get_close_matches(text, choices, n=1, cutoff=0.6)
-        return near[0] if near else None
+        words = {_words(choice): choice for choice in choices} | self.synonyms
+        meant = self.synonyms.get(text) or self.synonyms.get(_words(text))
+        return meant or _nearest(text, {choice: choice for choice in choices}) or _nearest(_words(text), words)
 
     def within(self, *, file: str | Path | None = None, prefix: str | None = None) -> "InputError":
         """Return the same error with its file, and with the keys above its own."""
@@ -77,7 +81,7 @@ class InputError(SweeplibError, ValueError):
         if self.expected:
             parts.append(f"expected {_cut(self.expected)}")
         nearest = self.suggestion
-        if self.choices and not self.expected:
+        if self.choices and not self.expected and not (nearest and _mostly_left_out(self.choices)):
             parts.append(f"expected one of {_listed(self.choices)}")
         if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
@@ -112,15 +116,34 @@ def _shown(value: Any) -> str:
     return _cut(text, LONGEST_VALUE)
 
 
+def _words(name: str) -> str:
+    """Return a name as the words that it consists of, in small letters."""
+    return re.sub("[-_ ]+", " ", name).lower()
+
+
+def _nearest(text: str, choices: Mapping[str, str]) -> str | None:
+    """Return the value of the key that is spelt most like a text; None if none is near."""
+    near = difflib.get_close_matches(text, choices, n=1, cutoff=0.6)
+    return choices[near[0]] if near else None
+
+
 def _listed(choices: Iterable[str]) -> str:
     """Return the choices in order; of many, only the first ones, if that leaves out more than a few."""
     ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
-    ends = accumulate(len(choice) + 2 for choice in ordered)
-    shown = sum(end <= LONGEST_LIST for end in ends)
+    shown = _number_shown(ordered)
     left = len(ordered) - shown
     if left <= FEW_LEFT:
         return ", ".join(ordered)
     return ", ".join(ordered[:shown]) + (f" and {left} more" if left else "")
+
+
+def _number_shown(ordered: Iterable[str]) -> int:
+    return sum(end <= LONGEST_LIST for end in accumulate(len(choice) + 2 for choice in ordered))
+
+
+def _mostly_left_out(choices: Collection[str]) -> bool:
+    """Return whether a list of the choices would leave out at least half of them."""
+    return 2 * _number_shown(sorted(choices)) <= len(choices)
 
 
 def _cut(text: str, longest: int = LONGEST_PART) -> str:

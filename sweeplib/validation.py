@@ -89,9 +89,16 @@ def _expected(details: Any) -> str:
     if isinstance(details.get("input"), str) and _is_number(details["input"]):
         return "a number without quotes"
     template = _MESSAGES.get(details["type"])
-    return (
+    expected = (
         template.format(**details.get("ctx", {})) if template else str(details["msg"]).removeprefix("Input should be ")
     )
+    return expected + _of_a_percentage(details.get("input"))
+
+
+def _of_a_percentage(given: Any) -> str:
+    """Return `: 10 % is 0.1` for a text in per cent, otherwise nothing."""
+    number = given.rstrip("% ") if isinstance(given, str) and given.endswith("%") else ""
+    return f": {number} % is {float(number) / 100:g}" if _is_number(number) else ""
 
 
 def _order(details: Any) -> int:

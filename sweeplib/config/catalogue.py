@@ -4,15 +4,16 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from sweeplib.analysis.kit.options import option_type
 from sweeplib.code.user_modules import installed_plugins
-from sweeplib.config.reference import function_options, key_rows, setting_rows
+from sweeplib.config.reference import KeyRow, function_options, key_rows, setting_rows
 from sweeplib.errors import InputError
+from sweeplib.problem import synonyms
 from sweeplib.registry import Registry
 from sweeplib.strict_yaml import written
 
@@ -144,23 +145,29 @@ def _sample(options: Any) -> dict[str, Any]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-def _key_entry(row: Any) -> Entry:
+def _key_entry(row: KeyRow) -> Entry:
+    """Return the entry of a key; its options are the keys below it."""
     default = row.default if row.default == "needed" else f"default {row.default}"
-    return Entry(row.key, f"{row.meaning} ({row.type}; {default})".replace("`", ""), ())
+    below = [other for key, other in key_rows().items() if key.startswith(f"{row.key}.")]
+    options = [
+        Option(other.key.removeprefix(f"{row.key}."), other.default.strip("`"), other.meaning) for other in below
+    ]
+    meaning = row.meaning if options else row.meaning.replace(" (below)", "")
+    return Entry(row.key, f"{meaning} ({row.type}; {default})", tuple(options))
 
 
-def _entry_of(rows: Any, name: str, problem: str) -> Any:
+def _entry_of(rows: Mapping[str, KeyRow], name: str, problem: str) -> KeyRow:
     if name not in rows:
         raise InputError(problem, value=name, choices=_addresses(rows))
     return rows[name]
 
 
-def _addresses(rows: Any) -> list[str]:
+def _addresses(rows: Mapping[str, KeyRow]) -> list[str]:
     """Return the keys of a config, and KIND.NAME of all that is registered."""
     return [*rows, *(f"{kind}.{entry}" for kind in KINDS for entry in registry_of(kind))]
 
 
-def _address_of(rows: Any, name: str) -> str:
+def _address_of(rows: Mapping[str, KeyRow], name: str) -> str:
     """Return the only address that ends with a name; InputError if there are several, or if it is an option of some."""
     addresses = _addresses(rows)
     of_name = [address for address in addresses if address.endswith(f".{name}")]
@@ -173,7 +180,7 @@ def _address_of(rows: Any, name: str) -> str:
     if owners:
         raise InputError("an option", value=name, expected=f"one of those that have it: {', '.join(owners)}")
     ends = {address.rpartition(".")[2] for address in addresses}
-    raise InputError("neither a key nor KIND.NAME", value=name, choices=ends | rows.keys())
+    raise InputError("neither a key nor KIND.NAME", value=name, choices=ends | rows.keys(), synonyms=synonyms())
 
 
 def _installed_plugin_entries(names: list[str]) -> list[Entry]:

@@ -13,7 +13,7 @@ Entry = tuple[str, dict[str, Any]]
 EXITS: tuple[Entry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
 EXIT_MAP: tuple[Entry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
 RUNS: tuple[Entry, ...] = (("risk_curves", {}), ("trajectories", {}))
-STOPPED_RUNS: tuple[Entry, ...] = (("trajectories", {}),)
+STOPPED_RUNS: tuple[Entry, ...] = (("exit_time_distributions", {}), ("trajectories", {}))
 LAST_RECORDS: tuple[Entry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
 LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
@@ -24,8 +24,8 @@ def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, 
 
     ds : the outlines of the future dataset, without and with overlaps.
 
-    Runs that stop at their exits are drawn as trajectories, and without their last records. A figure that does not fit
-    the sweep is left out.
+    Of runs that stop at their exits the times of these are drawn: of most there are few records. A figure that does
+    not fit the sweep is left out.
     """
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
     kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]

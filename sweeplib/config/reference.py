@@ -35,7 +35,8 @@ the file names: `# yaml-language-server: $schema=schema.json`.
 
 
 TIMES = {"values": [0, 1, 10]}
-"""An example of `times`, for the keys below it."""
+ANSWER = {"of": "exit_times", "to": "2 %"}
+"""Examples of `times` and of an answer, for the keys below them."""
 
 
 class KeyRow(NamedTuple):
@@ -137,7 +138,8 @@ def _documented_fields(described: type) -> dict[str, str]:
 
 def key_rows() -> dict[str, KeyRow]:
     """Return the rows of all keys and of the fields of a problem, by the key path."""
-    parts = (_rows(SweepConfig), _rows(Times, "times."), _rows(DynamicsSection, "dynamics.NAME."))
+    below = {Times: "times.", DynamicsSection: "dynamics.NAME.", AnswerSection: "answers.NAME."}
+    parts = (_rows(SweepConfig), *(_rows(model, prefix) for model, prefix in below.items()))
     rows = [row for part in (*parts, _problem_rows("problem.")) for row in part]
     return {row.key: row for row in rows}
 
@@ -155,6 +157,7 @@ def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
         within = {
             "times.": {"times": TIMES | {name: example}},
             "dynamics.NAME.": {"dynamics": {"ode": {name: example}}},
+            "answers.NAME.": {"answers": {"mine": ANSWER | {name: example}}},
         }
         content: dict[str, Any] = within.get(prefix, {name: example})
         yield KeyRow(prefix + name, _type(field), default, _code(example), field.description or "", content)

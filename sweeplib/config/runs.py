@@ -70,7 +70,7 @@ def _places(run: Run) -> dict[str, Any]:
 
 def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[str, Any]]:
     """Return the numerical options of a run, or of each run of a law, by the name of the run."""
-    from sweeplib.dynamics import DYNAMICS
+    from sweeplib.dynamics import DYNAMICS, kind_of
 
     given = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
     if given.get("kind") == CHEAPEST:
@@ -78,6 +78,9 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
         return {f"{simulator}-{name}": _options_in_law(name, simulator, own) for simulator, own in simulators.items()}
     if section.kind is not None and name not in DYNAMICS and section.kind not in DYNAMICS:
         raise InputError("no such kind", key=f"dynamics.{name}.kind", value=section.kind, choices=[CHEAPEST])
+    if "-" in name and (other := name.replace("-", "_")) in DYNAMICS:
+        problem = f"a run of {kind_of(name)} would have this name, not {other}"
+        raise InputError(problem, key=f"dynamics.{name}", value=name, expected=f"`{other}`, or another word")
     extra = (section.model_extra or {}) | given
     options = run_options(name, extra)
     for option in options_of(name, grid.names):

@@ -18,7 +18,7 @@ from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
 from sweeplib.errors import InputError
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
-from sweeplib.problem import PARAMETERS
+from sweeplib.problem import PARAMETERS, synonyms
 from sweeplib.problem.columns import ProblemRow, Problems
 from sweeplib.problem.problem import CHECKS
 from sweeplib.table import Column, Table
@@ -362,7 +362,8 @@ class Grid:
             if name in (*PARAMETERS, POINT) or (name in used and ("." in name or is_symbol(name))):
                 continue
             problem = "unknown name: no field of a problem, and no expression uses it"
-            raise InputError(problem, key=self.origin(name), value=name, choices=(*PARAMETERS, *used))
+            known = (*PARAMETERS, *used)
+            raise InputError(problem, key=self.origin(name), value=name, choices=known, synonyms=synonyms())
 
     def _refuse_missing(self) -> None:
         for name in REQUIRED:

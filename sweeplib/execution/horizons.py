@@ -70,11 +70,10 @@ def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, cali
             late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
             if late:
                 who = said or f"{len(late)} of {len(cases)} pilots do"
-                end = (
-                    f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either" if factor > 1 else ""
-                )
+                end = f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either"
                 end = f"; nearly all do by `horizon={factor * last:g}`" if left <= FEW * len(cases) else end
-                yield f"{dynamics}: {who} not exit by the horizon {last:g}{_values(cases, late[0])}{end}"
+                where = _values(cases, late[0])
+                yield f"{dynamics}: {who} not exit by the horizon {last:g}{where}{end if factor > 1 else ''}"
 
 
 def tried(cases: Sequence[Case]) -> tuple[list[int], int, int]:
@@ -114,12 +113,12 @@ def _to_exit(case: Case, factor: int) -> Case:
 
 
 def _values(cases: Sequence[Case], at: int) -> str:
-    """Return the values of a case by which it differs from others: ', for one at p = 4, d = 1000'."""
+    """Return the values of a case by which it differs from others: ', for example at p = 4, d = 1000'."""
     given = [case.problem.differing() for case in cases]
     names = [name for name in given[at] if len({repr(values.get(name)) for values in given}) > 1]
     values = {name: given[at][name] for name in names}
     shown = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
-    return f", for one at {shown}" if names else ""
+    return f", for example at {shown}" if names else ""
 
 
 def spread(count: int, most: int) -> list[int]:

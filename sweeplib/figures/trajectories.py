@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
-    "same seeds are shown for each dynamics. A dot ends a run that stopped before the last time. The median ends where "
-    "more than 2 % of the runs have no value. A logarithmic axis has no place for the time 0, and for values that are "
-    "not above their error."
+    "same seeds are shown for each dynamics. A dot is the last record of a run that stopped before the last time. The "
+    "median ends where more than 2 % of the runs have no value. A logarithmic axis has no place for the time 0, and "
+    "for values that are not above their error."
 )
 MOST_RUNS = 600
 """The number of single runs of the interactive plot above which it has only the points of the figure."""
@@ -133,7 +133,10 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
     ]  # fmt: skip
     marks: list[Entry] = [
         ({"color": COLOURS[0] if not split.hue else INK, "linewidth": 0.5, "gid": "run"}, "single runs"),
-        ({"color": INK, "marker": "o", "markersize": 2.6, "linestyle": "none", "gid": "stopped"}, "end of a run"),
+        (
+            {"color": INK, "marker": "o", "markersize": 2.6, "linestyle": "none", "gid": "stopped"},
+            "last record of a run\nthat stopped",
+        ),
     ]
     legend_below(drawing, [hues, kinds, marks])
 

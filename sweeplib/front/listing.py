@@ -46,7 +46,7 @@ def _cases(folder: Path) -> list[dict[str, int]]:
         marker = read_json(folder / f"{name}.done.json")
         counts = marker.get("cases", {}) if marker else {"computed": min(total, _computed(folder, name))}
         known = {status: count for status, count in counts.items() if status != "missing"}
-        found.append(known | {"missing": total - sum(known.values())})
+        found.append(known | {"missing": max(0, total - sum(known.values()))})  # a later plan may be of a smaller grid
     return found
 
 

@@ -12,15 +12,17 @@ from sweeplib.observables.risk import READS
 from sweeplib.problem import DEFAULTS, Problem
 from sweeplib.views import OverlapView
 
+NO_SUM = "no `risk_of_block`: this risk is no sum over the blocks"
+
 
 def check(problem: Problem) -> None:
     """InputError unless student and teacher are linear: other risks are no sums over blocks."""
     expected = "`linear` with a linear committee; or `cosine_of_block`, for all students"
     for key, value in (("activation", problem.activation), ("teacher_activation", problem.teacher)):
         if value != "linear":
-            raise InputError("a risk of all blocks together", key=key, value=value, expected=expected)
+            raise InputError(NO_SUM, key=key, value=value, expected=expected)
     if problem.target != DEFAULTS["target"]:
-        raise InputError("a risk of all blocks together", key="target", value=problem.target, expected=expected)
+        raise InputError(NO_SUM, key="target", value=problem.target, expected=expected)
 
 
 def of_units(now: OverlapView) -> Array:

@@ -14,6 +14,7 @@ from sweeplib.problem.parameters import (
     names_with_parts,
     parameter,
     parameters_of,
+    synonyms,
 )
 from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refuse_unread
 from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
@@ -60,5 +61,6 @@ __all__ = [
     "read_by",
     "refuse_unread",
     "registered_target",
+    "synonyms",
     "target",
 ]

@@ -1,5 +1,6 @@
 """Parameters: what a problem can set, each declared once, by the problem itself or by the part that reads it."""
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -104,6 +105,30 @@ def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) ->
 def declare_parameters_of(owner: str) -> Callable[[str, Any], None]:
     """Return a check for a registry of parts: it adds the parameters of a part that is registered."""
     return lambda name, part: declare(owner, part.parameters.model_fields, name)
+
+
+_LETTERS = {"η": "gamma", "eta": "gamma", "K": "p", "M": "k", "N": "d"}
+"""The parameters that Saad and Solla write with other letters."""
+_GREEK = {unicodedata.name(letter, ""): letter for letter in map(chr, range(0x391, 0x3CA))}
+"""The Greek letters by their names in Unicode."""
+
+
+def synonyms() -> dict[str, str]:
+    """Return the parameters that are meant by other words: labels, their initials, symbols, letters of other papers."""
+    meant = dict(_LETTERS)
+    for name, parameter in PARAMETERS.items():
+        words = parameter.label.lower().replace("-", " ")
+        for word in (words, "".join(part[0] for part in words.split()), _greek(parameter.symbol)):
+            if len(word) > 1 or not word.isascii():
+                meant.setdefault(word, name)
+    return {word: name for word, name in meant.items() if word not in PARAMETERS}
+
+
+def _greek(symbol: str) -> str:
+    r"""Return the letter of a symbol such as `\gamma` or `\varrho`; an empty text for other symbols."""
+    name = symbol.removeprefix("\\").removeprefix("var").replace("ambda", "amda")
+    size = "CAPITAL" if name[:1].isupper() else "SMALL"
+    return _GREEK.get(f"GREEK {size} LETTER {name.upper()}", "")
 
 
 def parameters_of(owner: str) -> list[str]:

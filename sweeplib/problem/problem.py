@@ -14,7 +14,7 @@ from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
 from sweeplib.problem.data import DATA, Blocks
 from sweeplib.problem.losses import LOSSES, Criterion
-from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED
+from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED, synonyms
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
 from sweeplib.problem.targets import canonical_target, with_numbers
@@ -39,7 +39,7 @@ class Problem(Core):
         for name in given.keys() - PARAMETERS.keys():
             importlib.import_module("sweeplib.observables")  # which have parameters too, and import this room
             if name not in PARAMETERS:
-                raise InputError("unknown problem field", value=name, choices=PARAMETERS)
+                raise InputError("unknown problem field", value=name, choices=PARAMETERS, synonyms=synonyms())
         own = {name: value for name, value in given.items() if name in CORE_DEFAULTS}
         others = dict(of_parts) | {name: value for name, value in given.items() if name not in CORE_DEFAULTS}
         try:

@@ -154,6 +154,9 @@ BROKEN = {
     "misspelt field": Broken(
         DELTA, "  delta: [0, 0.5]", (":4: grid.delta: unknown name", "got 'delta'", "did you mean 'Delta'?")
     ),
+    "label of a field": Broken(
+        GAMMA, GAMMA.replace("gamma", "learning_rate"), (":5: grid.learning_rate: ", "did you mean 'gamma'?")
+    ),
     "unused symbol": Broken(
         GAMMA, GAMMA + "\n  gamma0: [1, 2]", (":6: grid.gamma0: unknown name", "did you mean 'gamma'?")
     ),
@@ -232,6 +235,11 @@ BROKEN = {
     "unknown dynamics": Broken(
         "  sgd_chain:", "  sgd_chian:", (":8: dynamics.sgd_chian: unknown dynamics", "did you mean 'sgd_chain'?")
     ),
+    "hyphen in a dynamics": Broken(
+        "  sgd_chain:",
+        "  sgd-chain:",
+        (":8: dynamics.sgd-chain: a run of sgd ", "expected `sgd_chain`, or another word"),
+    ),
     "unknown option": Broken(
         "  sgd_chain:",
         "  ode: {rtoll: 1e-6}",
@@ -289,6 +297,9 @@ BROKEN = {
     ),
     "threshold 0": Broken(
         "thresholds: [0.01]", "thresholds: [0]", (":11: thresholds[0]: ", "got 0", "a number between 0 and 1")
+    ),
+    "threshold in per cent": Broken(
+        "thresholds: [0.01]", "thresholds: [1 %]", (":11: thresholds[0]: ", "got '1 %'", "a number: 1 % is 0.01")
     ),
     "threshold 1": Broken(
         "thresholds: [0.01]", "thresholds: [0.5, 1]", (":11: thresholds[1]: ", "got 1", "a number between 0 and 1")

@@ -158,7 +158,7 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
         ("grid: {m0: [0.1, 0.2]}\nproblem: {gamma: 0.1, d: 20, p: 1, k: 1, Delta: 0, activation: erf, spherical: true}",
          ["exit_steps", "risk_curves", "last_records"]),
         ("thresholds: []", ["risk_curves", "last_records"]),
-        ("stop: exit", ["learning_rate_scan", "trajectories"]),
+        ("stop: exit", ["learning_rate_scan", "exit_time_distributions"]),
         ("grid: {gamma: [0.1, 0.2, 0.3, 0.4]}", ["exit_steps", "risk_curves", "last_records"]),
         ("observables: [overlap_M]\nthresholds: []", []),
         ("figures: []", []),

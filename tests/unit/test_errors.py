@@ -3,6 +3,7 @@
 import pytest
 
 from sweeplib.errors import InputError
+from sweeplib.problem import PARAMETERS, synonyms
 
 
 @pytest.mark.parametrize(
@@ -13,6 +14,8 @@ from sweeplib.errors import InputError
         (-0.5, ["-0.4", "0.5"], "did you mean -0.4?"),
         (".031", ["0.03", "0.3"], "did you mean '0.03'?"),
         ("sdg", ["sgd", "ode"], "did you mean 'sgd'?"),
+        ("ODE", ["sde", "ode"], "did you mean 'ode'?"),
+        ("Risk curves", ["risk_curves", "risk_fans"], "did you mean 'risk_curves'?"),
         (100.0, ["0.1", "0.3"], None),
         ("tanh", ["0.1", "0.3"], None),
     ],
@@ -28,3 +31,22 @@ def test_a_list_leaves_out_no_few_choices() -> None:
     for value in ("x", "observable_1"):
         assert "observable_19" in str(InputError("unknown", value=value, choices=few))
     assert str(InputError("unknown", value="x", choices=[*few, "observable_20"])).endswith(" and 5 more")
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("learning_rate", "gamma"),
+        ("lr", "gamma"),
+        ("γ", "gamma"),
+        ("eta", "gamma"),
+        ("Δ", "Delta"),
+        ("Label Noise Variance", "Delta"),
+        ("N", "d"),
+        ("input-dimension", "d"),
+    ],
+)
+def test_a_parameter_is_suggested_for_its_symbol_and_its_label(word: str, meant: str) -> None:
+    """In place of a list of which most would be left out."""
+    message = str(InputError("unknown", value=word, choices=PARAMETERS, synonyms=synonyms()))
+    assert message == f"unknown; got {word!r}; did you mean {meant!r}?"

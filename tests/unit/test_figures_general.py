@@ -304,7 +304,7 @@ def test_trajectories_are_single_runs_with_their_end_and_the_median(ds):
     np.testing.assert_allclose([one.get_ydata() for one in runs], wanted)
     [dot] = [one for one in axes.lines if one.get_marker() == "o"]
     assert dot.get_xdata()[0] == ds.time.where(ds.time < 1.0).max()
-    assert {"single runs", "end of a run"} <= set(legend(drawing))
+    assert {"single runs", "last record of a run\nthat stopped"} <= set(legend(drawing))
     median = next(one for one in axes.lines if one.get_linewidth() == 1.8)
     early = (ds.time < 1.0).values
     np.testing.assert_allclose(

@@ -189,6 +189,9 @@ def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "1,100", "of"]
     write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1199, "timeout": 1}})
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "finished", "1,200", "of"]
+    write_json(Path("results/tiny/plan.done.json"), {"ode": 600})
+    counted = invoked("list").splitlines()[1].split()[:5]
+    assert counted == ["tiny", "finished", "1,200", "of", "1,200"], "a later plan, of a smaller grid, changes no result"
     Path("results/tiny/ode.done.json").unlink()
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "0", "of"]
     Path("results/tiny/plan.done.json").unlink()
@@ -362,6 +365,7 @@ def test_what_cannot_be_explained() -> None:
     assert "did you mean 'gamma'" in invoked("explain", "gama", status=2)
     owners = invoked("explain", "rtol", status=2)
     assert "an option; got 'rtol'; expected one of those that have it: dynamics.gradient_flow" in owners
+    assert "NAME.refine = seeds: " in invoked("explain", "answers")
     assert "'square'; expected one of activations.square, losses.square" in invoked("explain", "square", status=2)
 
 

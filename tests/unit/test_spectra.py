@@ -245,7 +245,12 @@ def test_blocks_have_all_coordinates_and_the_mean_eigenvalue_one():
     [
         ("sgd", TWO, {"thresholds": [0.1]}, "thresholds: sgd finds no exits with inputs of two_level; got [0.1]"),
         ("sgd", TWO, {"observables": ["noise_trace"]}, "observables: no drifts of overlaps alone with inputs of two_l"),
-        ("sgd", TWO, {"observables": ["risk_of_block"]}, "activation: a risk of all blocks together; got 'erf'"),
+        (
+            "sgd",
+            TWO,
+            {"observables": ["risk_of_block"]},
+            "activation: no `risk_of_block`: this risk is no sum over the blocks; got 'erf'",
+        ),
         ("sgd", TWO | {"offset_rate": 1.0}, {}, "data: no risk of units with offsets; got 'two_level'"),
         (
             "sgd_chain",

@@ -43,7 +43,8 @@ class Headline:
         """The lines at the end of a command: one a point, then one for each kind of the others."""
         lines = [f"{self.title} {value}{_at(place)}{_enclosed(dynamics)}" for value, place, dynamics in self.shown]
         if self.others:
-            lines.append(f"{self.title}: {len(self.others)} more points in the report")
+            points = "point" if len(self.others) == 1 else "points"
+            lines.append(f"{self.title}: {len(self.others)} more {points} in the report")
         if self.at_edge:
             lines.append(f"{self.title}: at {self.at_edge} of {self.decided} points {EDGE}")
         needed = f"; it needs {self.needs}" if self.needs else ""

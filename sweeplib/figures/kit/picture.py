@@ -267,7 +267,7 @@ class _Picture:
             axes.plot(places / unit, heights, linestyle=curve.dashes, linewidth=0.9, zorder=1, **style)
 
     def set_ticks(self, data: xr.Dataset) -> None:
-        """Give logarithmic axes plain ticks: at the values of a horizontal axis that has few of them, of few digits."""
+        """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole ones for integers."""
         from matplotlib.ticker import FixedLocator
 
         places = few(self.places(data).values, MOST_TICKS)
@@ -276,6 +276,8 @@ class _Picture:
             for axis in (axes.xaxis, axes.yaxis):
                 if axis.get_scale() == "log":
                     plain_ticks(axis, (1.0, 2.0, 5.0))
+            if axes.get_xscale() == "linear" and self.places(data).dtype.kind in "iu":
+                axes.xaxis.get_major_locator().set_params(integer=True)
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:
                 axes.xaxis.set_major_locator(FixedLocator(places))
 
