@@ -20,6 +20,7 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.horizon import UnexitedRuns
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.table import AskedRows, names_of, points, values_at
 from sweeplib.budget import SEEDS
@@ -84,11 +85,11 @@ class MoreSeeds:
         flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
         columns = [values_at(each, dims) for each in (variable, low, high)]
-        answers = []
+        answers, unexited = [], UnexitedRuns(ds)
         for place in points(variable, self.question.at):
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
-            why = _flagged(flag) if flag is not None and impossible is not None and impossible[index] else ""
+            why = _flagged(flag, unexited, place) if impossible is not None and impossible[index] else ""
             answer = self._answer(asked.at(place), named(place), numbers, why)
             answers += [answer] if answer is not None else []
         return answers
@@ -130,10 +131,12 @@ class MoreSeeds:
         return replace(answer, why=WIDE, cases=cases, requests=requests)
 
 
-def _flagged(flag: xr.DataArray) -> str:
+def _flagged(flag: xr.DataArray | None, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:
     """Return why a flag of the analysis says that a value is none that more seeds make precise."""
-    remedy = "; a longer horizon, or a median, may have an answer" if flag.name == "restricted" else ""
-    return f"{flag.attrs.get('reason', flag.name)}{remedy}"
+    if flag is None:
+        return ""
+    reason = str(flag.attrs.get("reason", flag.name))
+    return f"{reason}, {unexited.why(place)}" if flag.name == "restricted" else reason
 
 
 def _no_interval(answer: Answer, seeds: int) -> str:
