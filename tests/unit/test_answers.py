@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 from typer.testing import CliRunner
 
 import sweeplib
@@ -328,10 +329,14 @@ def question(of: str = "exit_times", variable: str = "exit_steps_mean", to: floa
 
 
 def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:
-    [answer, _] = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0)).answered()
+    sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0))
+    [answer, _] = sweep.answered()
     assert answer.state is State.open
     assert "its budget of 0 cases does not suffice" in answer.why
-    assert answer.cases == np.ceil(64 * (answer.half_width / answer.wanted) ** 2) - 64 > 500
+    spread = sweep.runs[0.1][:64].std(ddof=1) / answer.value
+    error = spread / np.sqrt(seeds := np.arange(64, 20000))
+    upper = np.expm1(stats.t.ppf(0.975, seeds - 1) * error * (1.0 + 2.0 * error))  # of the interval of a mean
+    assert answer.cases + 64 == pytest.approx(seeds[np.argmax(upper <= 0.02)], rel=0.05)
 
 
 def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:

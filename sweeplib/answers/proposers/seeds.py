@@ -124,11 +124,27 @@ class MoreSeeds:
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], ratio: float) -> Answer:
         reason = f"{self.name}: {self.question.precision}"
         counts = [(at, seeds, *next_seeds(seeds, ratio)) for at, seeds in rows]
-        cases = float(sum(max(0, needed - seeds) for _, seeds, _, needed in counts))
+        needs = (max(FIRST, seeds / _shrunk(answer) ** 2) - seeds for _, seeds in rows)
+        cases = float(math.ceil(sum(max(0.0, need) for need in needs)))
         if any(needed > SEEDS for *_, needed in counts):
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
         requests = tuple(Row(at, following, reason) for at, seeds, following, _ in counts if following > seeds)
         return replace(answer, why=WIDE, cases=cases, requests=requests)
+
+
+def _shrunk(answer: Answer) -> float:
+    """Return the root of the seeds over those needed, 1 at most.
+
+    The smaller of the distances from the value to the ends of its interval falls like the root of the seeds, their
+    difference like the seeds; of positive values in logarithms, as the intervals of means do (`mean_interval`).
+    """
+    value, low, high, wanted = answer.value, answer.low, answer.high, answer.wanted
+    if low > 0.0:
+        value, low, high, wanted = 0.0, math.log(low / value), math.log(high / value), math.log1p(wanted / value)
+    least, most = sorted((value - low, high - value))
+    if not math.isfinite(most):
+        return 1.0
+    return min(1.0, 2.0 * wanted / (least + math.sqrt(least**2 + 4.0 * (most - least) * wanted)))
 
 
 def _flagged(flag: xr.DataArray | None, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:
