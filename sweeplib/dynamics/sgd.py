@@ -29,7 +29,7 @@ from sweeplib.kernels.replay import tasks_of
 from sweeplib.kernels.sample_blocks import BLOCK
 from sweeplib.kernels.schedules import rates
 from sweeplib.kernels.training_set import Means, TrainingSet, draw_samples, training_means, training_steps
-from sweeplib.kernels.weights import DIVERGED, Exits, Replica, sgd_steps
+from sweeplib.kernels.weights import DIVERGED, GOING, Exits, Replica, sgd_steps
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import kinks
 from sweeplib.maths.offsets import MOST_FIELDS, OffsetRisks
@@ -129,7 +129,7 @@ class Sgd(StepDynamics):
             data = self._training_set(i)
             taken, fate = self._kernel(training_steps)(count, step, given.batch_size, repeats, *called, data)
         elif given.batch_size == given.repeats == 1 and not self._called.rule.moves_rows:
-            taken, fate = self._kernel(sgd_steps)(count, step, *called)
+            taken, fate = self._plain_steps(count, step, *called)
         else:
             taken, fate = self._kernel(batch_steps)(count, step, given.batch_size, repeats, *called)
         if fate == DIVERGED:
@@ -146,13 +146,28 @@ class Sgd(StepDynamics):
         for some in np.split(tasks, np.flatnonzero(np.diff(tasks)) + 1):
             layers = {"a": self.heads[i, min(some[0], self.heads.shape[1] - 1)], "a_star": lessons.a_star[i, some[0]]}
             called = replica._replace(**layers), self._rates, self._called, exits
-            taken, fate = self._kernel(sgd_steps)(len(some), first + done, *called)
+            taken, fate = self._plain_steps(len(some), first + done, *called)
             done += int(taken)
             if fate == DIVERGED:
                 self.failed[i] = first + done
                 break
         self.a[i] = self.heads[i, lessons.head]
         return done
+
+    def _plain_steps(self, count: int, step: int, replica: Replica, *called: Any) -> tuple[int, int]:
+        """Take up to `count` steps of one sample each; return their number and the fate of the run.
+
+        Where the kernel ends early, to put rows on their sphere, Q and M of pending exits are computed anew.
+        """
+        exits: Exits = called[-1]
+        done, fate = 0, GOING
+        while done < count and fate == GOING:
+            taken, fate = self._kernel(sgd_steps)(count - done, step + done, replica, *called)
+            done += taken
+            if done < count and fate == GOING and exits.targets.size:
+                Q, M = overlaps_of_weights(replica.W, replica.W_star)
+                exits.Q[:, :, 0], exits.M[:, :, 0] = Q, M
+        return done, fate
 
     def _kernel(self, template: Callable[..., Any]) -> OneSignature:
         """The compiled kernel for weights of this precision; all other arguments have the same types in all runs."""
@@ -214,8 +229,7 @@ class Sgd(StepDynamics):
 
     @_OF_DIVERGED
     def _overlaps(self, i: int) -> tuple[Array, Array]:
-        W, W_star = (weights.astype(float) for weights in self._weights[i])
-        return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
+        return overlaps_of_weights(*self._weights[i])
 
     @_OF_DIVERGED
     def _block_overlaps(self, i: int) -> tuple[Array, Array]:
@@ -291,6 +305,12 @@ class Sgd(StepDynamics):
         size = np.dtype(options.weights).itemsize
         n, p, k, d = problem.samples or 0, problem.p, problem.k, problem.d
         return (size * p + 8 * k) * d + n * (size * d + 8 * (2 * k + 4))
+
+
+def overlaps_of_weights(W: Array, W_star: Array) -> tuple[Array, Array]:
+    """Q (p, p) and M (p, k)."""
+    W, W_star = W.astype(float), W_star.astype(float)
+    return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
 
 
 def population_with(given: Replicas, b: Array) -> OffsetRisks:

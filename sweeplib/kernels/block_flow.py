@@ -104,11 +104,27 @@ def pack_blocks(Q: Array, M: Array, a: Array, trained: bool, scheduled: bool) ->
     return np.concatenate([of_blocks, *([a] if trained else []), *([np.zeros((n, 1))] if scheduled else [])], axis=1)
 
 
-_unpack = inlined(unpack)
+def project(Q: Array, M: Array, shrink: Array) -> None:
+    """Divide rows of all blocks by their norms: otherwise errors of these grow like e^{−∫Φ_ii dt}; `shrink` is work."""
+    blocks, p, k = M.shape
+    for j in range(p):
+        square = 0.0
+        for b in range(blocks):
+            square += Q[b, j, j]
+        shrink[j] = 1.0 / np.sqrt(square)
+    for b in range(blocks):
+        for j in range(p):
+            for l in range(p):  # noqa: E741
+                Q[b, j, l] *= shrink[j] * shrink[l]
+            for r in range(k):
+                M[b, j, r] *= shrink[j]
+
+
+_unpack, _project = inlined(unpack), inlined(project)
 
 
 def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> None:
-    """Fill the overlaps of blocks, the covariances of fields and a."""
+    """Fill the overlaps of blocks, on the sphere if rows are, the covariances of fields and a."""
     fields, (blocks, p, k) = work.fields, work.M.shape
     for j in range(p):
         fields.a[j] = systems.fields.a[i, j]
@@ -116,6 +132,9 @@ def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) 
     for b in range(blocks):
         first = b * (p * (p + 1) // 2 + p * k)
         _unpack(state[first:], False, systems.fields.trained and b == blocks - 1, work.Q[b], work.M[b], fields.a)
+    if systems.fields.spherical:
+        _project(work.Q, work.M, work.D[0])
+    for b in range(blocks):
         for j in range(p):
             for l in range(p):  # noqa: E741
                 fields.Q[j, l] += systems.eigenvalues[i, b] * work.Q[b, j, l]

@@ -17,6 +17,8 @@ from sweeplib.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 
 SMALL = 1e-30
 """The deferred factor of a row at which steps end: its inverse, which is in the stored row, would overflow."""
+MOST_GROWTH = 32.0
+"""The factor by which that of a projected row may grow before steps end: errors of its norm grow with the square."""
 
 GOING, DIVERGED, STOPPED = 0, 1, 2
 """The fate of a run: it continues, has diverged, or stopped at its last exit."""
@@ -74,7 +76,7 @@ class Room(NamedTuple):
     the part of these that comes with the inputs (BLOCK,), products with each other (BLOCK, BLOCK).
     √Δ of the samples (BLOCK,), and with noise of inputs ξ (padded,) and products of W* without it (k, BLOCK).
     Of one step: E or the force, and the label (2, 1); λ, λ + b, σ, c (p,), and the factors by which projection shrinks
-    rows, in this step and in total; with dropout b_i/π and b_i a_i/π (p,).
+    rows, in this step, in total, and the least of these totals; with dropout b_i/π and b_i a_i/π (p,).
     """
 
     normals: Array
@@ -97,6 +99,7 @@ class Room(NamedTuple):
     layer: Array
     shrink: Array
     norm: Array
+    least_norm: Array
     squared_norm: Array
     risk: Array
 
@@ -106,7 +109,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
     """Work arrays for the steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
-    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((9, p)), MULTIPLE * (d // MULTIPLE + 1)
+    a_star, rows, padded = np.empty((k, BLOCK)), np.ones((10, p)), MULTIPLE * (d // MULTIPLE + 1)
     for r in range(k):
         a_star[r, :] = replica.a_star[r]
     return Room(
@@ -131,6 +134,7 @@ def room_of(replica):  # type: ignore[no-untyped-def]
         rows[6],
         rows[7],
         rows[8],
+        rows[9],
         np.empty(1),
     )
 
@@ -272,6 +276,7 @@ def shrink_rows(square, kept, room):  # type: ignore[no-untyped-def]
         room.shrink[i] = 1.0 / math.sqrt(before + 2.0 * kept * c[i] * lam[i] + c[i] * c[i] * square)
         room.squared_norm[i] = 1.0
         room.norm[i] *= room.shrink[i]
+        room.least_norm[i] = min(room.least_norm[i], room.norm[i])
 
 
 @called_once
@@ -330,6 +335,24 @@ def finish(replica, before, room):  # type: ignore[no-untyped-def]
             W[i, j] *= room.norm[i]
 
 
+@_kernel
+def must_finish(room):  # type: ignore[no-untyped-def]
+    """Whether the deferred factor of a row is SMALL, or has grown so much that the row has left the sphere a little."""
+    must = False
+    for i in range(room.norm.shape[0]):
+        must |= room.norm[i] < SMALL or room.norm[i] > MOST_GROWTH * room.least_norm[i]
+    return must
+
+
+@_kernel
+def project_rows(W, square):  # type: ignore[no-untyped-def]
+    """Divide rows by their norms; `square` (p,) is a work array."""
+    fill_squared_norms(W, square)
+    for i in range(W.shape[0]):
+        for j in range(W.shape[1]):
+            W[i, j] /= math.sqrt(square[i])
+
+
 def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no-untyped-def]
     """Take up to `count` steps from number `step` on; return their number and the fate of the run.
 
@@ -337,7 +360,7 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     steps of a block; the products of these samples with each other account for the updates of the weights within the
     block. The updates, `factors` times the samples of a block, are applied in the pass of the next block, so that W is
     read and written once per block. Projection and decay are deferred too: `norm` holds a row's factor, which is
-    applied at the end. The steps end early where it is `SMALL`.
+    applied at the end. The steps end early where this `must_finish`; rows then are on the sphere, Q and M are not.
     """
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
@@ -357,7 +380,9 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
             if fate != GOING:
                 break
         samples = 1 - samples
-        if replica.numbers.weight_decay > 0.0 and room.norm.min() < SMALL:
+        if must_finish(room):
             break
     finish(replica, room.normals[1 - samples], room)
+    if replica.spherical and must_finish(room):
+        project_rows(replica.W, room.squared_norm)
     return taken, fate

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 from typer.testing import CliRunner
 
 import sweeplib
@@ -328,10 +329,14 @@ def question(of: str = "exit_times", variable: str = "exit_steps_mean", to: floa
 
 
 def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:
-    [answer, _] = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0)).answered()
+    sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0))
+    [answer, _] = sweep.answered()
     assert answer.state is State.open
     assert "its budget of 0 cases does not suffice" in answer.why
-    assert answer.cases == np.ceil(64 * (answer.half_width / answer.wanted) ** 2) - 64 > 500
+    spread = sweep.runs[0.1][:64].std(ddof=1) / answer.value
+    error = spread / np.sqrt(seeds := np.arange(64, 20000))
+    upper = np.expm1(stats.t.ppf(0.975, seeds - 1) * error * (1.0 + 2.0 * error))  # of the interval of a mean
+    assert answer.cases + 64 == pytest.approx(seeds[np.argmax(upper <= 0.02)], rel=0.05)
 
 
 def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
@@ -374,6 +379,42 @@ def test_runs_that_do_not_exit_have_no_mean_and_may_have_a_median(variable: str)
         assert answer.low <= 1000 * np.log(2) <= answer.high
 
 
+@pytest.mark.parametrize(
+    ("horizon", "never", "words"),
+    [
+        (500.0, 0.0, "a longer horizon has more exits; a median"),
+        (9000.0, 0.4, "a longer one cannot help; a median"),
+        (9000.0, 0.6, "a longer one cannot help"),
+        (1.0, 0.0, "64 of 64; a longer horizon may help"),
+    ],
+)
+def test_what_a_longer_horizon_changes_is_told_by_when_runs_exit(horizon: float, never: float, words: str) -> None:
+    """Exponential times have a constant rate, which few exits by half of the horizon do not contradict."""
+    law = {"noise": exponential, "horizon": horizon, "never": lambda g: never}
+    [answer] = SyntheticSweep(lambda g: 700.0, {0.1: 64}, question(), **law).answered()
+    assert words in answer.why
+    assert ("median" in answer.why) == (words.endswith("median"))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "times", "words"),
+    [
+        (0.999, [0, 4, 8], "has not fallen since t = 4"),
+        (0.95, [0, 0.4, 0.8], "their risk has fallen since t = 0.4"),
+        (0.999, [0, 8], "more `times` would tell whether their risk still falls"),
+    ],
+)
+def test_the_risk_of_runs_without_an_exit_says_whether_it_falls(
+    threshold: float, times: list[float], words: str, tmp_path: Path
+) -> None:
+    asked = config(q=EXITS) | {"times": times, "thresholds": [threshold], "grid": {"gamma": [0.05]}, "seeds": 64}
+    asked["problem"] |= {"Delta": 1.0}
+    sweep = sweeplib.Sweep(results=tmp_path, **asked)
+    sweep.design = replace(sweep.design, cluster=Here(block_size=64))
+    sweep.run(progress=False)
+    assert words in sweep.answers[0].why
+
+
 def test_a_median_that_most_runs_do_not_reach_is_no_answer() -> None:
     sweep = SyntheticSweep(lambda g: 1000.0, {0.1: 64}, question(variable="exit_steps_median"), horizon=500.0)
     [answer] = sweep.answered()
@@ -410,7 +451,19 @@ def test_an_optimum_beyond_the_scan_is_found() -> None:
 def test_an_optimum_beyond_the_bounds_is_no_answer() -> None:
     [answer] = SyntheticSweep(pole, dict.fromkeys((0.1, 0.15, 0.2, 0.3, 0.4), 16), optimum(high=0.5)).answered()
     assert answer.state is State.none
-    assert "decrease at the bound, 0.5" in answer.why
+    assert "the least steps are at the bound, 0.5" in answer.why
+
+
+def test_runs_that_all_are_equal_have_an_optimum_to_the_precision_of_the_form() -> None:
+    """As those of a deterministic dynamics at a given start: there is no scatter to compare residuals with."""
+    sweep = SyntheticSweep(pole, SCAN, optimum(), noise=lambda _, count: np.ones(count))
+    [answer] = sweep.answered()
+    assert answer.state is State.given
+    assert answer.low <= 1.0 <= answer.high
+    [closer] = SyntheticSweep(pole, SCAN, optimum(to=0.02), noise=lambda _, count: np.ones(count)).answered()
+    assert closer.state is State.none
+    assert "the form of its fit is not surer" in closer.why
+    assert max(sweep.rows.values()) == 64
 
 
 @pytest.mark.slow

@@ -23,6 +23,7 @@ from sweeplib.analysis.kit.bootstrap import log_means
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import rate_scan
 from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.horizon import exits_go_on
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.optimum_fit import ALLOWANCE, FEWEST, Fit
 from sweeplib.answers.proposers.scan import Scan, ScanColumn
@@ -51,8 +52,6 @@ MOST_TO_TELL = 8192
 """Seeds of a row after which two minima, or an optimum and a bound, count as not told apart, and needs are believed."""
 CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
-NEVER = 0.9
-"""The part of the runs without an exit at half of the horizon from which on those at the horizon will never exit."""
 
 
 @dataclass(frozen=True)
@@ -181,10 +180,12 @@ class Look:
 
     def _why_late(self, row: int) -> str:
         """Return why a late row has no mean, and whether a longer horizon would give it one."""
-        half, whole = self.column.without_exit(row)
-        problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {whole:.1%} of the runs do not exit"
-        if whole < NEVER * half:
-            return f"{problem}: a longer horizon helps"
+        steps = self.column.restricted_steps(row)
+        part = np.mean(steps >= steps.max())
+        problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {part:.1%} of the runs do not exit"
+        goes_on = exits_go_on(steps)
+        if goes_on is not False:
+            return f"{problem}: a longer horizon {'helps' if goes_on else 'may help'}"
         remedy = "a longer horizon cannot help, smaller upper bounds of the rates or the median of exit_times may"
         return f"{problem}, nearly all of those that had not at half of the horizon: {remedy}"
 
@@ -220,13 +221,13 @@ class Look:
         return end + math.copysign(1.0, self.bounds[0 if place == 0 else 1] - end)
 
     def _at_bound(self, place: int, inner: int) -> Finding | None:
-        """The least steps are at a bound: the optimum lies beyond it if those of the next row are clearly larger."""
+        """The least steps are at a bound: the optimum lies near or beyond it if the next row's are clearly larger."""
         if len(self.known) > 1 and self.column.seeds[place] < MOST_TO_TELL:
             apart = self.logs[inner] - self.logs[place]
             if apart < TOLD * math.hypot(self.errors[inner], self.errors[place]):
                 return Finding("its optimum is near a bound", self._more([place, inner]))
         gamma = self.column.gamma[place]
-        why = f"the steps still decrease at the bound, {gamma:.3g}: the optimum lies beyond it"
+        why = f"the least steps are at the bound, {gamma:.3g}: the optimum lies near or beyond it"
         return Finding(why, state=State.none)
 
     def _more(self, places: list[int]) -> dict[float, int]:
@@ -325,7 +326,8 @@ class Look:
             return Finding("", {}, State.given, fit.gamma, fit.half, 0.0)
         goals = fit.goals(wanted)
         needed = float(np.maximum(goals - fit.scan.seeds, 0.0).sum())
-        if wanted <= ALLOWANCE or (goals.max() > SEEDS and fit.scan.seeds.max() >= MOST_TO_TELL):
+        is_hopeless = goals.max() > SEEDS and fit.scan.seeds.max() >= MOST_TO_TELL
+        if wanted <= ALLOWANCE or fit.are_equal or is_hopeless:
             unsure = f"the form of its fit is not surer than ± {fit.form:.2g} of ln γ"
             why = unsure if wanted <= fit.form else f"a rate would need more than {SEEDS:,} seeds"
             return Finding(why, {}, State.none, fit.gamma, fit.half, needed)

@@ -22,6 +22,8 @@ ALLOWANCE = 0.0075
 (docs/how-to/answers.md)."""
 OFF = 2.0
 """The standard errors from which two forms count as different."""
+EQUAL = 1e-9
+"""The relative error of a mean of equal runs, by rounding."""
 EDGE, RARE, Z, DRAWS = 0.01, 0.01, 1.96, 400
 
 
@@ -46,10 +48,32 @@ class Fit:
 
     @property
     def form(self) -> float:
-        """By how much ln γ may be off because of the form: what was seen of known curves, and what both differ by."""
+        """By how much ln γ may be off because of the form: what was seen of known curves, and what both differ by.
+
+        Where all runs of a row are equal, as those of a deterministic dynamics, also by its misfit.
+        """
         apart = [slopes(form, self.scan, self.scan.seeds) for form in FORMS]
         error = self.scan.error(apart[0] - apart[1])
-        return ALLOWANCE + 0.5 * max(0.0, abs(math.log(self.of_forms[0] / self.of_forms[1])) - OFF * error)
+        off = 0.5 * max(0.0, abs(math.log(self.of_forms[0] / self.of_forms[1])) - OFF * error)
+        if self.are_equal:
+            spread = math.sqrt(float(np.sum(self._residuals**2)) / self._left * float(np.sum(self.directions**2)))
+            off = max(off, spread * float(scipy.special.stdtrit(self._left, 0.975)))
+        return ALLOWANCE + off
+
+    @property
+    def are_equal(self) -> bool:
+        """Whether all runs of each row are equal, so that more of them tell nothing."""
+        return bool(np.diag(self.scan.points.covariance).max() <= EQUAL**2)
+
+    @property
+    def _left(self) -> int:
+        """Rows beyond the functions of a form."""
+        return len(self.scan.gamma) - FEWEST + 1
+
+    @cached_property
+    def _residuals(self) -> Array:
+        unit, matrix = solution(FORMS[0], self.scan, self.scan.seeds)
+        return np.asarray(self.scan.logs - FORMS[0](self.scan.gamma / unit) @ (matrix @ self.scan.logs))
 
     @cached_property
     def half(self) -> float:
@@ -70,12 +94,11 @@ class Fit:
         return max(plain, bent) * float(scipy.special.stdtrit(freedom, 0.975)) / Z * self._scatter()
 
     def _scatter(self) -> float:
-        """Return √(χ²/n) of the residuals where chance alone seldom makes it as large, else 1."""
-        left = len(self.scan.gamma) - FEWEST + 1
-        unit, matrix = solution(FORMS[0], self.scan, self.scan.seeds)
-        residuals = self.scan.logs - FORMS[0](self.scan.gamma / unit) @ (matrix @ self.scan.logs)
-        chi2 = float(np.sum(residuals**2 / np.diag(self.scan.points.covariance)))
-        return math.sqrt(chi2 / left) if scipy.special.chdtrc(left, chi2) < RARE else 1.0
+        """Return √(χ²/n) of the residuals where chance alone seldom makes it as large, else 1, as for equal runs."""
+        if self.are_equal:
+            return 1.0
+        chi2 = float(np.sum(self._residuals**2 / np.diag(self.scan.points.covariance)))
+        return math.sqrt(chi2 / self._left) if scipy.special.chdtrc(self._left, chi2) < RARE else 1.0
 
     def goals(self, wanted: float) -> Array:
         """Return the seeds (rows,) that give the interval the half width that is wanted; inf if none do."""

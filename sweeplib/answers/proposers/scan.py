@@ -158,18 +158,14 @@ class ScanColumn:
 
     def least_log(self, row: int, errors: float) -> float:
         """Return a lower bound of the logarithm of the mean steps of a row: of the restricted ones, less its errors."""
-        steps = self._seen(row)
+        steps = self.restricted_steps(row)
         if len(steps) < FEWEST_SEEDS:
             return -math.inf
         least = steps.mean() - errors * steps.std(ddof=1) / math.sqrt(len(steps))
         return math.log(least) if least > 0.0 else -math.inf
 
-    def without_exit(self, row: int) -> tuple[float, float]:
-        """Return the parts of the runs of a row that do not exit by half of the horizon, and by the horizon."""
-        steps = self._seen(row)
-        return float(np.mean(steps > 0.5 * steps.max())), float(np.mean(steps >= steps.max()))
-
-    def _seen(self, row: int) -> Array:
+    def restricted_steps(self, row: int) -> Array:
+        """Return the steps to the exit or the horizon of the runs of a row."""
         steps = self.restricted[:, row]
         return steps[np.isfinite(steps)]
 

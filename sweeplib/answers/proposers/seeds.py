@@ -20,6 +20,7 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.horizon import UnexitedRuns
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.table import AskedRows, names_of, points, values_at
 from sweeplib.budget import SEEDS
@@ -84,11 +85,11 @@ class MoreSeeds:
         flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
         columns = [values_at(each, dims) for each in (variable, low, high)]
-        answers = []
+        answers, unexited = [], UnexitedRuns(ds)
         for place in points(variable, self.question.at):
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
-            why = _flagged(flag) if flag is not None and impossible is not None and impossible[index] else ""
+            why = _flagged(flag, unexited, place) if impossible is not None and impossible[index] else ""
             answer = self._answer(asked.at(place), named(place), numbers, why)
             answers += [answer] if answer is not None else []
         return answers
@@ -123,17 +124,35 @@ class MoreSeeds:
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], ratio: float) -> Answer:
         reason = f"{self.name}: {self.question.precision}"
         counts = [(at, seeds, *next_seeds(seeds, ratio)) for at, seeds in rows]
-        cases = float(sum(max(0, needed - seeds) for _, seeds, _, needed in counts))
+        needs = (max(FIRST, seeds / _shrunk(answer) ** 2) - seeds for _, seeds in rows)
+        cases = float(math.ceil(sum(max(0.0, need) for need in needs)))
         if any(needed > SEEDS for *_, needed in counts):
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
         requests = tuple(Row(at, following, reason) for at, seeds, following, _ in counts if following > seeds)
         return replace(answer, why=WIDE, cases=cases, requests=requests)
 
 
-def _flagged(flag: xr.DataArray) -> str:
+def _shrunk(answer: Answer) -> float:
+    """Return the root of the seeds over those needed, 1 at most.
+
+    The smaller of the distances from the value to the ends of its interval falls like the root of the seeds, their
+    difference like the seeds; of positive values in logarithms, as the intervals of means do (`mean_interval`).
+    """
+    value, low, high, wanted = answer.value, answer.low, answer.high, answer.wanted
+    if low > 0.0:
+        value, low, high, wanted = 0.0, math.log(low / value), math.log(high / value), math.log1p(wanted / value)
+    least, most = sorted((value - low, high - value))
+    if not math.isfinite(most):
+        return 1.0
+    return min(1.0, 2.0 * wanted / (least + math.sqrt(least**2 + 4.0 * (most - least) * wanted)))
+
+
+def _flagged(flag: xr.DataArray | None, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:
     """Return why a flag of the analysis says that a value is none that more seeds make precise."""
-    remedy = "; a longer horizon, or a median, may have an answer" if flag.name == "restricted" else ""
-    return f"{flag.attrs.get('reason', flag.name)}{remedy}"
+    if flag is None:
+        return ""
+    reason = str(flag.attrs.get("reason", flag.name))
+    return f"{reason}, {unexited.why(place)}" if flag.name == "restricted" else reason
 
 
 def _no_interval(answer: Answer, seeds: int) -> str:
