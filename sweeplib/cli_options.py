@@ -66,7 +66,7 @@ def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tup
 
 def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
-    from sweeplib.front.finished import named as of_either
+    from sweeplib.front.named_sweeps import named as of_either
 
     return of_either(path, list(overrides or ()), results)
 

@@ -21,7 +21,7 @@ import numpy as np
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, RaisedError, TimeUpError, lent
 from sweeplib.execution.clusters.local import places
-from sweeplib.execution.guarded import GRACE
+from sweeplib.execution.guard import GRACE
 from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble

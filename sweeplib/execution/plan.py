@@ -23,7 +23,7 @@ from sweeplib.execution.calibration import (
 )
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
-from sweeplib.execution.memory import refuse_large_cases
+from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration
 from sweeplib.simulation import case_memory, case_steps

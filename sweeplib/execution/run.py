@@ -13,11 +13,11 @@ import numpy as np
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.execution.begun import EarlierRunsOf, compact
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.memory import refuse_large_cases
+from sweeplib.execution.earlier_runs import EarlierRunsOf, compact
+from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.plan import (
     DynamicsPlan,
     LayoutPlan,
@@ -29,8 +29,8 @@ from sweeplib.execution.plan import (
     planned_layouts,
     write_plan,
 )
-from sweeplib.execution.taken import take
-from sweeplib.execution.work import Work, by_cluster, by_processes
+from sweeplib.execution.row_copies import take
+from sweeplib.execution.work import Workload, by_cluster, by_processes
 from sweeplib.simulation import case_work
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.complete_config import write_complete_config
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.design.design import Design
-    from sweeplib.execution.connected import LastingCluster
+    from sweeplib.execution.clients import LastingCluster
     from sweeplib.execution.live.case_map import CaseMap
 
 START_SECONDS = 2.0
@@ -58,7 +58,7 @@ APPENDED_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Summary:
+class DynamicsSummary:
     """The number of cases of a dynamics with each status, and the number computed by this run."""
 
     cases: dict[str, int]
@@ -74,7 +74,7 @@ def run_sweep(
     progress: bool = True,
     client: "Client | None" = None,
     lasting: "LastingCluster | None" = None,
-) -> dict[str, Summary]:
+) -> dict[str, DynamicsSummary]:
     """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
 
     One cluster runs the blocks of all dynamics, the costliest first: that of the sweep, with as many `workers` if
@@ -104,7 +104,7 @@ def run_sweep(
                 plan.show()
             todo = [part for part in parts if part.todo]
             missing = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
-            work = Work(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
+            work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
                 by_processes(work, plan.cpu_seconds, workers, show=progress)
@@ -307,7 +307,7 @@ def _blocks(sweep: "Design", part: _Part) -> Iterator[Block]:
             )
 
 
-def _ended(sweep: "Design", part: _Part) -> Summary:
+def _ended(sweep: "Design", part: _Part) -> DynamicsSummary:
     """Write the table of outcomes and the `done.json` of a part after the run; return its summary."""
     store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()
@@ -325,4 +325,4 @@ def _ended(sweep: "Design", part: _Part) -> Summary:
             "made_from": cases_made_from(sweep),
         },
     )
-    return Summary(counts, part.todo)
+    return DynamicsSummary(counts, part.todo)

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
-    from sweeplib.execution.run import Summary
+    from sweeplib.execution.run import DynamicsSummary
 
 
 def simulate(
     sweep: "Design", directory: Path, dynamics: Collection[str] | None = None, **options: Any
-) -> "dict[str, Summary]":
+) -> "dict[str, DynamicsSummary]":
     """Run a sweep, with its rounds if all `dynamics` are to run; return the summaries.
 
     `options` are those of `run_sweep`.

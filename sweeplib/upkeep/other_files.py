@@ -15,7 +15,7 @@ from sweeplib.storage.records.complete_config import is_as_written
 from sweeplib.storage.records.files import read_json
 from sweeplib.storage.records.manifest import examination, manifest_path
 from sweeplib.storage.records.origin import ORIGIN
-from sweeplib.storage.records.publish import Address
+from sweeplib.storage.records.publish import PublishAddress
 from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
@@ -123,7 +123,7 @@ class OtherFiles:
         if address is None or not dataset.exists():
             return
         try:
-            place = Address(address, self.sweep.name, self.directory)
+            place = PublishAddress(address, self.sweep.name, self.directory)
             version = _stage_record(dataset.with_suffix(".done.json")).get("digest")
             self.chunks[PUBLISHED], problems = place.examined(version)
         except SweeplibError as error:

@@ -10,6 +10,7 @@ import numpy as np
 from sweeplib.simulation import Status
 from sweeplib.storage.records.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
 from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import Layout
@@ -17,7 +18,6 @@ from sweeplib.storage.store.layout_files import is_of_layout
 from sweeplib.storage.store.layout_restoration import is_restored
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.storage.store.run_store import RunStore, write_group
-from sweeplib.storage.store.store_damage import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.upkeep.cases import CasesByName, cases_text
 from sweeplib.upkeep.finding import Finding, Remedy
 

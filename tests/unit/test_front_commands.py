@@ -30,7 +30,7 @@ from sweeplib.config.overrides import Override
 from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
-from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
 from sweeplib.problem import PARAMETERS
@@ -133,7 +133,7 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
 ) -> None:
     all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
     monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
-    monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": Summary(all_of, 0)})
+    monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": DynamicsSummary(all_of, 0)})
     write_json(Path("results/tiny/ode.done.json"), {"cases": counts})
     write_json(Path("results/tiny/sgd_chain.done.json"), {"cases": {}})
     state = "failed" if status else "finished"

@@ -37,10 +37,10 @@ ROOT = "zarr.json"
 REPEAT = "`sweeplib finalise CONFIG` writes the dataset again"
 PATIENCE = 30.0
 """Seconds after which a store that does not answer counts as out of reach."""
-Answer = TypeVar("Answer")
+Returned = TypeVar("Returned")
 
 
-class Address:
+class PublishAddress:
     """The address at which a sweep's dataset is published, and its file system."""
 
     def __init__(self, address: str, name: str, directory: Path) -> None:
@@ -244,19 +244,19 @@ def checked_address(address: str) -> str:
 def check_publishing(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the dataset of a sweep can be written where it is to be published, if anywhere."""
     if sweep.publish is not None:
-        Address(sweep.publish, sweep.name, directory).check()
+        PublishAddress(sweep.publish, sweep.name, directory).check()
 
 
 def publish_dataset(sweep: "Design", dataset: Path, again: Collection[str] = ()) -> None:
     """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
     if sweep.publish is not None:
         with writer_lock(dataset.parent, dataset.name):
-            Address(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
+            PublishAddress(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
 
 
-def _with_time_limit(question: Callable[[], Answer]) -> Answer:
+def _with_time_limit(question: Callable[[], Returned]) -> Returned:
     """Return what a function returns; TimeoutError if that takes longer than `PATIENCE`."""
-    answers: list[Answer] = []
+    answers: list[Returned] = []
     problems: list[BaseException] = []
 
     def asked() -> None:

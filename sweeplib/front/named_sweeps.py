@@ -10,7 +10,7 @@ from sweeplib.front.listing import MARKS
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
-    from sweeplib.report.comparison import Comparison
+    from sweeplib.report.comparison import ComparisonPage
 
 COMPLETE = "config.yaml"
 """The complete config of the dataset in a sweep's folder."""
@@ -68,7 +68,7 @@ def _plugins(config: Path) -> tuple[str, ...]:
     return located(map(str, names), config.parent) if isinstance(names, list) else ()
 
 
-def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[Comparison, Path]":
+def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[ComparisonPage, Path]":
     """Write the page that compares finished sweeps, named by files or folders; return it and its path.
 
     The sweeps are those of the datasets in their folders, whatever their files say now. By default the page lies beside
