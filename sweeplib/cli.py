@@ -123,9 +123,9 @@ def plan(
     sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.report.summary import answers
+    from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
-    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "plan"):
@@ -162,10 +162,10 @@ def run(
     """
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
-    from sweeplib.front.simulations import simulate
+    from sweeplib.front.sweep import simulate
+    from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
-    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "simulate"):

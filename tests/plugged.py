@@ -8,7 +8,7 @@ from pathlib import Path
 import sweeplib.execution.clusters  # registries are full before their state is remembered
 import sweeplib.figures  # noqa: F401
 from sweeplib.code import plugins, sources
-from sweeplib.code.user_modules import forget_installed, user_file
+from sweeplib.code.user_code import forget_installed, user_file
 from sweeplib.kernels import functions
 from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.registry import REGISTRIES

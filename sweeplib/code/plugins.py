@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
-from sweeplib.code.user_modules import GROUP, PACKAGE, installed_plugins, module_spec, user_file
+from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES
 

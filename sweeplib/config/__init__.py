@@ -29,7 +29,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
     """
     from sweeplib.config.error_places import error_at
     from sweeplib.config.overrides import Override, with_overrides
-    from sweeplib.storage.records.origin import is_lasting
+    from sweeplib.storage.records.config_files import is_lasting
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()

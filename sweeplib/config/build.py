@@ -9,7 +9,7 @@ from typing import Any
 
 from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
-from sweeplib.code.user_paths import located, named, with_files
+from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
 from sweeplib.config.default_figures import default_figures
 from sweeplib.config.models import SweepConfig

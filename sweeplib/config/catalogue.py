@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.code.user_modules import installed_plugins
+from sweeplib.code.user_code import installed_plugins
 from sweeplib.config.reference import function_options, key_rows, setting_rows
 from sweeplib.errors import InputError
 from sweeplib.registry import Registry

@@ -16,7 +16,7 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import ENDS, Treated
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.check import BrokenError, require, require_equal
 from sweeplib.contracts.datasets import (
     cut_short,

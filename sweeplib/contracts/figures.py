@@ -5,7 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts import analyses
 from sweeplib.contracts.analyses import described, made, require_options, require_refusals, taken
 from sweeplib.contracts.check import BrokenError, require, require_equal

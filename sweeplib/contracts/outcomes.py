@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Literal
 
 from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
-from sweeplib.code.user_paths import located
+from sweeplib.code.user_code import located
 from sweeplib.contracts import (
     activations,
     analyses,

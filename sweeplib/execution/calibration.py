@@ -27,9 +27,8 @@ from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, case_work
 from sweeplib.storage.records.artefacts import settings_digest
-from sweeplib.storage.records.files import digest, read_json
+from sweeplib.storage.records.files import DamageError, digest, read_json
 from sweeplib.storage.records.provenance import cpu_model
-from sweeplib.storage.store.damage import DamageError
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design

@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib.simulation import Begun, Cases, Status, stored_variables
 from sweeplib.simulation.variables import END_STATE
-from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.store.journal import processors
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import Beginnings, Source, reached, stored_block

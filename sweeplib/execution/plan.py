@@ -28,9 +28,8 @@ from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration
 from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
-from sweeplib.storage.records.complete_config import write_complete_config
-from sweeplib.storage.records.files import read_json, write_changed, write_json
-from sweeplib.storage.store.damage import damaged
+from sweeplib.storage.records.config_files import write_complete_config
+from sweeplib.storage.records.files import damaged, read_json, write_changed, write_json
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.other_stores import other_cases
 from sweeplib.storage.store.run_store import RunStore

@@ -11,8 +11,8 @@ import numpy as np
 
 from sweeplib.execution.blocks import Block, counts_of
 from sweeplib.simulation import Recording, Status
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import block_lock
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.journal import journal, journal_taken, processors
 from sweeplib.storage.store.layout import Layout

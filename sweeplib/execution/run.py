@@ -33,7 +33,7 @@ from sweeplib.execution.row_copies import take
 from sweeplib.execution.work import Workload, by_cluster, by_processes
 from sweeplib.simulation import case_work
 from sweeplib.storage.records.artefacts import cases_made_from
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import tell
 from sweeplib.storage.records.locks import driver_lock, remove_block_locks

@@ -42,7 +42,7 @@ def _of_folder(directory: Path) -> "Design":
     InputError for plugins that the sweep's own YAML file does not name: the folder may have been edited, or be a copy.
     """
     from sweeplib.config import load
-    from sweeplib.storage.records.origin import origin_of
+    from sweeplib.storage.records.config_files import origin_of
     from sweeplib.storage.records.rounds import with_rounds
 
     plugins = _plugins(directory / COMPLETE)
@@ -61,7 +61,7 @@ def _of_folder(directory: Path) -> "Design":
 
 def _plugins(config: Path) -> tuple[str, ...]:
     """Return the plugins that a config names, with the absolute paths of files, without executing them."""
-    from sweeplib.code.user_paths import located
+    from sweeplib.code.user_code import located
     from sweeplib.config import content
 
     names = content(config).get("plugins")

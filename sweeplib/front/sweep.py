@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.errors import InputError
 from sweeplib.front.complete_run import complete_run, made_from, record_complete_run
 from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
-from sweeplib.process.caches import caches_in
-from sweeplib.process.environment import refuse_few_processes, refuse_shell
+from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
 from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
+    from sweeplib.execution.run import DynamicsSummary
     from sweeplib.front.state import RunState
 
 OVERRIDDEN = "overridden.yaml"
@@ -86,7 +86,7 @@ def run_stages(
 
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     with _waiting(f"reading {config}"):
-        from sweeplib.storage.records.origin import is_lasting, record_origin
+        from sweeplib.storage.records.config_files import is_lasting, record_origin
         from sweeplib.storage.records.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
@@ -104,7 +104,7 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     with job(directory, WHOLE):
         record_origin(config, directory)
         if complete:
-            from sweeplib.storage.records.complete_config import write_complete_config
+            from sweeplib.storage.records.config_files import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
         status, shown = _followed(sweep, directory, command, used)
@@ -157,7 +157,7 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Desi
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.process.command import writes_into
-    from sweeplib.storage.records.origin import check_origin
+    from sweeplib.storage.records.config_files import check_origin
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config, overrides)
@@ -230,3 +230,19 @@ def _waiting(what: str) -> AbstractContextManager[Any]:
 
     target = console(errors=True)
     return target.status(Text(what)) if target.is_terminal else nullcontext()
+
+
+def simulate(
+    sweep: "Design", directory: Path, dynamics: Collection[str] | None = None, **options: Any
+) -> "dict[str, DynamicsSummary]":
+    """Run a sweep, with its rounds if all `dynamics` are to run; return the summaries.
+
+    `options` are those of `run_sweep`.
+    """
+    if sweep.questions and (dynamics is None or set(dynamics) == set(sweep.runs)):
+        from sweeplib.answers import run_rounds
+
+        return run_rounds(sweep, directory, **options)
+    from sweeplib.execution.run import run_sweep
+
+    return run_sweep(sweep, directory, dynamics, **options)

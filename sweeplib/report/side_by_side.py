@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.headlines import interval_text, rounded_interval
 from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures.kit.labels import symbol

@@ -11,12 +11,10 @@ from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of
 from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.records.attempts import IN_REPORT
-from sweeplib.storage.records.complete_config import is_as_written
-from sweeplib.storage.records.files import read_json
+from sweeplib.storage.records.config_files import ORIGIN, is_as_written
+from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, read_json
 from sweeplib.storage.records.manifest import examination, manifest_path
-from sweeplib.storage.records.origin import ORIGIN
 from sweeplib.storage.records.publish import PublishAddress
-from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
 from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases

@@ -8,8 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.simulation import Status
-from sweeplib.storage.records.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
-from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.records.files import (
+    DAMAGED,
+    LOST,
+    DamageError,
+    damaged_lines,
+    digest,
+    drop_damaged_lines,
+    read_json,
+    read_lines,
+    remove_own,
+)
 from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.journal import journal

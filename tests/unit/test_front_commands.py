@@ -36,10 +36,9 @@ from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import check_origin, record_origin, write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import INTERRUPTED, Job, job, tell
-from sweeplib.storage.records.origin import check_origin, record_origin
 from sweeplib.strict_yaml import document
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess

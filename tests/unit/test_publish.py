@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.records import publish
+from sweeplib.storage.records.files import DAMAGED, LOST
 from sweeplib.storage.records.manifest import manifest_of, written_manifest
 from sweeplib.storage.records.publish import MARKER, PublishAddress, checked_address
-from sweeplib.storage.store.damage import DAMAGED, LOST
 
 CONFIG = """\
 name: sent

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled, with_article
-from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
-from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, with_status, without_value
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr

@@ -99,7 +99,7 @@ class OptimalRate:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the optima at all points, each with the rows that it needs."""
-        from sweeplib.analysis.kit.constants import with_constants
+        from sweeplib.analysis.kit.problem_fields import with_constants
 
         limits = ANALYSES[self.question.of].check(options)
         runs = rate_scan(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])

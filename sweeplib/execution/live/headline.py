@@ -13,7 +13,7 @@ from sweeplib.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.late_modules import scipy
 from sweeplib.simulation import Status
 from sweeplib.simulation.labels import exit_words
-from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.records.files import DamageError
 
 if TYPE_CHECKING:
     from sweeplib.design.axis import Axis

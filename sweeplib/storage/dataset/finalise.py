@@ -17,7 +17,7 @@ from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, wri
 from sweeplib.storage.dataset.outline import SHARED_DIMS
 from sweeplib.storage.dataset.results import Region, Results, Shape, region_of, results_of_all
 from sweeplib.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.provenance import git_commit, versions

@@ -13,8 +13,8 @@ from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 from sweeplib.simulation.variables import END_STATE
 from sweeplib.storage.dataset.outline import SHARED_DIMS
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import free_writer
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.run_store import RunStore

@@ -11,9 +11,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore
 
 from sweeplib.storage.dataset.versions import name_of, version_folders
-from sweeplib.storage.records.files import is_chunk, partial
+from sweeplib.storage.records.files import damaged, is_chunk, lost, partial
 from sweeplib.storage.records.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
-from sweeplib.storage.store.damage import damaged, lost
 
 
 class LinkingStore(LocalStore):

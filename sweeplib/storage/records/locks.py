@@ -19,8 +19,7 @@ from uuid import uuid4
 import psutil
 
 from sweeplib.errors import InputError
-from sweeplib.storage.records.files import read_json, remove_empty, write_json
-from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.records.files import DamageError, read_json, remove_empty, write_json
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""

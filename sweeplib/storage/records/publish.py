@@ -18,10 +18,9 @@ from uuid import uuid4
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.dataset.versions import present_folder
-from sweeplib.storage.records.files import digest, is_below, read_json, write_json
+from sweeplib.storage.records.files import DAMAGED, LOST, digest, is_below, lost, read_json, write_json
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.manifest import MANIFEST, Manifest, digest_of, is_name_of_zarr, manifest_of
-from sweeplib.storage.store.damage import DAMAGED, LOST, lost
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem

@@ -25,8 +25,17 @@ from zarr.storage import LocalStore, StorePath
 from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
-from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync, write_files
-from sweeplib.storage.store.damage import DamageError, damaged, lost
+from sweeplib.storage.records.files import (
+    DamageError,
+    damaged,
+    is_intact,
+    lost,
+    partial,
+    remove,
+    remove_partials,
+    sync,
+    write_files,
+)
 from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk, read_metadata, write_metadata
 from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of, shared_fields
 
