@@ -48,12 +48,6 @@ def user_file(name: str) -> Path | None:
     return None if installed and name.partition(".")[0] not in _plugin_packages() else path
 
 
-def forget_installed() -> None:
-    """Forget the entry points, which are read once a process."""
-    installed_plugins.cache_clear()
-    _plugin_packages.cache_clear()
-
-
 def module_spec(name: str) -> ModuleSpec | None:
     """Return the spec of a module, found without importing anything, not even its parents; None if there is none."""
     if name in sys.modules:
