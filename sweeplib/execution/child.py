@@ -41,20 +41,20 @@ COMPILE_SECONDS = 300.0
 TICK = 0.02
 
 
-class RaisedError(Exception):
+class TaskError(Exception):
+    """A task has no result; `trouble` describes why, and where it was."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.exception)
+        self.trouble = trouble
+
+
+class RaisedError(TaskError):
     """A task raised an exception."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.exception)
-        self.trouble = trouble
 
-
-class EndedError(Exception):
-    """A task ended its process, or exceeded a limit; `trouble` describes how, and where it was."""
-
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.exception)
-        self.trouble = trouble
+class EndedError(TaskError):
+    """A task ended its process, or exceeded a limit."""
 
 
 class DiedError(EndedError):

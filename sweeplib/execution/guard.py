@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeplib.execution.block_size import lanes_of
-from sweeplib.execution.child import Child, DiedError, EndedError, Limits, RaisedError
+from sweeplib.execution.child import Child, DiedError, Limits, RaisedError, TaskError
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Begun, Case, Excess, Records, Status, run_cases
 
@@ -125,8 +125,8 @@ def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> R
     return Records(data={}, status=np.array([status], np.uint8))
 
 
-def _tried(cases: Sequence[Case], compute: Compute) -> Records | RaisedError | EndedError:
+def _tried(cases: Sequence[Case], compute: Compute) -> Records | TaskError:
     try:
         return compute(cases)
-    except (RaisedError, EndedError) as error:
+    except TaskError as error:
         return error

@@ -20,9 +20,10 @@ from sweeplib.execution.calibration import (
     cases_in,
     costs_on,
     planned_cases,
+    spread,
 )
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, unexited
 from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration

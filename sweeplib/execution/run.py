@@ -42,6 +42,7 @@ from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
 from sweeplib.storage.store.outcomes import write_outcomes
+from sweeplib.storage.store.rows import by_block
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -286,24 +287,19 @@ def _blocks(sweep: "Design", part: _Part) -> Iterator[Block]:
     """Yield the blocks with missing cases."""
     store = part.store
     for number, layout in enumerate(store.layouts.values()):
-        rows = part.wanted.missing_rows(number)
-        number_of = rows // layout.block_size
-        starts = np.flatnonzero(np.diff(number_of, prepend=-1))
-        numbers, here = number_of[starts], np.flatnonzero(part.wanted.layout == number)
+        rows, here = part.wanted.missing_rows(number), np.flatnonzero(part.wanted.layout == number)
         earlier = EarlierRunsOf(part.begun, part.wanted.row[here], here) if part.begun and len(rows) else None
-        for block, inside in zip(numbers.tolist(), np.split(rows % layout.block_size, starts[1:]), strict=False):
+        for block, some, positions in by_block(rows, layout.block_size):
             yield Block(
                 str(store.directory.resolve()),
                 store.dynamics,
                 layout.name,
                 block,
-                compact(inside),
+                compact(positions),
                 *part.expected(layout),
                 sweep.timeout,
                 sweep.plugins,
-                tuple(earlier.in_rows(inside + block * layout.block_size, block * layout.block_size))
-                if earlier
-                else (),
+                tuple(earlier.in_rows(rows[some], block * layout.block_size)) if earlier else (),
             )
 
 
