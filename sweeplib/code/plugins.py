@@ -158,6 +158,7 @@ def _file_of(name: str) -> Path | None:
 
 
 def _import(plugin: str, name: str) -> None:
+    """Import a plugin under a name: a module that Python finds, or a file elsewhere, which then has this name."""
     if not _is_file(plugin) or name == Path(plugin).stem:
         importlib.import_module(name)
         return

@@ -92,6 +92,7 @@ def _document(path: Path) -> "tuple[Document, dict[str, Any]]":
 
 
 def _text(path: Path) -> str:
+    """Return the text of a config file; InputError, with the line, if it is too large or not UTF-8."""
     content_read = _content(path)
     if len(content_read) > FILE_BYTES:
         raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")

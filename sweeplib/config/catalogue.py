@@ -212,6 +212,7 @@ def _meaning(registry: Registry[Any], name: str) -> str:
 
 
 def _options(kind: str, thing: Any) -> list[Option]:
+    """Return the options of a thing of a kind: the fields of its model, or the parameters of its function."""
     if kind == "dynamics":
         return _settings(thing.Options)
     if kind == "clusters":

@@ -148,6 +148,7 @@ def _rows(model: type[BaseModel], prefix: str = "") -> tuple[KeyRow, ...]:
 
 
 def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
+    """Yield the row of each key of a model; `prefix` is the key path of the section above."""
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
@@ -174,6 +175,7 @@ def _parameters() -> dict[str, Parameter]:
 
 
 def _option_tables() -> Iterator[str]:
+    """Yield the tables of the settings of clusters and of the options of dynamics."""
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.execution.clusters import CLUSTERS
 

@@ -258,14 +258,14 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 
 
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
-    """Yield pairs of problems to which a dynamics applies and that differ in a field; its part is kept."""
+    """Yield pairs of problems to which a dynamics applies and that differ in a field, and in no part that has it."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
     kept = field, "data", *parameters_of("data"), "samples", "loss", "update", "tasks", *parameters_of("tasks")
     for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
-        whole = one.batch_size == one.samples and field in ("batch_size", "samples")
+        is_full_batch = one.batch_size == one.samples and field in ("batch_size", "samples")
         value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
         value = "tanh" if value == one.activation else value
-        changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if whole else (field,), value)
+        changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if is_full_batch else (field,), value)
         changed |= {"switch_time": 0.2} if field == "tasks" else {}
         try:
             other = replace(CHANGED_OF["contrast"], d=one.d) if field == "data" else replace(one, **changed)

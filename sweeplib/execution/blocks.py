@@ -235,6 +235,7 @@ def counts_of(status: np.ndarray) -> dict[str, int]:
 
 
 def _journal(block: Block, report: BlockReport, computed: np.ndarray) -> None:
+    """Write the line of a block into the journal, and one for each other processor on which its runs had begun."""
     entry = {
         "block": f"{block.layout}/{block.number}",
         "computed": report.computed,

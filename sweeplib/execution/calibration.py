@@ -124,7 +124,7 @@ class Calibration:
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        """Return the process; after an exception it ends, even while it computes."""
+        """Give the process back, for the next context; after an exception it ends, even while it computes."""
         self._beside.end()
         self._lent.__exit__(*raised)
 

@@ -115,6 +115,7 @@ class Child:
     process: "subprocess.Popen[bytes] | Fork"
 
     def _start(self) -> None:
+        """Start the process, as a fork of one that has the imports if there is such, and send what it needs first."""
         self._ready = self._closed = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._connection, theirs = multiprocessing.Pipe()
@@ -161,6 +162,7 @@ os.register_at_fork(after_in_child=_waiting.clear)
 
 
 def _started(connection: int, errors: int) -> "subprocess.Popen[bytes]":
+    """Return a new Python process that runs `main` on a connection, given by its descriptor."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=connection)],
         stdin=subprocess.DEVNULL,

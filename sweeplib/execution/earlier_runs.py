@@ -38,6 +38,7 @@ class EarlierRuns:
             return None
 
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
+        """Return what `begun` does, of the cases `have`, whose earlier runs should be in these `rows` of the layout."""
         layout, wanted = Layout(Path(self.path)), cases[0].recording
         known = recording_of(layout.shared)
         if known is None:

@@ -220,6 +220,7 @@ class Plan:
         show(self.table(), console(errors=True))
 
     def _notes(self) -> list[str]:
+        """Return what is said below the table, in lines."""
         guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         notes += [
@@ -341,6 +342,7 @@ def counted(sweep: "Design", wanted: Inventory) -> tuple[int, int]:
 
 
 def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
+    """Return what a dynamics needs of a plan; its identities are kept for the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
@@ -362,14 +364,15 @@ def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
 
 
 def _dynamics_plan(sweep: "Design", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+    """Return the plan of a dynamics from its demand and the costs of its pilots."""
     layouts = {}
     for name, pilot in sorted(demand.pilots.items()):
         cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
-        measured = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
-        size = demand.existing.get(name) or cluster_of(sweep).block_size or measured
-        taken = float(np.mean([case_steps(case) for case in pilot.cases]))
+        by_cost = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
+        size = demand.existing.get(name) or cluster_of(sweep).block_size or by_cost
+        steps = float(np.mean([case_steps(case) for case in pilot.cases]))
         memory = max(map(case_memory, pilot.cases))
-        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory
+        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, demand.shares.get(name, 1.0))
     done = demand.cases - sum(demand.todo.values()) - sum(demand.taken.values())
     return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken, demand.begun)

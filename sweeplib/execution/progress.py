@@ -210,6 +210,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[RunProgress]:
+    """Yield progress as a bar of rich on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress

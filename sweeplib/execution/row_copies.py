@@ -122,6 +122,7 @@ class _Taking:
         return kept[key]
 
     def _journal(self, rows: _Rows, taken: np.ndarray, status: np.ndarray) -> None:
+        """Write where some rows of a block were taken from, with the processors that computed them."""
         path, block = journal(self.store.directory, self.store.dynamics), f"{rows.layout.name}/{rows.block}"
         for number in np.unique(rows.source[taken]).tolist():
             source, here = self.found.sources[number], taken[rows.source[taken] == number]

@@ -219,6 +219,7 @@ def _is_short(sweep: "Design", plan: Plan, workers: int | None) -> bool:
 
 
 def _layout(sweep: "Design", part: _Part, name: str) -> LayoutPlan:
+    """Return the plan of a layout; without a written one its costs are guesses."""
     if name in part.plans:
         return part.plans[name]
     layout, new = part.store.layouts.get(name), part.wanted.new.get(name)

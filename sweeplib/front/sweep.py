@@ -85,6 +85,7 @@ def run_stages(
 
 
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
+    """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
         from sweeplib.storage.records.config_files import is_lasting, record_origin
         from sweeplib.storage.records.publish import check_publishing

@@ -98,6 +98,7 @@ class Problem(Core):
             part.refuse(self)
 
     def _check_samples(self) -> None:
+        """Raise InputError for fields of a training set that do not fit each other."""
         if self.samples is None:
             if self.sampling != DEFAULTS["sampling"]:
                 expected = "`samples` beside it, the size of the training set"

@@ -81,6 +81,7 @@ def labels(directories: Sequence[Path]) -> list[str]:
 
 
 def _figures(sweeps: Sequence[tuple[Design, Path]]) -> list[dict[str, Any]]:
+    """Return each figure of any of the sweeps: their pictures beside each other, over the same ranges if they can."""
     from sweeplib.figures.kit.common_ranges import pictures
 
     figures = []

@@ -82,6 +82,7 @@ class Explored:
         self._thread.join()
 
     def _serve(self, ds: xr.Dataset, name: str, port: int | None) -> None:
+        """Serve the page until the server is stopped; whoever waits for it gets the server, or why there is none."""
         from bokeh.server.server import Server
 
         asyncio.set_event_loop(asyncio.new_event_loop())
@@ -182,6 +183,7 @@ def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
 
 
 def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
+    """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
     run = has_run(part)
     values = values_of(part, name)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(part))

@@ -236,6 +236,7 @@ def _controls(
     first: Mapping[str, int],
     colors: Mapping[str, str],
 ) -> list[Control]:
+    """Return what a reader may choose in a plot: a value of each axis that is not drawn, and those shown in colours."""
     found = []
     for column in held:
         levels = column.levels or []
@@ -338,6 +339,7 @@ def _spec(
     controls: list[Control],
     kind: str,
 ) -> dict[str, Any]:
+    """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
     value = declared.z or declared.y
     cell_ticks = {axis: ticks_of_cells(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
     held = {column.name for column in table.columns}

@@ -97,6 +97,7 @@ def _analysis(name: str, sweep: Design, directory: Path) -> xr.Dataset | None:
 
 
 def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
+    """Return the headline of an analysis at all points of several sweeps, a cell for each sweep."""
     variable = ANALYSES[name].headline
     assert variable is not None
     known = [found for found in analyses if found is not None]
@@ -146,6 +147,7 @@ def _key(value: Any) -> Any:
 
 
 def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[Value | None]) -> ComparisonRow:
+    """Return the row of a point, with the ratio of each other value to the first."""
     parts = [
         dynamics_label(value) if dim == "dynamics" else f"{labels[dim]} = {value_text(value, dim)}"
         for dim, value in zip(labels, place, strict=True)

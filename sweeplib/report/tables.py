@@ -78,6 +78,7 @@ def _tabulated(sets: list[set[str]]) -> list[set[str]]:
 
 
 def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -> PageTable:
+    """Return a table of some variables over some axes; rows without any finite number are left out."""
     title = str(analysis.attrs.get("title", name))
     cells = int(np.prod([analysis.sizes[dim] for dim in dims])) * (len(dims) + len(names))
     if cells > MOST_CELLS:
@@ -105,6 +106,7 @@ def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], kept: np.ndarray | None
 
 
 def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray | None) -> PageColumn:
+    """Return a variable as a column: numbers, or the indices of its levels if these are names."""
     array = ds[name]
     flat = _spread(array, ds, dims)
     flat = flat if kept is None else flat[kept]

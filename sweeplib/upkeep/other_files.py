@@ -74,6 +74,7 @@ class OtherFiles:
             yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
 
     def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the findings about the dataset, also as the link that earlier versions wrote."""
         path = artefact.path
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"

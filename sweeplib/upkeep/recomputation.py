@@ -49,6 +49,7 @@ def differences(layout: Layout, row: int, records: Records, place: int) -> list[
 
 
 def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Difference | None:
+    """Return how two arrays of one shape differ in their bits, None if they do not."""
     own, other = (np.ascontiguousarray(values).reshape(-1) for values in (stored, computed))
     bits = (values.view(np.uint8).reshape(len(values), -1) for values in (own, other))
     differing = np.flatnonzero(np.not_equal(*bits).any(axis=1))

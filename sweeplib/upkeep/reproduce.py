@@ -71,6 +71,7 @@ def _origin(chosen: ChosenCase, directory: Path) -> str | None:
 
 
 def _run_case(case: Case, *, debug: bool) -> Records:
+    """Return the records of a case; with `debug` it runs in Python's debugger."""
     if not debug:
         return run_cases([case])
     if not sys.stdin.isatty():

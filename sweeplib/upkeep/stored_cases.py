@@ -61,6 +61,7 @@ class StoredCases:
             yield Finding(path, f"{damaged} damaged lines", Remedy.cases, self.dynamics)
 
     def _harm_finding(self, layout: str, harm: Harm) -> Finding:
+        """Return the finding about a damaged file of a layout: what it holds, and how it is repaired."""
         if layout in self.damage.unreadable:
             wanted = self.cases.wanted if self.cases else None
             ids = tuple(wanted.ids[wanted.new[layout]].tolist()) if wanted and layout in wanted.new else ()

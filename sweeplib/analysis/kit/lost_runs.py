@@ -55,12 +55,11 @@ def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataA
 
 
 def unless_lost(
-    values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray | None = None
+    values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray | None = None
 ) -> xr.DataArray:
     """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost.
 
-    For means: also where one of the `endless` runs is lost, those that `has_diverged`. Without it a mean that went to
-    infinity would come back.
+    For means: also where one of the `diverged` runs is lost. Without them a mean that went to infinity would come back.
     """
     refused = too_many(lost, run, max_lost)
-    return values.where(~(refused if endless is None else refused | (lost & endless).any("seed")))
+    return values.where(~(refused if diverged is None else refused | (lost & diverged).any("seed")))

@@ -58,6 +58,7 @@ class Existing(ClusterSettings):
             yield client
 
     def _security(self) -> "Security | None":
+        """Return the certificates as settings of Dask, None without any."""
         if self.tls_ca is None:
             return None
         from distributed import Security

@@ -258,6 +258,7 @@ class JobQueue(ClusterSettings):
         return self._kind().job_cls
 
     def _options(self) -> dict[str, Any]:
+        """Return the options of dask-jobqueue for a job of this batch system."""
         lifetime, stagger = self.lifetime
         return {
             "cores": self.cores,

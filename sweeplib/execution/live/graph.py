@@ -75,6 +75,7 @@ class Graph:
         self.root.children = [self._title, self._figure(curves, *logarithmic, many=any(many))]
 
     def _figure(self, curves: ResultCurves, log_x: list[float], log_y: list[float], *, many: bool) -> Any:
+        """Return a figure of Bokeh with points, intervals and lines; an axis with ticks is logarithmic."""
         from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
         from bokeh.plotting import figure
 

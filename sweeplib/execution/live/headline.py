@@ -68,6 +68,7 @@ class HeadlineCurves:
         return ResultCurves(self._axis.name, self._said, self._at, of=found)
 
     def _read(self, block: "Block") -> None:
+        """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
         assert self._axis is not None
         places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
         if not len(places):

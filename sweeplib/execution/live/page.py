@@ -141,6 +141,7 @@ class _ReaderPage:
         self.update()
 
     def _draw(self, run: "KnownRun") -> None:
+        """Draw a run, but for what looks as it was drawn last."""
         running = run.running(self._scheduler)
         dynamics, across, up = (choice.value for choice in self._choices.values())
         cells = running.get(dynamics)

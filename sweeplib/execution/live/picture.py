@@ -111,6 +111,7 @@ def kinds(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _columns(counts: np.ndarray) -> dict[str, Any]:
+    """Return the numbers and colours of the cells as Bokeh takes them, from numbers of cases by status."""
     found = kinds(counts)
     whole = counts.sum(-1)
     numbers = {"done": whole - found["left"], "all": whole, "failed": found["failed"], "other": found["other"]}

@@ -113,6 +113,7 @@ class Teller(Silent):
         return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
     def _news(self, progress: RunProgress, *, ended: bool) -> News:
+        """Return what is new since the last news."""
         tasks, self._tasks = self._tasks, {}
         done, self._ended = self._ended, []
         for block, report in done:

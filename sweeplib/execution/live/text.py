@@ -45,6 +45,7 @@ def _whole(run: "KnownRun") -> dict[str, int]:
 
 
 def _lines(run: "KnownRun") -> list[str]:
+    """Return how far a run is, its rate and the time left, in lines."""
     counts = _whole(run)
     total = sum(counts.values())
     now = f"{total - counts['missing']:,} of {total:,} cases, {outcomes(counts)}"
@@ -113,6 +114,7 @@ def answers(run: "KnownRun") -> str:
 
 
 def _answer(record: Mapping[str, Any]) -> list[str]:
+    """Return the cells of an answer, in the order of the headings."""
     at = ", ".join(f"{name} = {_number(value)}" for name, value in record["at"].items())
     interval = f"{_number(record['low'])} to {_number(record['high'])}" if record["low"] is not None else ""
     asked = "" if record["wanted"] is None else f"± {_number(record['wanted'], 2)}"
@@ -133,6 +135,7 @@ def _number(value: Any, digits: int = 4) -> str:
 def _table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = (), message: int = -1
 ) -> str:
+    """Return a table in HTML; columns of `numbers` are aligned to the right, that of the `message` is broken."""
     classes = [' class="number"' if place in numbers else ' class="message"' if place == message else ""
                for place in range(len(headings))]  # fmt: skip
     head = "".join(f"<th scope='col'{kind}>{name}</th>" for kind, name in zip(classes, headings, strict=True))

@@ -58,6 +58,7 @@ def dataset_in_memory(sweep: "Design", directory: Path) -> "xr.Dataset":
 def _write(
     sweep: "Design", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
 ) -> None:
+    """Write the dataset at `path`: what all shapes share, then a group for each shape (p, k)."""
     problem = next(case.problem for run in sweep.runs for case in sweep.probed(run))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}

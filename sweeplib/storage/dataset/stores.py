@@ -54,6 +54,7 @@ class LinkingStore(LocalStore):
             await self.set(key, value)
 
     def _is_linked(self, key: str, value: Any) -> bool:
+        """Note the entry of a file; return whether it is now a link to the same chunk of the version before."""
         content = value.to_bytes()
         self.meant[key] = entry_of(key, content)
         if not is_chunk(key):
@@ -106,6 +107,7 @@ class VersionStore(LocalStore):
         return self._intact_chunk(key, super().get_sync(key, **kwargs))
 
     def _intact_chunk(self, key: str, chunk: Any) -> Any:
+        """Return the bytes of a file of this version, from where it is kept if `chunk` is of another one."""
         if key not in self.entries:
             return chunk
         if chunk is not None and is_like(self.entries[key], key, chunk.to_bytes()):

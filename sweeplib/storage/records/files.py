@@ -108,6 +108,7 @@ def sync(*paths: Path) -> None:
 
 
 def _sync(path: Path) -> None:
+    """Wait until a file or the names in a folder are on the disk, where the file system knows of such."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -166,6 +166,7 @@ class _Record:
         }
 
     def tell(self, *, force: bool) -> None:
+        """Write the news, unless the last were written just now or another process does the job."""
         now = time.monotonic()
         if force or now - self.written > 0.5:
             self.written = now

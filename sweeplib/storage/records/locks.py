@@ -47,6 +47,7 @@ def alone(directory: Path, does: str) -> Iterator[None]:
 
 @contextmanager
 def _folder_lock(directory: Path, kind: int, does: str) -> Iterator[Path]:
+    """Hold the lock of a folder, shared or exclusive; InputError that names a process that holds it otherwise."""
     lock = _lock_path(directory, FOLDER)
     with _file_lock(lock, kind, PATIENCE) as is_held:
         if not is_held:

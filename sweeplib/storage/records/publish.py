@@ -132,6 +132,7 @@ class PublishAddress:
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
     def _send_changed(self, manifest: Manifest, again: Collection[str]) -> int:
+        """Send what differs from what the marker says: without a root meanwhile, which is written last."""
         dataset, marker = manifest.folder, self._read_marker()
         wanted = {name: str(entry[1]) for name, entry in manifest.files.items()} | {
             MANIFEST: digest(manifest.path.read_bytes())
