@@ -350,17 +350,8 @@ def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
     found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted, cluster_of(sweep).block_size)
     begun = {} if found.begun is None else found.begun.counts(wanted.ids)
-    return Demand(
-        *counted(sweep, found.wanted),
-        todo,
-        pilots,
-        existing,
-        found.counts,
-        found.unread,
-        begun,
-        shares(store, found),
-        unexited(store, wanted),
-    )
+    others = found.counts, found.unread, begun, shares(store, found)
+    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, *others, unexited(store, wanted))
 
 
 def _dynamics_plan(sweep: "Design", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
