@@ -265,7 +265,7 @@ def test_a_copy_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     """Whichever write is the last; one thread copies, so that the same one is."""
     ran(sweep_of("a"), tmp_path)
     second = sweep_of("b", size=8)
-    monkeypatch.setattr(taken, "THREADS", 1)
+    monkeypatch.setattr(row_copies, "THREADS", 1)
     for last in (0, 3, 8, 20):
         with monkeypatch.context() as patched:
             cut_after(last, patched)
