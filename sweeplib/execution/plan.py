@@ -350,8 +350,8 @@ def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
     found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted, cluster_of(sweep).block_size)
     begun = {} if found.begun is None else found.begun.counts(wanted.ids)
-    others = found.counts, found.unread, begun, shares(store, found)
-    return Demand(*counted(sweep, found.wanted), todo, pilots, existing, *others, unexited(store, wanted))
+    (points, cases), parts_left, late = counted(sweep, found.wanted), shares(store, found), unexited(store, wanted)
+    return Demand(points, cases, todo, pilots, existing, found.counts, found.unread, begun, parts_left, late)
 
 
 def _dynamics_plan(sweep: "Design", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
