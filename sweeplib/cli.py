@@ -28,7 +28,7 @@ from sweeplib.cli_options import (
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.commands import explain, new, schema, test_plugin
-from sweeplib.front.repeated import as_left, remember_plan
+from sweeplib.front.complete_run import record_plan, undisturbed_run
 from sweeplib.process.command import command
 from sweeplib.process.terminal import echo, table
 
@@ -116,16 +116,16 @@ def plan(
 ) -> None:
     """Show the cases to compute and their cost on this machine; with --json also each case."""
     given = [*(set_ or ()), *(overrides or ())]
-    left = as_left(config, given, results) if workers is None and not json else {}
+    left = undisturbed_run(config, given, results) if workers is None and not json else {}
     if left.get("plan"):
         _show_plan(table(**left["plan"]), left["answers"])
         return
     sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.report.summary import answers
+    from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
-    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "plan"):
@@ -136,7 +136,7 @@ def plan(
         return
     lines = answers(sweep, directory)
     if left and not made.todo:
-        remember_plan(left, made.cells(), lines)
+        record_plan(left, made.cells(), lines)
     _show_plan(made.table(), lines)
 
 
@@ -162,10 +162,10 @@ def run(
     """
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
-    from sweeplib.front.simulations import simulate
+    from sweeplib.front.sweep import simulate
+    from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
-    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "simulate"):
@@ -202,7 +202,7 @@ def status(
     from sweeplib.front.status import status as found
     from sweeplib.process.terminal import counts_table
 
-    done = as_left(config, given, results).get("status")
+    done = undisturbed_run(config, given, results).get("status")
     now = SweepStatus(**loads(done)) if done else found(*named(config, given, results))
     if json:
         echo(dumps(now.record(), indent=1))
@@ -329,7 +329,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
 
     Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part could not be made.
     """
-    from sweeplib.front.finished import compared, named
+    from sweeplib.front.named_sweeps import compared, named
 
     if len(sweeps) > 1:
         if set_:
@@ -360,7 +360,7 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
 
     The exit status is 1 if a case, an analysis, a figure or a part of the report failed.
     """
-    if done := as_left(config, set_ or (), results):
+    if done := undisturbed_run(config, set_ or (), results):
         echo(done["summary"])
         return
     sweep, directory = named(config, set_, results)

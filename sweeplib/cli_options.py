@@ -56,7 +56,7 @@ RESULTS = Path("results")
 
 def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
-    from sweeplib.process.caches import caches_in
+    from sweeplib.process.environment import caches_in
 
     caches_in(results)
     from sweeplib.front.sweep import loaded as of_file
@@ -66,7 +66,7 @@ def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tup
 
 def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
-    from sweeplib.front.finished import named as of_either
+    from sweeplib.front.named_sweeps import named as of_either
 
     return of_either(path, list(overrides or ()), results)
 
@@ -74,7 +74,7 @@ def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[
 def named_although_damaged(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load
-    from sweeplib.storage.store.damage import DamageError
+    from sweeplib.storage.records.files import DamageError
 
     given = list(overrides or ())
     try:

@@ -49,9 +49,9 @@ def answer(config: Config, overrides: Overrides = None, results: Results = RESUL
         )
     from sweeplib.answers import State, run_rounds
     from sweeplib.answers.shown import answers_of, cells
+    from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
-    from sweeplib.storage.records.origin import record_origin
 
     examine(directory)
     with job(directory, "simulate"):

@@ -38,7 +38,7 @@ def loaded(config: str, results: str) -> tuple["Design", str]:
     """Return the sweep of a file, and its directory; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.front.snakemake import checked_results
-    from sweeplib.storage.records.origin import check_origin
+    from sweeplib.storage.records.config_files import check_origin
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config)
@@ -83,7 +83,7 @@ def simulate(config: str, directory: str, threads: str) -> None:
     """Compute the cases that are not in the run store; with `threads` workers, if they run on this machine."""
     with _stage(config, directory, "simulate") as sweep:
         from sweeplib.execution.clusters import cluster_of
-        from sweeplib.front.simulations import simulate as simulated
+        from sweeplib.front.sweep import simulate as simulated
 
         workers = int(threads) if cluster_of(sweep).workers_here() is not None else None
         simulated(sweep, Path(directory), workers=workers)
@@ -149,8 +149,8 @@ def _stage(config: str, directory: str, name: str) -> Iterator["Design"]:
     """
     with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
+        from sweeplib.storage.records.config_files import record_origin
         from sweeplib.storage.records.jobs import job
-        from sweeplib.storage.records.origin import record_origin
         from sweeplib.storage.records.rounds import with_rounds
 
         with job(Path(directory), name):

@@ -60,7 +60,7 @@ class Sweep:
         return sweep
 
     def _start(self, design: "Design", results: Path, folder: Path, file: Path | None) -> None:
-        from sweeplib.storage.records.origin import check_origin, refuse_other_origin
+        from sweeplib.storage.records.config_files import check_origin, refuse_other_origin
         from sweeplib.storage.records.rounds import with_rounds
 
         self.directory, self._folder, self._file = results / design.name, folder, file
@@ -85,7 +85,7 @@ class Sweep:
 
         Failed cases are recorded and raise no error (`status`). After an interrupt the same call continues.
         """
-        from sweeplib.front.simulations import simulate
+        from sweeplib.front.sweep import simulate
         from sweeplib.process.children import script_not_imported
         from sweeplib.storage.dataset.finalise import finalise
         from sweeplib.storage.records.jobs import job
@@ -147,7 +147,7 @@ class Sweep:
         `name` is that of a figure or of an entry of `figures` in the config. InputError for an unknown name or option,
         and for a sweep that does not fit.
         """
-        from sweeplib.code.user_paths import located, with_files
+        from sweeplib.code.user_code import located, with_files
         from sweeplib.config.values import plain
         from sweeplib.figures.figure import requested
         from sweeplib.figures.notebook import shown_in_notebooks
@@ -171,7 +171,7 @@ class Sweep:
 
     def _record(self) -> None:
         """Record the YAML file, if there is one, as that of the folder's results."""
-        from sweeplib.storage.records.origin import record_origin
+        from sweeplib.storage.records.config_files import record_origin
 
         if self._file is not None:
             record_origin(self._file, self.directory)

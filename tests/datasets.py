@@ -3,7 +3,15 @@
 import numpy as np
 import xarray as xr
 
-from sweeplib.contracts.datasets import FLAGS, STATUS, giant_steps_dataset, norms_dataset, sweep_dataset, units_dataset
+from sweeplib.contracts.datasets import (
+    FIXED,
+    FLAGS,
+    STATUS,
+    giant_steps_dataset,
+    labelled,
+    norms_dataset,
+    sweep_dataset,
+)
 
 __all__ = [
     "FLAGS",
@@ -45,3 +53,25 @@ def with_outcome(ds: xr.Dataset, outcome: str, where: xr.DataArray) -> xr.Datase
     if outcome in ("failed", "killed"):
         ds = ds.assign({name: ds[name].where(~where) for name in ds.data_vars if name != "status"})
     return ds.assign(status=status)
+
+
+def units_dataset(*, shift: float = 0.1, p: int = 64, k: int = 1, seeds: int = 3, times: int = 3) -> xr.Dataset:
+    """A sweep without axes with the units of SGD and of a mean field, away by `shift` along the first overlap.
+
+    Overlaps are normal and double from a time to the next, norms are uniform on [0.5, 1.5].
+    """
+    rng = np.random.default_rng(0)
+    M = np.broadcast_to(rng.normal(size=(1, seeds, 1, p, k)), (2, seeds, times, p, k)).copy()
+    M *= 2.0 ** np.arange(times)[:, None, None]
+    M[1, ..., 0] += shift
+    q = np.broadcast_to((0.5 + rng.random((1, seeds, 1, p))) ** 2, M.shape[:-1]).copy()
+    outer = ("dynamics", "seed")
+    ds = xr.Dataset(
+        {
+            "overlap_M": ((*outer, "time", "student", "teacher"), M),
+            "self_overlap": ((*outer, "time", "student"), q),
+            "status": (outer, np.ones((2, seeds), np.uint8)),
+        },
+        coords={"dynamics": ["sgd", "mean_field"], "seed": np.arange(seeds), "time": np.arange(float(times))},
+    ).assign_attrs({name: value for name, value in FIXED.items() if name != "spherical"} | {"p": p, "k": k})
+    return labelled(ds).assign_attrs(gamma=0.1, d=40, Delta=0.0)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import sweeplib.execution.clusters  # registries are full before their state is remembered
 import sweeplib.figures  # noqa: F401
-from sweeplib.code import plugins, sources
-from sweeplib.code.user_modules import forget_installed, user_file
+from sweeplib.code import plugins, sources, user_code
+from sweeplib.code.user_code import user_file
 from sweeplib.kernels import functions
 from sweeplib.problem import DEFAULTS, PARAMETERS
 from sweeplib.registry import REGISTRIES
@@ -40,10 +40,16 @@ def activation(path: Path, name: str, *, imports: str = "", scale: str = "2.0") 
     return written(path, ACTIVATION.format(name=name, imports=imports, scale=scale))
 
 
+def _forget_installed() -> None:
+    """Forget the entry points, which are read once a process."""
+    user_code.installed_plugins.cache_clear()
+    user_code._plugin_packages.cache_clear()
+
+
 @contextmanager
 def nothing_left() -> Iterator[None]:
     """Return a context that restores registries, imported modules and caches to their state at its start."""
-    forget_installed()
+    _forget_installed()
     things = [(registry, dict(registry._things)) for registry in REGISTRIES]
     parameters, defaults = dict(PARAMETERS), dict(DEFAULTS)
     path, modules, loaded = list(sys.path), set(sys.modules), dict(plugins._plugins)
@@ -62,7 +68,7 @@ def nothing_left() -> Iterator[None]:
         plugins._plugins.clear()
         plugins._plugins.update(loaded)
         sources._content_of.cache_clear()
-        forget_installed()
+        _forget_installed()
         for remembered in (
             cases.numerical_options,
             numerics_version._numerics_version,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.kit.constants import with_constants, without_constants
 from sweeplib.analysis.kit.options import checked_options
+from sweeplib.analysis.kit.problem_fields import with_constants, without_constants
 from sweeplib.analysis.kit.variables import stops_at_exits
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 EXPECTED = {"coupling": 0.5, "gamma": 0.5, "d": -0.5, "p": -0.5}
 QUANTITIES = tuple(EXPECTED)[1:]
-Fit = Callable[[Array, Array], "PowerLaw"]
+Fit = Callable[[Array, Array], "PowerLawFit"]
 
 
-class PowerLaw(NamedTuple):
+class PowerLawFit(NamedTuple):
     """One fit: exponents (variables,) with their intervals, prefactor, χ²/n and relative scatter of the points."""
 
     exponent: Array
@@ -70,7 +70,7 @@ def deviation_scaling(
     weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
     generator = np.random.default_rng(random_seed)
 
-    def cell_fit(values: Array, logarithms: Array) -> PowerLaw:
+    def cell_fit(values: Array, logarithms: Array) -> PowerLawFit:
         return power_law(values, logarithms, weights, confidence, generator)
 
     result = {"exponent_theory": _expected_exponents()}
@@ -94,7 +94,7 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
 
 def power_law(
     values: Array, logarithms: Array, weights: Array, confidence: float, generator: np.random.Generator
-) -> PowerLaw:
+) -> PowerLawFit:
     """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
     points = log_means(values)
@@ -102,12 +102,12 @@ def power_law(
     number = float(kept.sum())
     design = np.vstack([np.ones(len(kept)), logarithms]).T[kept]
     if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
-        return PowerLaw(unknown, unknown, unknown, points=number)
+        return PowerLawFit(unknown, unknown, unknown, points=number)
     fit = line_fit(points.at(kept), design, weights, generator, confidence)
     if not fit.misfit.freedom > 0.0:
-        return PowerLaw(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
+        return PowerLawFit(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
     low, high = fit.interval(confidence)[:, 1:]
-    return PowerLaw(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
+    return PowerLawFit(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
 
 
 def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
@@ -134,7 +134,7 @@ def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], o
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
     fits = fits_over(largest, logs, over, fit, vectors=3)
-    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLaw._fields[3:]), fits, strict=True))
+    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLawFit._fields[3:]), fits, strict=True))
     return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
 

@@ -11,10 +11,9 @@ from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.exit_times import exit_medians, exited_fractions
 from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, has_run, too_many, values_of, with_status
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages
-from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.variables import require
 from sweeplib.late_modules import xarray as xr
 

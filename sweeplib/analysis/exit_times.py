@@ -8,13 +8,12 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import step_time
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
-from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.analysis.kit.survival import fractions_exited, medians
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr

@@ -13,10 +13,9 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis, Treated
 from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, with_status, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError

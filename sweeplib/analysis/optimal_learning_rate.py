@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
 
 
-class Optimum(NamedTuple):
+class ScanOptimum(NamedTuple):
     """One optimum with its interval."""
 
     gamma: float = np.nan
@@ -130,26 +130,28 @@ def optimal_learning_rate(
     scan = rate_scan(ds, max_censored, max_lost)
     weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
 
-    def cell_optimum(cell: Array, gammas: Array) -> Optimum:
+    def cell_optimum(cell: Array, gammas: Array) -> ScanOptimum:
         return optimum(cell, gammas, weights, confidence, generator)
 
     parts = xr.apply_ufunc(
         cell_optimum, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
-        output_core_dims=[()] * len(Optimum._fields),
+        output_core_dims=[()] * len(ScanOptimum._fields),
         vectorize=True, output_dtypes=[float] * 6 + [bool, float, int],
     )  # fmt: skip
     variables = _labelled_optima(*parts) | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
-def optimum(steps: Array, gamma: Array, weights: Array, confidence: float, generator: np.random.Generator) -> Optimum:
+def optimum(
+    steps: Array, gamma: Array, weights: Array, confidence: float, generator: np.random.Generator
+) -> ScanOptimum:
     """Return the optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `weights` (resamples, seed)."""
     draws = minima(steps, gamma, weights, confidence, generator)
     if not draws.gammas_used:
-        return Optimum(gammas_used=int(np.isfinite(log_means(steps).logs).sum()))
+        return ScanOptimum(gammas_used=int(np.isfinite(log_means(steps).logs).sum()))
     best, (low, high) = draws.gamma[0], central_interval(draws.gamma[1:], confidence)
     at_edge = bool(np.isclose(draws.ends[:, None], [best, low, high], rtol=1e-9).any())
-    return Optimum(
+    return ScanOptimum(
         best,
         low,
         high,

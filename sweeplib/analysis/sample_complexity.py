@@ -14,12 +14,11 @@ from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.growth_laws import best_law, law_fit, laws
 from sweeplib.analysis.kit.information import expected_laws, information_exponents, largest_exponent
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, with_status
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import mean_and_error
-from sweeplib.analysis.kit.status import with_status
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 

@@ -11,9 +11,8 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import labelled
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, with_status, without_value
 from sweeplib.analysis.kit.options import LostPart
-from sweeplib.analysis.kit.status import with_status
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr

@@ -12,7 +12,7 @@ from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.simulation import case_work
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.store.journal import journal
-from sweeplib.storage.store.layout import cost_classes
+from sweeplib.storage.store.layout import cost_class
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def price_of_rows(whole: "Design", new: Iterable[Row], prices: Mapping[str, floa
     seconds: Counter[int] = Counter()
     for dynamics, price in prices.items():
         points = sweep.points(dynamics)
-        works = price * 4.0 ** cost_classes(points.cases.numbers(case_work))
+        works = price * 4.0 ** cost_class(points.cases.numbers(case_work))
         seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
 
     def of(row: Row) -> float:

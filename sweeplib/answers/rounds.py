@@ -18,8 +18,8 @@ from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.execution.connected import LastingCluster
-from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.execution.clients import LastingCluster
+from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import clock_time
 from sweeplib.storage.dataset.finalise import dataset_in_memory
@@ -35,7 +35,7 @@ Seeds = Callable[[Row], int]
 
 def run_rounds(
     sweep: "Design", directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
-) -> dict[str, Summary]:
+) -> dict[str, DynamicsSummary]:
     """Run a sweep and its rounds; return the summaries of all of its rows.
 
     Each round is recorded before its rows are computed, so that the same call goes on after a crash. `say` is told of
@@ -50,7 +50,7 @@ def run_rounds(
             if not rounds.prices and any(math.isfinite(question.seconds) for question in sweep.questions.values()):
                 rounds = replace(rounds, prices=measured_prices(whole, directory))
             if rounds.ended or not sweep.questions:
-                return {name: Summary(last.cases, computed[name]) for name, last in summaries.items()}
+                return {name: DynamicsSummary(last.cases, computed[name]) for name, last in summaries.items()}
             rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
             say(said(rounds))
             next_part()

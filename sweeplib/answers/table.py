@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.lost_runs import with_status
 from sweeplib.design.axis import places_in
 from sweeplib.design.questions import Row
 from sweeplib.late_modules import xarray as xr

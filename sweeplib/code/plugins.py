@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
-from sweeplib.code.user_modules import GROUP, PACKAGE, installed_plugins, module_spec, user_file
+from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES
 
@@ -158,6 +158,7 @@ def _file_of(name: str) -> Path | None:
 
 
 def _import(plugin: str, name: str) -> None:
+    """Import a plugin under a name: a module that Python finds, or a file elsewhere, which then has this name."""
     if not _is_file(plugin) or name == Path(plugin).stem:
         importlib.import_module(name)
         return

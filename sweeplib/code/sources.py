@@ -26,7 +26,7 @@ from sweeplib.code.exports import HOMES, INTERFACE
 from sweeplib.code.module_content import Import, cached_content, imports_of, module_content, write_cache
 from sweeplib.code.numerical_code import BY_VALUE
 from sweeplib.code.syntax import effective_code, syntax_tree
-from sweeplib.code.user_modules import PACKAGE, module_spec, package_of, user_file, with_parents
+from sweeplib.code.user_code import PACKAGE, module_spec, package_of, user_file, with_parents
 
 PACKAGE_FILES = (".py", ".html", ".j2")
 """The endings of files of the package that can change a result or a page."""

@@ -67,6 +67,7 @@ def is_docstring(node: ast.AST) -> bool:
 
 
 def _write(node: Any, parts: list[str], fields: Callable[[ast.AST], Fields]) -> None:
+    """Append a node of a syntax tree, or a part of one, to the parts of its text; `fields` are those that count."""
     if isinstance(node, ast.AST):
         parts.append("Assign" if isinstance(node, ast.AnnAssign) else type(node).__name__)
         for name, field in fields(node):

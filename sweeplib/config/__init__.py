@@ -29,7 +29,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
     """
     from sweeplib.config.error_places import error_at
     from sweeplib.config.overrides import Override, with_overrides
-    from sweeplib.storage.records.origin import is_lasting
+    from sweeplib.storage.records.config_files import is_lasting
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()
@@ -92,6 +92,7 @@ def _document(path: Path) -> "tuple[Document, dict[str, Any]]":
 
 
 def _text(path: Path) -> str:
+    """Return the text of a config file; InputError, with the line, if it is too large or not UTF-8."""
     content_read = _content(path)
     if len(content_read) > FILE_BYTES:
         raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")

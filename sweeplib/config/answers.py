@@ -38,6 +38,7 @@ def with_questions(sweep: Design, config: SweepConfig, ds: Outline) -> Design:
 
 
 def _question(name: str, section: AnswerSection, sweep: Design) -> Question:
+    """Return the question of a section; InputError, with the key, for bounds or a resolution that it cannot have."""
     key = f"answers.{name}"
     variable = _variable(key, section)
     refined = {} if section.refine == "seeds" else section.refine
@@ -74,6 +75,7 @@ def _width(key: str, given: float | str) -> Precision:
 
 
 def _variable(key: str, section: AnswerSection) -> str:
+    """Return the variable that a question is about: the one named, or that of the analysis; InputError for others."""
     from sweeplib.analysis import ANALYSES
 
     try:
@@ -99,6 +101,7 @@ def _refuse_analysis(key: str, section: AnswerSection, choices: list[str]) -> No
 
 
 def _values_at(key: str, axis: str, wanted: Any, sweep: Design, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values of an axis at which a question is asked; InputError for values that the axis does not have."""
     swept = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
     values_of_axes = swept | {"dynamics": tuple(sweep.simulators), "threshold": sweep.recording.thresholds}
     if axis not in values_of_axes:
@@ -127,6 +130,7 @@ def _refuse_bounds(name: str, question: Question, sweep: Design) -> None:
 
 
 def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:
+    """Return the axis of this name; InputError unless a question may add values of it."""
     axes = {axis.name: axis for axis in sweep.grid.axes}
     if name not in axes or name == POINT:
         raise InputError("not an axis of the grid", key=key, value=name, choices=set(axes) - {POINT})

@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.code.user_paths import located, with_files
+from sweeplib.code.user_code import located, with_files
 from sweeplib.config.overrides import PLACES
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import Document

@@ -9,7 +9,7 @@ from typing import Any
 
 from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
-from sweeplib.code.user_paths import located, named, with_files
+from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
 from sweeplib.config.default_figures import default_figures
 from sweeplib.config.models import SweepConfig
@@ -114,6 +114,7 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
 
 
 def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
+    """Return the grid of a config, whose expressions, as those of the `clock` and the `replicas`, know its names."""
     number_of_names = len(config.grid) + len(config.derive) + len(config.problem)
     refuse_more("names", number_of_names, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
@@ -155,6 +156,7 @@ def _axis(name: str, spec: Any) -> Axis:
 
 
 def _linked_axes(zips: Any) -> list[Axis]:
+    """Return the axes under `zip`, each named by the first of the names that vary jointly."""
     shape = "a list of mappings such as {p: [1, 4], d: [100, 400]}"
     if not isinstance(zips, list):
         raise InputError("not linked axes", key="grid.zip", value=zips, expected=shape)
@@ -170,6 +172,7 @@ def _linked_axes(zips: Any) -> list[Axis]:
 
 
 def _recording(config: SweepConfig) -> Recording:
+    """Return what a config records: checked times, thresholds in ascending order, and observables."""
     from sweeplib.observables import OBSERVABLES
 
     for place, name in enumerate(config.observables):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.code.user_modules import installed_plugins
+from sweeplib.code.user_code import installed_plugins
 from sweeplib.config.reference import KeyRow, function_options, key_rows, setting_rows
 from sweeplib.errors import InputError
 from sweeplib.problem import synonyms
@@ -219,17 +219,11 @@ def _meaning(registry: Registry[Any], name: str) -> str:
 
 
 def _options(kind: str, thing: Any) -> list[Option]:
-    if kind == "dynamics":
-        return _settings(thing.Options)
-    if kind == "clusters":
-        return _settings(thing)
-    if kind in PARTS:
-        return _settings(thing.parameters)
+    """Return the options of a thing of a kind: the fields of its model, or the parameters of its function."""
     if kind in FUNCTIONS:
-        options = function_options(thing.function, FUNCTIONS[kind])
-        return [Option(option.name, option.default.strip("`"), option.meaning) for option in options]
-    return []
-
-
-def _settings(model: type[BaseModel]) -> list[Option]:
-    return [Option(row.key, row.default.strip("`"), row.meaning) for row in setting_rows(model, "")]
+        rows = function_options(thing.function, FUNCTIONS[kind])
+    else:
+        models = {"dynamics": "Options"} | dict.fromkeys(PARTS, "parameters")
+        model = thing if kind == "clusters" else getattr(thing, models[kind]) if kind in models else None
+        rows = setting_rows(model, "") if model is not None else iter(())
+    return [Option(row.key, row.default.strip("`"), row.meaning) for row in rows]

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from sweeplib.design.design import Design
     from sweeplib.storage.dataset.outline import Outline
 
-Entry = tuple[str, dict[str, Any]]
-EXITS: tuple[Entry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
-EXIT_MAP: tuple[Entry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
-RUNS: tuple[Entry, ...] = (("risk_curves", {}), ("trajectories", {}))
-STOPPED_RUNS: tuple[Entry, ...] = (("exit_time_distributions", {}), ("trajectories", {}))
-LAST_RECORDS: tuple[Entry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
+FigureEntry = tuple[str, dict[str, Any]]
+EXITS: tuple[FigureEntry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
+EXIT_MAP: tuple[FigureEntry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
+RUNS: tuple[FigureEntry, ...] = (("risk_curves", {}), ("trajectories", {}))
+STOPPED_RUNS: tuple[FigureEntry, ...] = (("exit_time_distributions", {}), ("trajectories", {}))
+LAST_RECORDS: tuple[FigureEntry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
 LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
@@ -34,7 +34,7 @@ def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, 
     return dict(entry for entry in fitting if entry is not None)
 
 
-def _fits(sweep: "Design", ds: "Mapping[bool, Outline]", entry: Entry) -> bool:
+def _fits(sweep: "Design", ds: "Mapping[bool, Outline]", entry: FigureEntry) -> bool:
     """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
 
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.

@@ -101,7 +101,7 @@ Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)
 Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
 Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
 Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
-Grid = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
+GridSection = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
 
 
 class Times(Section):
@@ -150,7 +150,7 @@ class DynamicsSection(Section):
     )
 
 
-Dynamics = Annotated[
+DynamicsSections = Annotated[
     dict[str, DynamicsSection],
     BeforeValidator(_dynamics, json_schema_input_type=Names | dict[str, DynamicsSection | None]),
 ]
@@ -199,9 +199,9 @@ HOURS = r"\s*(\d+\.?\d*|\.\d+)\s*(h|min)\s*"
 PERCENT = r"\s*((?:\d+\.?\d*|\.\d+)(?:e-?\d+)?)\s*%\s*"
 
 
-Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
+QuestionBounds = Annotated[list[float], Field(min_length=2, max_length=2)]
 Refined = Annotated[
-    Any, BeforeValidator(_refine, json_schema_input_type=Literal["seeds"] | dict[str, Bounds | float | str])
+    Any, BeforeValidator(_refine, json_schema_input_type=Literal["seeds"] | dict[str, QuestionBounds | float | str])
 ]
 
 
@@ -265,7 +265,7 @@ class SweepConfig(Section):
         "`tau` here, in `grid` or in `derive`.",
         examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
     )
-    grid: Grid = Field(
+    grid: GridSection = Field(
         default_factory=dict,
         description="The axes. Each is a field of a problem, a number that expressions or formulas use, or an option "
         "of a dynamics (`sde.step`), with a list of values or a spacing. All combinations are run. Axes under `zip` "
@@ -307,7 +307,7 @@ class SweepConfig(Section):
         "in these fields, for paired comparisons; `seed` is always included. By default every point has its own.",
         examples=[["seed", "d"]],
     )
-    dynamics: Dynamics = Field(
+    dynamics: DynamicsSections = Field(
         min_length=1,
         description="The dynamics to run: a list of names, or each name with `where` and its options (below). After a "
         "hyphen a word of yours tells several runs of one dynamics apart: `ode-corrected: {finite_d: true}`.",

@@ -89,6 +89,7 @@ def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[
 
 
 def _apply(data: dict[str, Any], override: Override) -> None:
+    """Set the value of an override in the data of a config; a name leaves the other sections of the grid."""
     section = data
     *above, last = _with_option(override.location, data.get("dynamics") or ())
     if not above and last in PARAMETERS:

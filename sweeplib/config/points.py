@@ -31,6 +31,7 @@ def table_axis(table: Any) -> TableAxis:
 
 
 def _table_axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:
+    """Return the axis of some columns; InputError, with the line of the file if they are of one."""
     count = len(next(iter(columns.values()), ()))
     refuse_more("points", count, ROWS, key="points", instead="several sweeps")
     if not count:
@@ -78,6 +79,7 @@ def _value(cell: str) -> Any:
 
 
 def _csv_frame(path: Path) -> "pd.DataFrame":
+    """Return the table in a CSV file; InputError for names of columns that are missing, repeated or not separated."""
     import pandas as pd
 
     with path.open(encoding="utf-8-sig", newline="") as file:

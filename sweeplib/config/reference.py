@@ -40,7 +40,7 @@ ANSWER = {"of": "exit_times", "to": "2 %"}
 
 
 class KeyRow(NamedTuple):
-    """One key of a config, for a reader."""
+    """One key of a config, or an option of an analysis or a figure, for a reader."""
 
     key: str
     type: str
@@ -49,15 +49,6 @@ class KeyRow(NamedTuple):
     meaning: str
     content: Mapping[str, Any] = MappingProxyType({})
     """The part of a config with the example."""
-
-
-class FunctionOption(NamedTuple):
-    """An option of an analysis or a figure: its name, type, default and meaning, which may be empty."""
-
-    name: str
-    type: str
-    default: str
-    meaning: str
 
 
 def generated() -> dict[str, str]:
@@ -150,6 +141,7 @@ def _rows(model: type[BaseModel], prefix: str = "") -> tuple[KeyRow, ...]:
 
 
 def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
+    """Yield the row of each key of a model; `prefix` is the key path of the section above."""
     for field_name, field in model.model_fields.items():
         name = field.alias or field_name
         default = "the file's name" if name == "name" else _default(field)
@@ -177,6 +169,7 @@ def _parameters() -> dict[str, Parameter]:
 
 
 def _option_tables() -> Iterator[str]:
+    """Yield the tables of the settings of clusters and of the options of dynamics."""
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.execution.clusters import CLUSTERS
 
@@ -237,12 +230,12 @@ def _quantity_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def function_options(function: Callable[..., Any], arguments: int) -> Iterator[FunctionOption]:
-    """Yield the options of a function: its parameters after the first `arguments`."""
+def function_options(function: Callable[..., Any], arguments: int) -> Iterator[KeyRow]:
+    """Yield the options of a function: its parameters after the first `arguments`; a meaning may be empty."""
     for parameter in list(inspect.signature(function).parameters.values())[arguments:]:
         schema = option_type(function, parameter.name).json_schema()
         meaning = schema.get("description", "")
-        yield FunctionOption(parameter.name, _type_text(schema), _code(_plain(parameter.default)), meaning)
+        yield KeyRow(parameter.name, _type_text(schema), _code(_plain(parameter.default)), "", meaning)
 
 
 def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], arguments: int) -> str:
@@ -250,11 +243,11 @@ def _function_table(section: str, functions: Mapping[str, Callable[..., Any]], a
 
     InputError, with the file, for an option without a meaning.
     """
-    names: dict[FunctionOption, list[str]] = {}
+    names: dict[tuple[str, str, str, str], list[str]] = {}
     for name, function in functions.items():
-        for option_row in function_options(function, arguments):
-            _refuse_no_meaning(option_row.meaning, function, option_row.name)
-            names.setdefault(option_row, []).append(name)
+        for row in function_options(function, arguments):
+            _refuse_no_meaning(row.meaning, function, row.key)
+            names.setdefault((row.key, row.type, row.default, row.meaning), []).append(name)
     lines = [f"## Options of {section}, below `{section}.NAME`", ""]
     lines += [f"| option | type | default | {section} | meaning |", "|---|---|---|---|---|"]
     for (option, kind, default, meaning), having in sorted(names.items()):

@@ -153,6 +153,7 @@ def _check_conditions(sections: Sections, grid: Grid) -> None:
 
 
 def _where_values(axis: str, wanted: Any, seeds: tuple[int, ...]) -> tuple[Any, ...]:
+    """Return the values of an axis, or the seeds, at which a run is made; InputError for seeds of no replica."""
     if axis == "seed":
         chosen = seeds_in(wanted if isinstance(wanted, dict | list) else [wanted], WHERE)
         missing = sorted(set(chosen).difference(seeds))

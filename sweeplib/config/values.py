@@ -86,6 +86,7 @@ def plain(value: Any) -> Any:
 
 
 def _without_rounding(array: Any) -> Any:
+    """Return an array of floats as lists of the short decimals, or the spacings, of which it is the rounding."""
     if array.dtype.kind != "f":
         return array.tolist()
     if not array.ndim:
@@ -178,6 +179,7 @@ def seeds_in(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
 
 
 def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[Number]:
+    """Return the values of a spacing by its arguments; InputError, with their key, for wrong ones."""
     function, usage = SPACINGS[name]
     lengths = (2, 3) if name == "range" else (3,)
     if not isinstance(arguments, list) or len(arguments) not in lengths:

@@ -2,15 +2,32 @@
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import InputError, SweeplibError
 
 Check = Callable[[str], None]
 """A function of a registered name; its own name is the sentence that it checks."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_remembered: list[Any] = []
+"""The functions whose results are remembered."""
+
+
+def remembered(function: Function) -> Function:
+    """Return a function whose results serve several checks: each is made once, until `forget`."""
+    _remembered.append(cache(function))
+    return cast("Function", _remembered[-1])
+
+
+def forget() -> None:
+    """Forget all results, after plugins were loaded or removed."""
+    for each in _remembered:
+        each.cache_clear()
 
 
 class BrokenError(SweeplibError):
@@ -39,6 +56,15 @@ def require_equal(found: Any, expected: Any, what: str, *, rtol: float = 0.0, at
         worst = np.unravel_index(distance.argmax(), distance.shape)
         place = f" at {tuple(map(int, worst))}" if worst else ""
         raise BrokenError(f"{what}: {one[worst]:.6g}{place}; expected {other[worst]:.6g}")
+
+
+def require_refusal(call: Callable[[], Any], problem: str, refusal: type[Exception] = InputError) -> None:
+    """Raise BrokenError with a problem unless a call raises a refusal."""
+    try:
+        call()
+    except refusal:
+        return
+    raise BrokenError(problem)
 
 
 def checks_of(contract: ModuleType) -> tuple[Check, ...]:

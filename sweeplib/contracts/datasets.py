@@ -94,7 +94,7 @@ def sweep_dataset(
     if derived:
         ds = ds.assign_coords(gamma=gamma.transpose(*[n for n in names if n in gamma.dims]))
         ds.gamma.attrs["formula"] = "gamma_ratio / (12 + Delta)"
-    return _labelled(ds)
+    return labelled(ds)
 
 
 def _start(
@@ -104,7 +104,8 @@ def _start(
     return np.broadcast_to(rng.standard_normal(drawn), shape)
 
 
-def _labelled(ds: xr.Dataset) -> xr.Dataset:
+def labelled(ds: xr.Dataset) -> xr.Dataset:
+    """Return a dataset with the labels of its variables, as `finalise` writes them."""
     for name, variable in ds.variables.items():
         own = dict(zip(("long_name", "symbol"), LABELS.get(str(name), ()), strict=False))
         variable.attrs |= label(str(name)) | own
@@ -149,7 +150,7 @@ def giant_steps_dataset(
             "time": np.arange(steps + 1.0), "threshold": [0.5],
         },
     ).assign_attrs(FIXED | {"d": 1000, "gamma": 1000.0, "Delta": 0.0, "k": directions})  # fmt: skip
-    return _labelled(ds)
+    return labelled(ds)
 
 
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
@@ -184,29 +185,7 @@ def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_s
     ).assign_attrs(
         {name: value for name, value in FIXED.items() if name != "p"} | {"d": 40, "gamma": 0.1, "Delta": 0.0}
     )
-    return _labelled(ds).assign_attrs(tasks="in_turn", switch_time=1.0)
-
-
-def units_dataset(*, shift: float = 0.1, p: int = 64, k: int = 1, seeds: int = 3, times: int = 3) -> xr.Dataset:
-    """A sweep without axes with the units of SGD and of a mean field, away by `shift` along the first overlap.
-
-    Overlaps are normal and double from a time to the next, norms are uniform on [0.5, 1.5].
-    """
-    rng = np.random.default_rng(0)
-    M = np.broadcast_to(rng.normal(size=(1, seeds, 1, p, k)), (2, seeds, times, p, k)).copy()
-    M *= 2.0 ** np.arange(times)[:, None, None]
-    M[1, ..., 0] += shift
-    q = np.broadcast_to((0.5 + rng.random((1, seeds, 1, p))) ** 2, M.shape[:-1]).copy()
-    outer = ("dynamics", "seed")
-    ds = xr.Dataset(
-        {
-            "overlap_M": ((*outer, "time", "student", "teacher"), M),
-            "self_overlap": ((*outer, "time", "student"), q),
-            "status": (outer, np.ones((2, seeds), np.uint8)),
-        },
-        coords={"dynamics": ["sgd", "mean_field"], "seed": np.arange(seeds), "time": np.arange(float(times))},
-    ).assign_attrs({name: value for name, value in FIXED.items() if name != "spherical"} | {"p": p, "k": k})
-    return _labelled(ds).assign_attrs(gamma=0.1, d=40, Delta=0.0)
+    return labelled(ds).assign_attrs(tasks="in_turn", switch_time=1.0)
 
 
 START, FLOOR, SPREAD = 0.2, 0.05, 0.4
@@ -248,8 +227,8 @@ def regime_dataset(
         }
     ).assign_coords(axes | time | {"dynamics": ["sgd_chain", "ode", "gradient_flow"]})
     fields = {"gamma": axes["d"] ** -axes["delta"], "p": (2.0 * axes["d"] ** axes["kappa"]).round()}
-    labelled = _labelled(ds.transpose("dynamics", *dims, "time").assign_coords(fields))
-    return labelled.assign_attrs(k=1, Delta=0.0, activation="erf")
+    named = labelled(ds.transpose("dynamics", *dims, "time").assign_coords(fields))
+    return named.assign_attrs(k=1, Delta=0.0, activation="erf")
 
 
 def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:
@@ -276,7 +255,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
                 "threshold": [0.5], "quantile": QUANTILES},
     ).assign_attrs({name: value for name, value in FIXED.items() if name not in ("p", "k", "spherical")}
                    | {"p": 2, "k": 2, "spherical": 0, "d": 100, "Delta": 0.0})  # fmt: skip
-    ds = _labelled(ds)
+    ds = labelled(ds)
     for name, observable in OBSERVABLES.items():
         if observable.is_of(OverlapView):
             inner = observable.dims_of(OverlapView)
@@ -290,7 +269,7 @@ def with_truth_values(ds: xr.Dataset) -> xr.Dataset:
     varied = [name for name in ds.data_vars if "gamma" in ds[name].dims]
     whole = ds.assign({name: ds[name].expand_dims(spherical=[True, False], axis=1) for name in varied})
     del whole.attrs["spherical"]
-    return _labelled(whole)
+    return labelled(whole)
 
 
 def without_units(ds: xr.Dataset) -> xr.Dataset:

@@ -1,15 +1,13 @@
 """What every figure keeps, on the datasets on which analyses are checked."""
 
 import warnings
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts import analyses
-from sweeplib.contracts.analyses import described, made, require_options, require_refusals, taken
-from sweeplib.contracts.check import BrokenError, require, require_equal
-from sweeplib.errors import InputError
+from sweeplib.contracts.analyses import described, made, require_options, require_refusals, results_by_dataset
+from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
 from sweeplib.figures import FIGURES
 from sweeplib.late_modules import xarray as xr
 from sweeplib.report.plots import interactive_plot
@@ -19,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-@cache
+@remembered
 def drawn(name: str, words: str) -> "Drawing | Exception":
     """Return the figure of a dataset, or the exception that it, its `arrange` or an analysis that it needs, raises."""
     if (refused := foreseen(name, words)) is not None:
@@ -30,7 +28,7 @@ def drawn(name: str, words: str) -> "Drawing | Exception":
         return error
 
 
-@cache
+@remembered
 def foreseen(name: str, words: str) -> Exception | None:
     """Return the exception with which the outlines of a dataset and its analyses are refused; None if they are not."""
     found = {need: analyses.foreseen(need, words) for need in FIGURES[name].needed({})}
@@ -53,12 +51,6 @@ def analysed_as_needed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Data
     return found
 
 
-def forget() -> None:
-    """Forget all drawings, after plugins were loaded or removed."""
-    for remembered in (drawn, foreseen):
-        remembered.cache_clear()
-
-
 def it_draws_a_dataset(name: str) -> None:
     """At least one of the kinds of sweeps; the drawing is a figure of matplotlib."""
     from matplotlib.figure import Figure as Drawing
@@ -66,7 +58,7 @@ def it_draws_a_dataset(name: str) -> None:
     known = ", ".join(ANALYSES)
     for need in FIGURES[name].needed({}):
         require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered; there are {known}")
-    for words, drawing in taken(drawn, name).items():
+    for words, drawing in results_by_dataset(drawn, name).items():
         problem = f"of {words} it returns {type(drawing).__name__}; expected a matplotlib.figure.Figure"
         require(isinstance(drawing, Drawing), problem)
         require(bool(drawing.axes), f"of {words} it has no axes")
@@ -80,7 +72,7 @@ def what_it_does_not_draw_is_refused_before_anything_runs(name: str) -> None:
 
 def its_axes_have_labels_for_readers(name: str) -> None:
     """Long names or symbols, not names of variables such as `exit_steps`."""
-    for words, drawing in taken(drawn, name).items():
+    for words, drawing in results_by_dataset(drawn, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         require(bool(written), f"of {words} no axis has a label")
         parts = (made(words), *analysed_as_needed(FIGURES[name].needed({}), words).values())
@@ -94,7 +86,7 @@ def it_can_be_saved(name: str) -> None:
     """As PNG: the layout fits, and labels are valid mathematics."""
     import io
 
-    words, drawing = next(iter(taken(drawn, name).items()))
+    words, drawing = next(iter(results_by_dataset(drawn, name).items()))
     try:
         drawing.savefig(io.BytesIO(), format="png", dpi=30)
     except Exception as error:
@@ -103,7 +95,7 @@ def it_can_be_saved(name: str) -> None:
 
 def it_takes_dask_arrays(name: str) -> None:
     """Of a dataset that is opened with `xr.open_zarr`, it draws the same lines, and warns of nothing."""
-    words, drawing = next(iter(taken(drawn, name).items()))
+    words, drawing = next(iter(results_by_dataset(drawn, name).items()))
     with warnings.catch_warnings(action="error"):
         found = FIGURES[name](made(words).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), words))
     for number, (one, other) in enumerate(zip(_lines(found), _lines(drawing), strict=True)):
@@ -117,11 +109,7 @@ def _lines(drawing: "Drawing") -> list[Any]:
 def its_options_have_types_and_defaults(name: str) -> None:
     """Each parameter after the dataset and the analyses."""
     require_options(FIGURES[name].function, arguments=2)
-    try:
-        FIGURES[name].check({"optoin": 1})
-    except InputError:
-        return
-    raise BrokenError("it takes unknown options")
+    require_refusal(lambda: FIGURES[name].check({"optoin": 1}), "it takes unknown options")
 
 
 def its_interactive_plot_has_the_points(name: str) -> None:
@@ -129,7 +117,7 @@ def its_interactive_plot_has_the_points(name: str) -> None:
     figure = FIGURES[name]
     if figure.interactive is None:
         return
-    for words in taken(drawn, name):
+    for words in results_by_dataset(drawn, name):
         ds, found = made(words), analysed_as_needed(figure.needed({}), words)
         plot = interactive_plot(name, figure.declared(ds, found), ds, found, {})
         require(bool(plot.table.rows), f"of {words} its interactive plot has no points")

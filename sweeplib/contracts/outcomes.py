@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Literal
 
 from sweeplib.code.plugins import load_plugins, reason_in_user_code, registered_names
-from sweeplib.code.user_paths import located
+from sweeplib.code.user_code import located
 from sweeplib.contracts import (
     activations,
     analyses,
@@ -25,7 +25,7 @@ from sweeplib.contracts import (
     tasks,
     updates,
 )
-from sweeplib.contracts.check import BrokenError, Check, LeftOutError, checks_of, sentence
+from sweeplib.contracts.check import BrokenError, Check, LeftOutError, checks_of, forget, sentence
 from sweeplib.errors import InputError
 
 CONTRACTS: Mapping[str, ModuleType] = {
@@ -85,8 +85,7 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     If the first check of a thing fails, the others, which need it, are left out.
     """
     load_plugins([plugin])
-    for part in (analyses, dynamics, figures, plots, proposers, targets):
-        part.forget()
+    forget()
     order = list(CONTRACTS)
     found = sorted(registered_names(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
     if not found:

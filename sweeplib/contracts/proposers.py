@@ -4,14 +4,13 @@ A proposer of another kind of sweep, which refuses the scan, is tested by a swee
 """
 
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
 import xarray as xr
 
 from sweeplib.answers import PROPOSERS, Answer, Proposer, State
 from sweeplib.config import from_mapping
-from sweeplib.contracts.check import LeftOutError, require
+from sweeplib.contracts.check import LeftOutError, remembered, require
 from sweeplib.contracts.datasets import FLAGS
 from sweeplib.design.design import Design
 from sweeplib.design.questions import Question, Row
@@ -43,7 +42,7 @@ def scanned(rows: Mapping[float, int]) -> xr.Dataset:
     return found.assign_attrs(fixed | {"fixed": " ".join(fixed)})
 
 
-@cache
+@remembered
 def asked(name: str) -> Design:
     """Return a sweep with the example of a proposer; LeftOutError if it does not fit the scan."""
     problem = {"p": 1, "k": 1, "d": 1000, "Delta": 0, "activation": "square", "spherical": True}
@@ -72,7 +71,7 @@ def _told(name: str, ds: xr.Dataset) -> list[Answer]:
     return _made(name).tell(ds, asked(name).analyses[question.of])
 
 
-@cache
+@remembered
 def history(name: str) -> list[tuple[dict[float, int], list[Answer]]]:
     """Return the rows and the answers of each round, to the one that asks for nothing, or the last that is made."""
     rows: dict[float, int] = dict.fromkeys(SCAN["gamma"], FIRST_SEEDS)
@@ -85,12 +84,6 @@ def history(name: str) -> list[tuple[dict[float, int], list[Answer]]]:
             break
         rows |= {row.at["gamma"]: min(max(row.seeds, rows.get(row.at["gamma"], 0)), MOST_SEEDS) for row in new}
     return found
-
-
-def forget() -> None:
-    """Forget all results, after plugins were loaded or removed."""
-    for remembered in (asked, history):
-        remembered.cache_clear()
 
 
 def _requests(answers: list[Answer]) -> list[Row]:

@@ -1,10 +1,11 @@
 """What every start keeps."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sweeplib.contracts.check import BrokenError, require, require_equal
+from sweeplib.contracts.check import require, require_equal, require_refusal
 from sweeplib.contracts.problems import OTHERS, needed, two_values
 from sweeplib.errors import InputError
 from sweeplib.problem import PARAMETERS, STARTS, Problem
@@ -48,11 +49,9 @@ def seeds_start_differently(name: str) -> None:
 def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
     """If it says `on_sphere`; otherwise spherical students refuse it."""
     if not STARTS[name].on_sphere:
-        try:
-            _started(name, spherical=True)
-        except InputError:
-            return
-        raise BrokenError("spherical students take it, although it is not `on_sphere`")
+        spherical = partial(_started, name, spherical=True)
+        require_refusal(spherical, "spherical students take it, although it is not `on_sphere`")
+        return
     W, _ = drawn_weights(_started(name, spherical=True), root_seed=0, seed=0)
     require_equal((W**2).sum(axis=1), np.full(3, float(D)), "a squared norm of a row", rtol=1e-9)
 

@@ -5,12 +5,11 @@ Monte Carlo: 2·10⁵ samples at a fixed seed, |z| < 5 for each of some 20 entri
 
 import math
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
 from sweeplib.arrays import Array
-from sweeplib.contracts.check import require, require_equal
+from sweeplib.contracts.check import remembered, require, require_equal
 from sweeplib.contracts.problems import needed, two_values
 from sweeplib.errors import InputError
 from sweeplib.kernels.labels import labels
@@ -26,7 +25,7 @@ STUDENTS = ("erf", "square")
 A, DELTA = np.array([1.0, -0.7]), 0.3
 
 
-@cache
+@remembered
 def _taught(name: str, student: str = "erf") -> Problem:
     """Return a problem of two students that has the target."""
     k, own = target(name).k or 2, needed(target(name))
@@ -140,8 +139,3 @@ def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> Non
         other = replace(problem, **{field: two_values(field)[1]})
         same = np.array_equal(one, labels(other.learned, "erf", fields, ones))
         require(not same, f"its labels are the same with another {field}")
-
-
-def forget() -> None:
-    """Forget problems, after plugins were loaded or removed."""
-    _taught.cache_clear()

@@ -68,6 +68,7 @@ def _path(name: str) -> Path:
 
 
 def _text(name: str) -> str:
+    """Return the text of a reference, ours by its name or a user's file; InputError if it cannot be read."""
     path, own = _path(name), name.endswith(SUFFIX)
     if not own and name not in known_references():
         expected = f"a file's path that ends in {SUFFIX}, or one of " + ", ".join(known_references())
@@ -88,6 +89,7 @@ def _text(name: str) -> str:
 
 
 def _table(name: str, text: str) -> Reference:
+    """Return the reference whose comments and columns are in a text; InputError, with the line, for another."""
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     comments = dict(_comment(line) for _, line in lines if line.startswith("#"))
     numbered = [(number, line) for number, line in lines if not line.startswith("#")]

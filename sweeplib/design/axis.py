@@ -122,6 +122,7 @@ class NearestError(InputError):
 
 
 def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the values of an axis, checked for its name; all are floats if one is."""
     values = tuple(values)
     if not values:
         raise InputError("an axis needs at least one value", key=name, value=[])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeplib.budget import SEEDS
 from sweeplib.code.plugins import load_plugins, plugin_files
-from sweeplib.code.user_paths import is_file, with_files
+from sweeplib.code.user_code import is_file, with_files
 from sweeplib.data.published import references_digest
 from sweeplib.design.choices import Choice, is_a_choice
 from sweeplib.design.cluster import ClusterSettings

@@ -49,6 +49,7 @@ def is_whole(name: str) -> bool:
 
 
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
+    """Return values as a name can have them; InputError, with the key and the index, for the first that it cannot."""
     whole = is_whole(name)
     prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(one, whole) for one in values]
     try:
@@ -68,6 +69,7 @@ def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple
 
 
 def _refusal(name: str, value: Any, details: Any) -> InputError:
+    """Return the error for a value of a field, by what pydantic says of it."""
     problem = f"not a value of {name}"
     if name in ("a", "a_star"):
         return InputError(problem, value=value, expected="a finite number, or a list of them, one per unit")

@@ -324,6 +324,7 @@ class Grid:
                 raise InputError("too long a name", key=self.origin(name), expected=f"at most {NAME_LENGTH} bytes")
 
     def _refuse_repeats(self) -> None:
+        """Raise InputError for a name that is given twice, has another meaning, or is read as another one."""
         seen: dict[str, str] = {}
         swept = [(name, _key(axis, name)) for axis in self.axes for name in axis.names]
         fixed = [(name, f"problem.{name}") for name in self.fixed]

@@ -47,7 +47,10 @@ from sweeplib.views import Blocks
 
 
 class OverlapMap(StepDynamics):
-    """Replicas of the map, all of which take a step at a time."""
+    """Replicas of the map, all of which take a step at a time.
+
+    Where drifts are by quadrature, a companion (Q, M, a) takes the same steps by the finer rule, to estimate the error.
+    """
 
     name = "overlap_map"
     label = "overlap map"

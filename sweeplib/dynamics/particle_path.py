@@ -128,7 +128,7 @@ class Rule:
     def found(self, state: Array) -> Found:
         """The time derivative and the risk of a state."""
         slope, risk = np.empty_like(state), self.equations.work.risk
-        risk[0] = 1.0
+        risk[0] = 1.0  # asks for the risk, in risk[1]
         compiled(_slope)(self.equations.calls, state, slope)
         risk[0] = 0.0
         return Found(state, slope, float(risk[1]))

@@ -114,13 +114,13 @@ class Sgd(StepDynamics):
         self.part[i] = 0.0
 
     def _use(self, i: int, uses: int) -> None:
-        """Use the next batch of replica i until it has been used so many times, fewer than `repeats`."""
+        """Take replica i into its next step: to the state after so many `uses` of the batch, fewer than `repeats`."""
         more, self.part[i] = uses - int(self.part[i]), uses
         if more:
             self._taken(i, 1, more, Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
 
     def _taken(self, i: int, count: int, repeats: int, exits: Exits) -> int:
-        """Take up to `count` steps of replica i with so many uses of a batch; return how many were taken."""
+        """Take up to `count` steps of replica i, each of `repeats` uses of a batch; return how many were taken."""
         given, step = self.replicas, int(self.step[i])
         if given.replayed is not None:
             return self._taken_of_tasks(i, count, exits, given.replayed)

@@ -138,9 +138,10 @@ class SgdChain(LaneDynamics):
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
-        """Raise InputError too unless d ≥ p + k, so that a sample has a component outside the span of the weights.
+        """Raise InputError too unless d ≥ p + k: a sample needs a component outside the span of the weights.
 
-        Of weights and velocities with momentum. And for batches of inputs with several eigenvalues, or of other steps.
+        With momentum, of weights and velocities: d ≥ 2p + k. Batches are refused for inputs with several eigenvalues,
+        for updates that are not plain and for disturbed inputs, and large ones if they are used again.
         """
         super().check(problem, options)
         step = UPDATES[problem.update]

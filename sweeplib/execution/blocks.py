@@ -13,9 +13,9 @@ import numpy as np
 
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.begun import EarlierRuns
 from sweeplib.execution.block_size import BLOCK_OVERHEAD
-from sweeplib.execution.guarded import Allowance, Explained, computed_apart, computed_here
+from sweeplib.execution.earlier_runs import EarlierRuns
+from sweeplib.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
 from sweeplib.simulation import Begun, Case, Cases, Records, Status
 from sweeplib.storage.records.files import append_line
@@ -235,6 +235,7 @@ def counts_of(status: np.ndarray) -> dict[str, int]:
 
 
 def _journal(block: Block, report: BlockReport, computed: np.ndarray) -> None:
+    """Write the line of a block into the journal, and one for each other processor on which its runs had begun."""
     entry = {
         "block": f"{block.layout}/{block.number}",
         "computed": report.computed,

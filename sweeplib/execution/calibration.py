@@ -19,17 +19,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, RaisedError, TimeUpError, lent
+from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, TaskError, TimeUpError, lent
 from sweeplib.execution.clusters.local import places
-from sweeplib.execution.guarded import GRACE
+from sweeplib.execution.guard import GRACE
 from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, case_work
 from sweeplib.storage.records.artefacts import settings_digest
-from sweeplib.storage.records.files import digest, read_json
+from sweeplib.storage.records.files import DamageError, digest, read_json
 from sweeplib.storage.records.provenance import cpu_model
-from sweeplib.storage.store.damage import DamageError
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -125,7 +124,7 @@ class Calibration:
         return self
 
     def __exit__(self, *raised: Any) -> None:
-        """Return the process; after an exception it ends, even while it computes."""
+        """Give the process back, for the next context; after an exception it ends, even while it computes."""
         self._beside.end()
         self._lent.__exit__(*raised)
 
@@ -147,7 +146,7 @@ class Calibration:
         """Measure the pilots of a dynamics, the cheapest first, until one exceeds its time."""
         for _, group in groupby(pilots, key=lambda pilot: pilot.kind):
             every = list(group)
-            some = [every[at] for at in _spaced(len(every))]
+            some = [every[at] for at in spread(len(every))]
             others = f" and {len(some) - 1} more" if len(some) > 1 else ""
             try:
                 self.compile(some[0])
@@ -164,7 +163,7 @@ class Calibration:
 
     def _interpolate(self, pilots: Sequence[Pilot]) -> None:
         """Set the costs of pilots between two that were measured: linear in the work of a case."""
-        for first, last in pairwise(_spaced(len(pilots))):
+        for first, last in pairwise(spread(len(pilots))):
             ends = [pilots[first], pilots[last]]
             if all(end.name in self._seconds for end in ends):
                 work, seconds = [end.work_a_case for end in ends], [self._seconds[end.name] for end in ends]
@@ -244,7 +243,7 @@ class _Beside:
     def _compile(self, child: Child) -> None:
         with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
             while True:
-                with suppress(EndedError, RaisedError, SweeplibError):
+                with suppress(TaskError, SweeplibError):
                     child.call(compiled, self.waiting.pop().cases[:PAIR], limits=self._limits)
 
     def end(self) -> None:
@@ -290,9 +289,10 @@ def _plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
     return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 
-def _spaced(count: int) -> list[int]:
-    """Return the places of the pilots to measure among so many."""
-    return np.unique(np.linspace(0, count - 1, min(count, MOST_PILOTS)).astype(int)).tolist()
+def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
+    """Return the places of at most so many of some items, evenly spaced."""
+    places: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
+    return places
 
 
 def _extrapolated(

@@ -41,20 +41,20 @@ COMPILE_SECONDS = 300.0
 TICK = 0.02
 
 
-class RaisedError(Exception):
+class TaskError(Exception):
+    """A task has no result; `trouble` describes why, and where it was."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(trouble.exception)
+        self.trouble = trouble
+
+
+class RaisedError(TaskError):
     """A task raised an exception."""
 
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.exception)
-        self.trouble = trouble
 
-
-class EndedError(Exception):
-    """A task ended its process, or exceeded a limit; `trouble` describes how, and where it was."""
-
-    def __init__(self, trouble: Trouble) -> None:
-        super().__init__(trouble.exception)
-        self.trouble = trouble
+class EndedError(TaskError):
+    """A task ended its process, or exceeded a limit."""
 
 
 class DiedError(EndedError):
@@ -115,6 +115,7 @@ class Child:
     process: "subprocess.Popen[bytes] | Fork"
 
     def _start(self) -> None:
+        """Start the process, as a fork of one that has the imports if there is such, and send what it needs first."""
         self._ready = self._closed = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
         self._connection, theirs = multiprocessing.Pipe()
@@ -161,6 +162,7 @@ os.register_at_fork(after_in_child=_waiting.clear)
 
 
 def _started(connection: int, errors: int) -> "subprocess.Popen[bytes]":
+    """Return a new Python process that runs `main` on a connection, given by its descriptor."""
     return subprocess.Popen(
         [sys.executable, "-P", "-c", STARTED.format(module=__name__, descriptor=connection)],
         stdin=subprocess.DEVNULL,

@@ -204,6 +204,7 @@ class _Running:
         self.submit([(block,) for block in task])
 
     def _first(self) -> "Future":
+        """Return the first task that ends; meanwhile look after the workers, and say if no block is done for long."""
         last = time.monotonic()
         while True:
             try:

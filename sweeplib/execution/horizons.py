@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.execution.calibration import Calibration, Pilot
-from sweeplib.execution.child import EndedError, RaisedError
+from sweeplib.execution.calibration import Calibration, Pilot, spread
+from sweeplib.execution.child import TaskError
 from sweeplib.simulation import Case, Status, run_cases
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.other_stores import OtherCases
@@ -65,7 +65,7 @@ def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, cali
         if not cases or not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
             continue
         last, pilot = cases[0].recording.times[-1], Pilot(f"{dynamics}/horizon", tuple(cases))
-        with suppress(EndedError, RaisedError):
+        with suppress(TaskError):
             calibration.compile(pilot)
             late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
             if late:
@@ -119,9 +119,3 @@ def _values(cases: Sequence[Case], at: int) -> str:
     values = {name: given[at][name] for name in names}
     shown = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
     return f", for example at {shown}" if names else ""
-
-
-def spread(count: int, most: int) -> list[int]:
-    """Return the places of at most so many of some items, evenly spaced."""
-    places: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
-    return places

@@ -20,17 +20,17 @@ from sweeplib.execution.calibration import (
     cases_in,
     costs_on,
     planned_cases,
+    spread,
 )
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.horizons import Unexited, horizon_lines, shares, spread, unexited
-from sweeplib.execution.memory import refuse_large_cases
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, unexited
+from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration
 from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
-from sweeplib.storage.records.complete_config import write_complete_config
-from sweeplib.storage.records.files import read_json, write_changed, write_json
-from sweeplib.storage.store.damage import damaged
+from sweeplib.storage.records.config_files import write_complete_config
+from sweeplib.storage.records.files import damaged, read_json, write_changed, write_json
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.other_stores import other_cases
 from sweeplib.storage.store.run_store import RunStore
@@ -220,6 +220,7 @@ class Plan:
         show(self.table(), console(errors=True))
 
     def _notes(self) -> list[str]:
+        """Return what is said below the table, in lines."""
         guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         notes += [
@@ -341,6 +342,7 @@ def counted(sweep: "Design", wanted: Inventory) -> tuple[int, int]:
 
 
 def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
+    """Return what a dynamics needs of a plan; its identities are kept for the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
@@ -348,28 +350,20 @@ def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
     found = other_cases(wanted, store)
     todo, pilots = left(store, found.wanted), _pilots(store, found.wanted, cluster_of(sweep).block_size)
     begun = {} if found.begun is None else found.begun.counts(wanted.ids)
-    return Demand(
-        *counted(sweep, found.wanted),
-        todo,
-        pilots,
-        existing,
-        found.counts,
-        found.unread,
-        begun,
-        shares(store, found),
-        unexited(store, wanted),
-    )
+    (points, cases), parts_left, late = counted(sweep, found.wanted), shares(store, found), unexited(store, wanted)
+    return Demand(points, cases, todo, pilots, existing, found.counts, found.unread, begun, parts_left, late)
 
 
 def _dynamics_plan(sweep: "Design", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+    """Return the plan of a dynamics from its demand and the costs of its pilots."""
     layouts = {}
     for name, pilot in sorted(demand.pilots.items()):
         cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
-        measured = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
-        size = demand.existing.get(name) or cluster_of(sweep).block_size or measured
-        taken = float(np.mean([case_steps(case) for case in pilot.cases]))
+        by_cost = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
+        size = demand.existing.get(name) or cluster_of(sweep).block_size or by_cost
+        steps = float(np.mean([case_steps(case) for case in pilot.cases]))
         memory = max(map(case_memory, pilot.cases))
-        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, taken, memory
+        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, demand.shares.get(name, 1.0))
     done = demand.cases - sum(demand.todo.values()) - sum(demand.taken.values())
     return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken, demand.begun)

@@ -31,6 +31,7 @@ def computed_by_processes(blocks: Sequence[Block], workers: int, memory: int) ->
 
 
 def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockReport:
+    """Return the report of a block that an idle process computes, or after its death another one."""
     child, problem = idle.get(), ""
     try:
         for _ in range(MOST_DEATHS):

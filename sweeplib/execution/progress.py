@@ -107,7 +107,7 @@ class Forecast:
         return float(left * (self.taken / self._expected) ** (self._expected / (self._expected + self._weight)))
 
 
-class Progress:
+class RunProgress:
     """Counts of the cases that are done, and of the work: this base class shows nothing.
 
     Cases differ in cost: the work of cases is the seconds of a processor that their `blocks` take. The pace of the work
@@ -158,7 +158,7 @@ class Progress:
         return sum(forecast.left() for forecast in self.forecasts.values())
 
 
-class Lines(Progress):
+class ProgressLines(RunProgress):
     """Progress as plain lines on standard error, one every few seconds."""
 
     def __init__(self, name: str, total: int, blocks: "Sequence[Block]", workers: int) -> None:
@@ -185,18 +185,18 @@ class Lines(Progress):
 @contextmanager
 def shown_progress(
     name: str, total: int, blocks: "Sequence[Block]", workers: int = 0, *, show: bool = True
-) -> Iterator[Progress]:
+) -> Iterator[RunProgress]:
     """Yield progress over `total` cases in blocks on some workers (0: not known), silent unless `show`.
 
     It is a bar on a terminal or in a notebook, lines elsewhere.
     """
     if not show:
-        yield Progress(total, blocks, workers)
+        yield RunProgress(total, blocks, workers)
     elif sys.stderr.isatty() or _in_notebook():
         with _bar(name, total, blocks, workers) as bar:
             yield bar
     else:
-        yield Lines(name, total, blocks, workers)
+        yield ProgressLines(name, total, blocks, workers)
 
 
 def _in_notebook() -> bool:
@@ -209,7 +209,8 @@ def _in_notebook() -> bool:
 
 
 @contextmanager
-def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[Progress]:
+def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iterator[RunProgress]:
+    """Yield progress as a bar of rich on standard error."""
     from rich.console import Console
     from rich.progress import BarColumn, TaskProgressColumn, TextColumn
     from rich.progress import Progress as RichProgress
@@ -228,7 +229,7 @@ def _bar(name: str, total: int, blocks: "Sequence[Block]", workers: int) -> Iter
         rich.refresh()  # in a notebook, rich does not draw the last state by itself
 
 
-class _Bar(Progress):
+class _Bar(RunProgress):
     def __init__(self, rich: "RichProgress", task: "TaskID", *of: Any) -> None:
         super().__init__(*of)
         self.rich, self.task = rich, task

@@ -13,11 +13,11 @@ import numpy as np
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.execution.begun import EarlierRunsOf, compact
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.memory import refuse_large_cases
+from sweeplib.execution.earlier_runs import EarlierRunsOf, compact
+from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.plan import (
     DynamicsPlan,
     LayoutPlan,
@@ -29,11 +29,11 @@ from sweeplib.execution.plan import (
     planned_layouts,
     write_plan,
 )
-from sweeplib.execution.taken import take
-from sweeplib.execution.work import Work, by_cluster, by_processes
+from sweeplib.execution.row_copies import take
+from sweeplib.execution.work import Workload, by_cluster, by_processes
 from sweeplib.simulation import case_work
 from sweeplib.storage.records.artefacts import cases_made_from
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import tell
 from sweeplib.storage.records.locks import driver_lock, remove_block_locks
@@ -42,13 +42,14 @@ from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
 from sweeplib.storage.store.outcomes import write_outcomes
+from sweeplib.storage.store.rows import by_block
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.design.design import Design
-    from sweeplib.execution.connected import LastingCluster
+    from sweeplib.execution.clients import LastingCluster
     from sweeplib.execution.live.case_map import CaseMap
 
 START_SECONDS = 2.0
@@ -58,7 +59,7 @@ APPENDED_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
-class Summary:
+class DynamicsSummary:
     """The number of cases of a dynamics with each status, and the number computed by this run."""
 
     cases: dict[str, int]
@@ -74,7 +75,7 @@ def run_sweep(
     progress: bool = True,
     client: "Client | None" = None,
     lasting: "LastingCluster | None" = None,
-) -> dict[str, Summary]:
+) -> dict[str, DynamicsSummary]:
     """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
 
     One cluster runs the blocks of all dynamics, the costliest first: that of the sweep, with as many `workers` if
@@ -104,7 +105,7 @@ def run_sweep(
                 plan.show()
             todo = [part for part in parts if part.todo]
             missing = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
-            work = Work(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
+            work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
                 by_processes(work, plan.cpu_seconds, workers, show=progress)
@@ -218,6 +219,7 @@ def _is_short(sweep: "Design", plan: Plan, workers: int | None) -> bool:
 
 
 def _layout(sweep: "Design", part: _Part, name: str) -> LayoutPlan:
+    """Return the plan of a layout; without a written one its costs are guesses."""
     if name in part.plans:
         return part.plans[name]
     layout, new = part.store.layouts.get(name), part.wanted.new.get(name)
@@ -286,28 +288,23 @@ def _blocks(sweep: "Design", part: _Part) -> Iterator[Block]:
     """Yield the blocks with missing cases."""
     store = part.store
     for number, layout in enumerate(store.layouts.values()):
-        rows = part.wanted.missing_rows(number)
-        number_of = rows // layout.block_size
-        starts = np.flatnonzero(np.diff(number_of, prepend=-1))
-        numbers, here = number_of[starts], np.flatnonzero(part.wanted.layout == number)
+        rows, here = part.wanted.missing_rows(number), np.flatnonzero(part.wanted.layout == number)
         earlier = EarlierRunsOf(part.begun, part.wanted.row[here], here) if part.begun and len(rows) else None
-        for block, inside in zip(numbers.tolist(), np.split(rows % layout.block_size, starts[1:]), strict=False):
+        for block, some, positions in by_block(rows, layout.block_size):
             yield Block(
                 str(store.directory.resolve()),
                 store.dynamics,
                 layout.name,
                 block,
-                compact(inside),
+                compact(positions),
                 *part.expected(layout),
                 sweep.timeout,
                 sweep.plugins,
-                tuple(earlier.in_rows(inside + block * layout.block_size, block * layout.block_size))
-                if earlier
-                else (),
+                tuple(earlier.in_rows(rows[some], block * layout.block_size)) if earlier else (),
             )
 
 
-def _ended(sweep: "Design", part: _Part) -> Summary:
+def _ended(sweep: "Design", part: _Part) -> DynamicsSummary:
     """Write the table of outcomes and the `done.json` of a part after the run; return its summary."""
     store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()
@@ -325,4 +322,4 @@ def _ended(sweep: "Design", part: _Part) -> Summary:
             "made_from": cases_made_from(sweep),
         },
     )
-    return Summary(counts, part.todo)
+    return DynamicsSummary(counts, part.todo)

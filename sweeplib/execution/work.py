@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from sweeplib.execution.blocks import Block
+from sweeplib.execution.clients import PERFORMANCE, LastingCluster, connected, performance_kept
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
-from sweeplib.execution.connected import LastingCluster, connected
 from sweeplib.execution.dispatch import dispatched
-from sweeplib.execution.performance import NAME as PERFORMANCE
-from sweeplib.execution.performance import performance_kept
 from sweeplib.execution.probe import Probe
 from sweeplib.execution.processes import computed_by_processes
-from sweeplib.execution.progress import Progress, Steps, shown_progress
+from sweeplib.execution.progress import RunProgress, Steps, shown_progress
 from sweeplib.storage.records.jobs import tell
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ SECONDS_A_PROCESS = 0.25
 """Work for which another process is worth while."""
 
 
-class Work(NamedTuple):
+class Workload(NamedTuple):
     """The missing cases of a sweep: the dynamics that have some, their number, and how to list their blocks.
 
     `blocks` adds new cases to the store and returns the blocks, the costliest first; it is called once. `maps` returns
@@ -46,7 +44,7 @@ class Work(NamedTuple):
     maps: "Callable[[], dict[str, CaseMap]]"
 
 
-def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool) -> None:
+def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> None:
     """Compute all blocks in at most so many processes of this machine: `seconds` of work, too little for a cluster."""
     cluster = cluster_of(work.sweep)
     with ThreadPoolExecutor(1) as beside:
@@ -58,7 +56,9 @@ def by_processes(work: Work, seconds: float, workers: int | None, *, show: bool)
             shown.advance(block, report)
 
 
-def by_cluster(work: Work, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None) -> None:
+def by_cluster(
+    work: Workload, on: "Client | int | None", *, show: bool, lasting: "LastingCluster | None" = None
+) -> None:
     """Compute all blocks on a client's cluster, or on the sweep's with so many workers, which may be a lasting one.
 
     The blocks are listed while the cluster starts.
@@ -101,7 +101,7 @@ def by_cluster(work: Work, on: "Client | int | None", *, show: bool, lasting: "L
                 teller.tell(shown, ended=True)
 
 
-def _listed(listing: "Future[list[Block]]", work: Work, *, show: bool) -> list[Block]:
+def _listed(listing: "Future[list[Block]]", work: Workload, *, show: bool) -> list[Block]:
     """Return the blocks once they are listed; a line says so if that takes a while, as it does for many shapes."""
     wait([listing], MOMENT)
     steps = Steps(work.sweep.name if show else None)
@@ -116,18 +116,18 @@ def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int
     return sum(client.nthreads().values()) if expected is None else expected
 
 
-def _shown(work: Work, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[Progress]:
+def _shown(work: Workload, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
     """Return a context with the progress of the cases of blocks, which some workers share."""
     return shown_progress(work.sweep.name, work.cases, blocks, workers, show=show)
 
 
-def _probe(work: Work) -> Probe:
+def _probe(work: Workload) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
     cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
     folder = work.directory.resolve() / "runs.zarr"
     return Probe(str(folder), work.sweep.plugins, tuple((case, case.identity()) for case in cases))
 
 
-def _say(shown: Progress, news: str) -> None:
+def _say(shown: RunProgress, news: str) -> None:
     tell(news=news)
     shown.say(news)

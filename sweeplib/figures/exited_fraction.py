@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib import theory
 from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import STOPPED, with_status
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim
-from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
 from sweeplib.figures.kit.chart import chart_figure
 from sweeplib.figures.kit.facets import arranged, free_axes

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.options import Confidence, checked_options
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry

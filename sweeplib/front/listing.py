@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
-from sweeplib.storage.records.files import read_json
+from sweeplib.storage.records.files import DamageError, read_json
 from sweeplib.storage.records.jobs import jobs
-from sweeplib.storage.store.damage import DamageError
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sweeplib.front.state import Stage, State
+from sweeplib.front.state import RunState, Stage
 from sweeplib.process.terminal import clock_time, console, show
 
 if TYPE_CHECKING:
@@ -20,22 +20,22 @@ FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 STARTS = "between two stages"
 
 
-class View(Protocol):
+class RunView(Protocol):
     """What shows the states of a run."""
 
-    def update(self, state: State) -> None:
+    def update(self, state: RunState) -> None:
         """Show a state."""
 
 
 @contextmanager
-def view(name: str, beginning: str = "") -> Iterator[View]:
+def view(name: str, beginning: str = "") -> Iterator[RunView]:
     """Return a context with the view of the sweep `name` on standard error; its last state remains visible.
 
     Lines start with `beginning`, because the first stage may end only after a minute of compilation.
     """
     target = console(errors=True)
     if not target.is_terminal or target.is_dumb_terminal:
-        lines = Lines(name, target)
+        lines = PlainLines(name, target)
         if beginning:
             lines.say(beginning)
         yield lines
@@ -47,7 +47,7 @@ def view(name: str, beginning: str = "") -> Iterator[View]:
         yield screen
 
 
-class Lines:
+class PlainLines:
     """Plain lines: the plan, one at the end of each stage and at each step that takes long, and about one a minute."""
 
     def __init__(self, name: str, target: "Console", clock: Callable[[], float] = time.monotonic) -> None:
@@ -55,7 +55,7 @@ class Lines:
         self.said = clock()
         self._once: set[str] = set()
 
-    def update(self, state: State) -> None:
+    def update(self, state: RunState) -> None:
         """Write what is new, and every minute what is going on."""
         plan = state.plan
         if plan is not None and self._is_new("the plan"):
@@ -86,7 +86,7 @@ class Lines:
         self.target.print(f"{self.name}: {line}", soft_wrap=True)
 
 
-def _line(state: State, stage: Stage) -> str:
+def _line(state: RunState, stage: Stage) -> str:
     """Return a stage, its progress and its time in one line."""
     taken, running = clock_time(state.seconds(stage)), state.running(stage)
     parts = filter(None, [state.counts(stage), state.pace(stage), *state.problems(stage)])
@@ -99,11 +99,11 @@ class Screen:
 
     def __init__(self, name: str, target: "Console") -> None:
         self.name, self.target = name, target
-        self.state: State | None = None
+        self.state: RunState | None = None
         self.started = time.time()
         self._planned = False
 
-    def update(self, state: State) -> None:
+    def update(self, state: RunState) -> None:
         """Set the state, which another thread draws four times a second."""
         self.state = state
         if state.plan is not None and not self._planned:
@@ -122,7 +122,7 @@ class Screen:
         below = [*state.links(), state.news(), self._step(state)]
         return Group(self._stages(state), *(Text(text, overflow="fold") for text in below if text))
 
-    def _step(self, state: State) -> str:
+    def _step(self, state: RunState) -> str:
         """Return the present step; while no job runs, how long that has been so."""
         if state.over:
             return ""
@@ -132,7 +132,7 @@ class Screen:
         since = max([self.started, *(job.ended or 0.0 for job in state.jobs.values())])
         return f"{_frame(state.now)} {between} ({clock_time(state.now - since)})"
 
-    def _stages(self, state: State) -> "Table":
+    def _stages(self, state: RunState) -> "Table":
         """Return a line for each stage: its state, title, time and progress."""
         from rich.table import Table
 
@@ -156,7 +156,7 @@ def _table(plan: Mapping[str, Any]) -> "Table":
     return Plan.of(plan).table()
 
 
-def _mark(state: State, stage: Stage) -> tuple[str, str]:
+def _mark(state: RunState, stage: Stage) -> tuple[str, str]:
     """Return the mark and the style of a stage."""
     if state.running(stage):
         return _frame(state.now), "bold"

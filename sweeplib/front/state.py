@@ -21,7 +21,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class State:
+class RunState:
     """The stages of a sweep and the jobs that this run has started, at the time `now`, in seconds since 1970.
 
     `over` is "ok" or "failed" when Snakemake has ended.

@@ -101,6 +101,7 @@ def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
 def _status(
     sweep: "Design", directory: Path, found: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
+    """Return the status of a sweep from its jobs and the numbers of cases with each status, by dynamics."""
     from sweeplib.simulation import failed, outcomes
 
     now, page = time.time(), directory / "report" / "index.html"

@@ -5,23 +5,23 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.front.repeated import made_from, remember, repeated
+from sweeplib.front.complete_run import complete_run, made_from, record_complete_run
 from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
-from sweeplib.process.caches import caches_in
-from sweeplib.process.environment import refuse_few_processes, refuse_shell
+from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
 from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
-    from sweeplib.front.state import State
+    from sweeplib.execution.run import DynamicsSummary
+    from sweeplib.front.state import RunState
 
 OVERRIDDEN = "overridden.yaml"
 """The file in a sweep's folder with the complete config of a run with overrides."""
@@ -75,7 +75,7 @@ def run_stages(
     refuse_shell()
     refuse_few_processes()
     caches_in(results)
-    done = repeated(config, overrides, results)
+    done = complete_run(config, overrides, results)
     if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
@@ -85,8 +85,9 @@ def run_stages(
 
 
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
+    """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
-        from sweeplib.storage.records.origin import is_lasting, record_origin
+        from sweeplib.storage.records.config_files import is_lasting, record_origin
         from sweeplib.storage.records.publish import check_publishing
 
         sweep, directory = loaded(config, overrides, results)
@@ -104,14 +105,14 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     with job(directory, WHOLE):
         record_origin(config, directory)
         if complete:
-            from sweeplib.storage.records.complete_config import write_complete_config
+            from sweeplib.storage.records.config_files import write_complete_config
 
             write_complete_config(sweep, directory, OVERRIDDEN)
         status, shown = _followed(sweep, directory, command, used)
         if status:
             return status
         if begun is not None and not shown["failed"]:
-            remember(directory, config, overrides, sweep.files(), begun, shown)
+            record_complete_run(directory, config, overrides, sweep.files(), begun, shown)
     echo(shown["summary"])
     return int(shown["failed"])
 
@@ -157,7 +158,7 @@ def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Desi
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
     from sweeplib.process.command import writes_into
-    from sweeplib.storage.records.origin import check_origin
+    from sweeplib.storage.records.config_files import check_origin
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config, overrides)
@@ -192,14 +193,14 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
 def _followed(sweep: "Design", directory: Path, command: list[str], config: Path) -> tuple[int, dict[str, Any]]:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
     from sweeplib.front.screen import view
-    from sweeplib.front.state import State, stages
+    from sweeplib.front.state import RunState, stages
     from sweeplib.storage.records.jobs import WHOLE, jobs
 
     titled, earlier, log = stages(sweep), jobs(directory), directory / LOG
 
-    def state(over: str = "") -> State:
+    def state(over: str = "") -> RunState:
         found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
-        return State(titled, found, time.time(), over)
+        return RunState(titled, found, time.time(), over)
 
     with view(sweep.name, f"started; log: {log}") as shown:
         before = log.stat().st_size if log.exists() else 0
@@ -213,7 +214,7 @@ def _followed(sweep: "Design", directory: Path, command: list[str], config: Path
     return 2 if status == 2 else int(bool(status or undone)), ended
 
 
-def _say_what_failed(state: "State", undone: list[str], log: Path, before: int) -> None:
+def _say_what_failed(state: "RunState", undone: list[str], log: Path, before: int) -> None:
     """Write the problems of the stages, or if there are none this run's last lines in the log; then the log's path."""
     problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)] + undone
     if not problems:
@@ -230,3 +231,19 @@ def _waiting(what: str) -> AbstractContextManager[Any]:
 
     target = console(errors=True)
     return target.status(Text(what)) if target.is_terminal else nullcontext()
+
+
+def simulate(
+    sweep: "Design", directory: Path, dynamics: Collection[str] | None = None, **options: Any
+) -> "dict[str, DynamicsSummary]":
+    """Run a sweep, with its rounds if all `dynamics` are to run; return the summaries.
+
+    `options` are those of `run_sweep`.
+    """
+    if sweep.questions and (dynamics is None or set(dynamics) == set(sweep.runs)):
+        from sweeplib.answers import run_rounds
+
+        return run_rounds(sweep, directory, **options)
+    from sweeplib.execution.run import run_sweep
+
+    return run_sweep(sweep, directory, dynamics, **options)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.front.screen import view
-from sweeplib.front.state import State, stages
+from sweeplib.front.state import RunState, stages
 from sweeplib.front.status import status
 from sweeplib.process.terminal import echo
 from sweeplib.storage.records.jobs import WHOLE, Job, jobs
@@ -36,7 +36,7 @@ def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time
             found = jobs(directory, since)
             ran = clock() if any(job.running for job in found.values()) else ran
             over = _outcome(found, idle=clock() - ran)
-            state = State(titled, {name: job for name, job in found.items() if name != WHOLE}, clock(), over)
+            state = RunState(titled, {name: job for name, job in found.items() if name != WHOLE}, clock(), over)
             shown.update(state)
             if over:
                 break
@@ -45,7 +45,7 @@ def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time
     return int(over == "failed")
 
 
-def _last_lines(name: str, directory: Path, state: State) -> list[str]:
+def _last_lines(name: str, directory: Path, state: RunState) -> list[str]:
     """Return how a run ended, why its stages failed, and the path of the report."""
     page = directory / "report" / "index.html"
     problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)]

@@ -246,7 +246,7 @@ def fill_overlaps(A, B, L_star, Q, M):  # type: ignore[no-untyped-def]
 
 @kernel
 def chain_network(work):  # type: ignore[no-untyped-def]
-    """Fill the current overlaps, of data that have a chain."""
+    """Fill Q and M of the network of each lane from the factor (A, B) of the chain."""
     chain = work.chain
     fill_overlaps(chain.A, chain.B, chain.constants.L_star, chain.network.Q, chain.network.M)
 

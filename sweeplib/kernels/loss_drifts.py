@@ -53,7 +53,7 @@ def equations(
 ) -> Expectations:
     """The expectations `needed` of a student and a target, with the drifts by the force of a loss and a step.
 
-    fields : their number p + k.
+    fields : their number p + k; the nodes of a finer rule are closer, and so are those of what is `needed`.
     closed : whether drifts are by the closed form of the loss, if it has one.
     """
     drifts = LOSSES[criterion.loss].drifts

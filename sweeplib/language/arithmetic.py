@@ -121,6 +121,7 @@ def _application(operation: Callable[..., Number], *operands: ast.expr) -> Funct
 
 
 def _comparison(comparisons: list[Callable[[Number, Number], bool]], operands: list[ast.expr]) -> Function:
+    """Return the function of a chain of comparisons, such as a < b <= c: whether all of them hold."""
     functions = list(map(function, operands))
 
     def compared(names: Mapping[str, Number]) -> bool:

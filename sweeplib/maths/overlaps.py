@@ -39,6 +39,7 @@ class Overlaps:
         self._check()
 
     def _check(self) -> None:
+        """Raise InputError for shapes that do not fit, or overlaps that are no covariance."""
         for name, matrix, shape in (("Q", self.Q, (self.p, self.p)), ("P", self.P, (self.k, self.k))):
             if matrix.shape != shape:
                 raise InputError("shapes do not fit", key=name, value=matrix.shape, expected=f"{shape}, as M has")

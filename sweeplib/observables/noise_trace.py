@@ -43,6 +43,7 @@ def of_fresh_samples(now: OverlapView) -> Estimate:
 
 
 def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
+    """Return the trace (n,) of the noise by the drifts of a rule: E‖g‖² less the square of the mean gradient."""
     d = np.asarray(now.d, dtype=float)
     less, drifts, more = (_drifts(now, expectations, stretch) for stretch in (1.0 - UPDATE, 1.0, 1.0 + UPDATE))
     variances = drifts.Var + (more.Var - less.Var) / (UPDATE * d)[:, None, None]

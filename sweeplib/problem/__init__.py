@@ -2,7 +2,6 @@
 
 from sweeplib.problem.base_parameters import CORE
 from sweeplib.problem.data import DATA, DataLaw
-from sweeplib.problem.expectations import problem_expectations
 from sweeplib.problem.losses import LOSSES, Criterion, Loss
 from sweeplib.problem.parameters import (
     DEFAULTS,
@@ -17,7 +16,14 @@ from sweeplib.problem.parameters import (
     synonyms,
 )
 from sweeplib.problem.parts import READERS, meaningful, parts_of, read_by, refuse_unread
-from sweeplib.problem.problem import CONSTANT_RATE, FORMULA_FIELDS, NAMED_FIELDS, Problem, checked_name
+from sweeplib.problem.problem import (
+    CONSTANT_RATE,
+    FORMULA_FIELDS,
+    NAMED_FIELDS,
+    Problem,
+    checked_name,
+    problem_expectations,
+)
 from sweeplib.problem.starts import STARTS, Start
 from sweeplib.problem.targets import TARGETS, Target, registered_target, target
 from sweeplib.problem.tasks import TASKS, Course, Tasks

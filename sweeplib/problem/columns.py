@@ -128,7 +128,7 @@ class Problems(Table):
     def each_text(self, but: frozenset[str] = frozenset()) -> list[str]:
         """Return the text of each problem, without the fields in `but`."""
         parts = (self._part_of_text(name) for name in self.fields if name not in but)
-        texts: str | NDArray[np.object_] = reduce(operator.add, parts, "")
+        texts: str | NDArray[np.object_] = reduce(operator.add, parts, "")  # each part begins with ", "
         if isinstance(texts, str):
             return [f"{{{texts[2:]}}}"] * self._rows
         return [f"{{{text[2:]}}}" for text in texts.tolist()]

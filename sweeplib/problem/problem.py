@@ -4,7 +4,7 @@ import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pydantic
 
@@ -17,11 +17,14 @@ from sweeplib.problem.losses import LOSSES, Criterion
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, RESERVED, synonyms
 from sweeplib.problem.parts import parts_of, refuse_of_parts
 from sweeplib.problem.starts import STARTS
-from sweeplib.problem.targets import canonical_target, with_numbers
+from sweeplib.problem.targets import canonical_target, target, with_numbers
 from sweeplib.problem.tasks import TASKS, Course
 from sweeplib.problem.updates import UPDATES, Rule
 from sweeplib.registry import Registry
 from sweeplib.validation import refusal
+
+if TYPE_CHECKING:
+    from sweeplib.maths.expectations import Expectations
 
 CONSTANT_RATE = "1"
 """The schedule that is none."""
@@ -95,6 +98,7 @@ class Problem(Core):
             part.refuse(self)
 
     def _check_samples(self) -> None:
+        """Raise InputError for fields of a training set that do not fit each other."""
         if self.samples is None:
             if self.sampling != DEFAULTS["sampling"]:
                 expected = "`samples` beside it, the size of the training set"
@@ -326,3 +330,8 @@ def pairs(given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
 def _problem_error(error: pydantic.ValidationError, name: str | None = None) -> InputError:
     missing = "a problem needs this field"
     return refusal(error, wrong="not a valid problem", missing=missing, named=lambda place: name or str(place[0]))
+
+
+def problem_expectations(problem: "Problem") -> "Expectations":
+    """The expectations of the problem's target for its activations; InputError where the target has none for them."""
+    return target(problem.learned).expectations(problem.activation, problem.teacher)

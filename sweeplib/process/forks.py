@@ -99,6 +99,7 @@ class Fork:
 
 
 def _start_server(listening: socket.socket, imports: Sequence[str]) -> "subprocess.Popen[bytes]":
+    """Start the process that imports and forks; it ends when its standard input is closed."""
     return subprocess.Popen(
         [sys.executable, "-P", "-m", __name__, str(listening.fileno()), *imports],
         stdin=subprocess.PIPE,

@@ -85,6 +85,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 
 def _message_of(error: BaseException, directory: Path | None) -> str | None:
+    """Return an error that is no bug in one line; None for a bug."""
     where = f"{directory}: " if directory is not None else ""
     if isinstance(error, SweeplibError):
         return str(error)

@@ -142,6 +142,7 @@ def _noisy(data: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
 def _runs(
     dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
+    """Return the values (points, seeds) of the single runs behind a quantity; none at points that have no noise."""
     own = values_of(dataset, name)
     found = at_labels(own, {dim: data[dim].values for dim in dims if dim in own.dims and dim in data.coords})
     if "time" in found.dims and "time" not in dims:

@@ -21,14 +21,14 @@ MOST_OUTCOMES = 3
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonPage:
     """The page, and the names of the figures that could not be drawn with the reason."""
 
     html: str
     problems: list[str]
 
 
-def comparison(sweeps: Sequence[tuple[Design, Path]], folder: Path) -> Comparison:
+def comparison(sweeps: Sequence[tuple[Design, Path]], folder: Path) -> ComparisonPage:
     """Return the page that compares sweeps, given with their directories; links are relative to `folder`."""
     from sweeplib.code.plugins import load_plugins
 
@@ -58,10 +58,10 @@ def comparison(sweeps: Sequence[tuple[Design, Path]], folder: Path) -> Compariso
         for name, part in zip(names, figure["parts"], strict=True)
         if part["problem"]
     ]
-    return Comparison(html, problems)
+    return ComparisonPage(html, problems)
 
 
-def write_comparison(sweeps: Sequence[tuple[Design, Path]], path: Path) -> Comparison:
+def write_comparison(sweeps: Sequence[tuple[Design, Path]], path: Path) -> ComparisonPage:
     """Write the page that compares sweeps; return it."""
     from sweeplib.storage.records.files import write_text
 
@@ -81,6 +81,7 @@ def labels(directories: Sequence[Path]) -> list[str]:
 
 
 def _figures(sweeps: Sequence[tuple[Design, Path]]) -> list[dict[str, Any]]:
+    """Return each figure of any of the sweeps: their pictures beside each other, over the same ranges if they can."""
     from sweeplib.figures.kit.common_ranges import pictures
 
     figures = []

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures import INTERACTIVE
 from sweeplib.figures.figure import first_entry, requested
-from sweeplib.report.optima import Table as Optima
-from sweeplib.report.optima import optima_table
+from sweeplib.report.optima import OptimaTable, optima_table
 from sweeplib.report.plots import Plot, interactive_plot
-from sweeplib.report.tables import Table, analysis_tables
+from sweeplib.report.tables import PageTable, analysis_tables
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
 
@@ -68,13 +67,13 @@ class Contents:
         json.dumps(plot.json, allow_nan=False)
         return plot
 
-    def table(self, name: str) -> list[Table]:
+    def table(self, name: str) -> list[PageTable]:
         """Return the tables of one analysis."""
         tables = analysis_tables(name, self.analyses[name])
         json.dumps([table.json() for table in tables], allow_nan=False)
         return tables
 
-    def optima(self, name: str) -> Optima:
+    def optima(self, name: str) -> OptimaTable:
         """Return the table of optimal learning rates, from the analysis `name`."""
         return optima_table(self.analyses[name])
 

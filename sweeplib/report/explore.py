@@ -22,7 +22,7 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error
 from sweeplib.analysis.kit.survival import medians
 from sweeplib.errors import InputError
-from sweeplib.execution.live.graph import Curve, Curves, Graph
+from sweeplib.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.figures.kit.interactive import along
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
@@ -82,6 +82,7 @@ class Explored:
         self._thread.join()
 
     def _serve(self, ds: xr.Dataset, name: str, port: int | None) -> None:
+        """Serve the page until the server is stopped; whoever waits for it gets the server, or why there is none."""
         from bokeh.server.server import Server
 
         asyncio.set_event_loop(asyncio.new_event_loop())
@@ -143,7 +144,7 @@ def coloured(array: xr.DataArray, x: str) -> list[str]:
     return sorted(fits, key=lambda dim: (dim != "dynamics", array.sizes[dim]))
 
 
-def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int]) -> tuple[Curves, str]:
+def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int]) -> tuple[ResultCurves, str]:
     """Return the curves of a quantity over an axis, one for each value of another, and what is said of them.
 
     `at` are the places on all other axes. Exits have the Kaplan-Meier median, other quantities the mean over the seeds
@@ -163,11 +164,11 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     rows = [array.squeeze(single).transpose(*order).values for array in (over, *found, count)]
     names = [_level(part[hue], place) for place in range(part.sizes[hue])] if hue else [""]
     columns = zip(*(row.reshape(len(names), -1).tolist() for row in rows), strict=True)
-    of = {label: Curve(*column) for label, column in zip(names, columns, strict=True)}
+    of = {label: ResultCurve(*column) for label, column in zip(names, columns, strict=True)}
     fixed = ", ".join(f"{dim} = {_level(ds[dim], place)}" for dim, place in at.items() if ds.sizes[dim] > 1)
     thinned = f" One of {step} values of {x} is drawn." if step > 1 else ""
     label = f"{statistic} {plain_label(heading(ds[name]))[:1].lower()}{plain_label(heading(ds[name]))[1:]}"
-    return Curves(
+    return ResultCurves(
         plain_label(heading(ds[x])), label, fixed, hue or "", of
     ), f"{_lost(found[0], has_run(part), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
 
@@ -182,6 +183,7 @@ def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
 
 
 def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
+    """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
     run = has_run(part)
     values = values_of(part, name)
     kept = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(part))

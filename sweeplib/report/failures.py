@@ -67,6 +67,7 @@ def report_cards(directory: Path) -> list[dict[str, Any]]:
 
 
 def _row(dynamics: str, line: Mapping[str, str]) -> dict[str, str]:
+    """Return a row of the table of outcomes by its line in the CSV file."""
     names = list(line)
     coordinates = ", ".join(f"{name} = {line[name]}" for name in names[2 : names.index("seed") + 1])
     return {

@@ -18,7 +18,7 @@ SCANNED = ("gammas_used", "gammas_censored", "gammas_lost", "gammas_few")
 
 
 @dataclass(frozen=True)
-class Table:
+class OptimaTable:
     """Headings and rows of cells; the first `axes` cells name the point; `fixed` lists what all points share.
 
     `unknown`: whether dynamics that were run have no optimum at some point.
@@ -33,7 +33,7 @@ class Table:
     unknown: bool
 
 
-def optima_table(optima: xr.Dataset) -> Table:
+def optima_table(optima: xr.Dataset) -> OptimaTable:
     """Return a table with a row per point and a column per dynamics ('value [low, high]', † at the scan's edge)."""
     every = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
     dims = [dim for dim in every if optima.sizes[dim] > 1]
@@ -53,7 +53,7 @@ def optima_table(optima: xr.Dataset) -> Table:
             point + [_measured(one.sel(dynamics=name)) for name in shown] + [_number(one[name]) for name in theory]
         )
     at_edge, confidence = bool(optima["at_edge"].any()), float(optima.attrs["confidence"])
-    return Table(headings, rows, len(dims), fixed, confidence, at_edge, unknown)
+    return OptimaTable(headings, rows, len(dims), fixed, confidence, at_edge, unknown)
 
 
 def _measured(one: xr.Dataset) -> str:

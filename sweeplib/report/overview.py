@@ -11,7 +11,7 @@ from typing import Any
 
 import xarray as xr
 
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.figures.kit.labels import NAMED, axis_label
 from sweeplib.problem import PARAMETERS
 from sweeplib.process.terminal import duration

@@ -27,7 +27,7 @@ from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
 from sweeplib.report.scales import cells, few_ticks, is_logarithmic, positive, range_of, ticks_of_cells
-from sweeplib.report.tables import MOST_CELLS, Column, Table, columns, heading, name_of
+from sweeplib.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of
 
 MOST_CHIPS = 40
 EVERY = -1
@@ -56,7 +56,7 @@ class Plot:
 
     name: str
     title: str
-    table: Table
+    table: PageTable
     controls: list[Control] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     spec: dict[str, Any] = field(default_factory=dict)
@@ -93,8 +93,8 @@ def interactive_plot(
     xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)
     names, kept, left = _fitted(data, declared, dims, xs, ys)
     if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
-        return Plot(name, title, Table(name, title, int(kept.sum())))
-    table = Table(name, title, int(kept.sum()), columns(data, dims, names, kept))
+        return Plot(name, title, PageTable(name, title, int(kept.sum())))
+    table = PageTable(name, title, int(kept.sum()), columns(data, dims, names, kept))
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
     kind = "map" if declared.z else declared.kind
     controls = _controls(table.columns, dims, drawn, hue, kind, _first(data, declared, options), declared.colors)
@@ -228,7 +228,7 @@ def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapp
 
 
 def _controls(
-    held: list[Column],
+    held: list[PageColumn],
     dims: list[str],
     drawn: list[str],
     hue: str | None,
@@ -236,6 +236,7 @@ def _controls(
     first: Mapping[str, int],
     colors: Mapping[str, str],
 ) -> list[Control]:
+    """Return what a reader may choose in a plot: a value of each axis that is not drawn, and those shown in colours."""
     found = []
     for column in held:
         levels = column.levels or []
@@ -253,7 +254,9 @@ def _controls(
     return sorted(found, key=lambda control: control.looks is None)
 
 
-def _others(held: list[Column], dims: list[str], drawn: list[str], controls: list[Control], kind: str) -> list[Control]:
+def _others(
+    held: list[PageColumn], dims: list[str], drawn: list[str], controls: list[Control], kind: str
+) -> list[Control]:
     """Return the controls for other choices of the axes and colours: menus for boxes, boxes for menus, both for x."""
     found = []
     for column in held:
@@ -277,7 +280,7 @@ def _styles(looks: list[Look]) -> list[dict[str, Any]]:
 
 
 def _choices(
-    table: Table,
+    table: PageTable,
     declared: Interactive,
     data: xr.Dataset,
     dims: list[str],
@@ -328,7 +331,7 @@ def _chosen(levels: list[Any], wanted: Any) -> int:
 
 
 def _spec(
-    table: Table,
+    table: PageTable,
     declared: Interactive,
     data: xr.Dataset,
     dims: list[str],
@@ -336,6 +339,7 @@ def _spec(
     controls: list[Control],
     kind: str,
 ) -> dict[str, Any]:
+    """Return what the page's script knows of a plot: names of columns, looks, ranges, ticks and labels."""
     value = declared.z or declared.y
     cell_ticks = {axis: ticks_of_cells(data[getattr(declared, axis)]) for axis in "xy"} if declared.z else {}
     held = {column.name for column in table.columns}

@@ -61,6 +61,7 @@ def journals(directory: Path, dynamics: Iterable[str]) -> list[Journal]:
 
 
 def _journal(directory: Path, dynamics: str) -> Journal:
+    """Return what the journal of a dynamics says: seconds, workers, and cases taken from other sweeps."""
     from sweeplib.storage.records.files import read_lines
     from sweeplib.storage.store.journal import journal
 

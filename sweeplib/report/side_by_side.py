@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.headlines import interval_text, rounded_interval
 from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.figures.kit.labels import symbol
@@ -33,7 +33,7 @@ DIGITS = 12
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """A row of a table: its heading, a cell for each sweep, and for each sweep but the first what is `said` of it.
 
     The heading has its mathematics between dollars.
@@ -50,12 +50,12 @@ class Headlines:
     """The headline variable of an analysis at the points of several sweeps; `left` points are not shown."""
 
     name: str
-    rows: list[Row]
+    rows: list[ComparisonRow]
     left: int
     at_edge: bool
 
 
-def differences(sources: Sequence[str]) -> tuple[list[Row], int]:
+def differences(sources: Sequence[str]) -> tuple[list[ComparisonRow], int]:
     """Return a row for each key whose value differs between complete configs, and the number of other keys.
 
     The name of a sweep is no such key.
@@ -66,7 +66,7 @@ def differences(sources: Sequence[str]) -> tuple[list[Row], int]:
     for key in keys:
         values = [config.get(key, ABSENT) for config in configs]
         if any(value != values[0] for value in values):
-            rows.append(Row(key, [_shortened(value) for value in values], []))
+            rows.append(ComparisonRow(key, [_shortened(value) for value in values], []))
     return rows, len(keys) - len(rows)
 
 
@@ -97,6 +97,7 @@ def _analysis(name: str, sweep: Design, directory: Path) -> xr.Dataset | None:
 
 
 def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
+    """Return the headline of an analysis at all points of several sweeps, a cell for each sweep."""
     variable = ANALYSES[name].headline
     assert variable is not None
     known = [found for found in analyses if found is not None]
@@ -145,7 +146,8 @@ def _key(value: Any) -> Any:
     return float(f"{value:.{DIGITS}g}") if isinstance(value, float) else value
 
 
-def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[Value | None]) -> Row:
+def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[Value | None]) -> ComparisonRow:
+    """Return the row of a point, with the ratio of each other value to the first."""
     parts = [
         dynamics_label(value) if dim == "dynamics" else f"{labels[dim]} = {value_text(value, dim)}"
         for dim, value in zip(labels, place, strict=True)
@@ -154,7 +156,7 @@ def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[Val
     first, *others = values
     said = [_ratio(first, other) for other in others]
     apart = any(first and other and _apart(first, other) for other in others)
-    return Row(", ".join(parts), [_written(value) for value in values], said, apart)
+    return ComparisonRow(", ".join(parts), [_written(value) for value in values], said, apart)
 
 
 def _apart(first: Value, other: Value) -> bool:
@@ -200,9 +202,9 @@ def _ratio(first: Value | None, other: Value | None) -> str:
     return _written(ratio) if ratio.high > ratio.low else f"{ratio.best:.3g}"
 
 
-def beside(pairs: Sequence[Sequence[tuple[str, str]]]) -> list[Row]:
+def beside(pairs: Sequence[Sequence[tuple[str, str]]]) -> list[ComparisonRow]:
     """Return a row for each name of several lists of (name, text); `apart` where the texts differ."""
     lists = [dict(each) for each in pairs]
     names = dict.fromkeys(name for each in lists for name in each)
     rows = [(name, [each.get(name, ABSENT) for each in lists]) for name in names]
-    return [Row(name, texts, [], any(text != texts[0] for text in texts)) for name, texts in rows]
+    return [ComparisonRow(name, texts, [], any(text != texts[0] for text in texts)) for name, texts in rows]

@@ -19,7 +19,7 @@ MOST_CELLS = 150_000
 
 
 @dataclass(frozen=True)
-class Column:
+class PageColumn:
     """A column: the `values` of the rows; with `levels`, the values are indices of levels, which `labels` name.
 
     `html` is the label with mathematics, None if it has none.
@@ -40,20 +40,20 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """Columns of equal length; without columns if there are too many `rows` for a page."""
 
     name: str
     title: str
     rows: int
-    columns: list[Column] = field(default_factory=list)
+    columns: list[PageColumn] = field(default_factory=list)
 
     def json(self) -> dict[str, Any]:
         """Return the object for the page's script."""
         return {"name": self.name, "rows": self.rows, "columns": [column.json() for column in self.columns]}
 
 
-def analysis_tables(name: str, analysis: xr.Dataset) -> list[Table]:
+def analysis_tables(name: str, analysis: xr.Dataset) -> list[PageTable]:
     """Return the variables of an analysis as tables, one for each of the `_tabulated` sets of axes.
 
     A variable with fewer axes is in the first table that has all of its axes. Rows without any number are left out.
@@ -77,41 +77,45 @@ def _tabulated(sets: list[set[str]]) -> list[set[str]]:
     return [dims for dims in unique if dims in largest or sum(dims < other for other in largest) > 1]
 
 
-def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -> Table:
+def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -> PageTable:
+    """Return a table of some variables over some axes; rows without any finite number are left out."""
     title = str(analysis.attrs.get("title", name))
     cells = int(np.prod([analysis.sizes[dim] for dim in dims])) * (len(dims) + len(names))
     if cells > MOST_CELLS:
-        return Table(name, title, cells // (len(dims) + len(names)))
+        return PageTable(name, title, cells // (len(dims) + len(names)))
     floats = [xr.ufuncs.isfinite(analysis[variable]) for variable in names if analysis[variable].dtype.kind == "f"]
     kept = _spread(sum(floats, xr.DataArray(False)) > 0, analysis, dims) if floats else None
     found = columns(analysis, dims, names, kept)
-    return Table(name, title, len(found[0].values) if found else 0, found)
+    return PageTable(name, title, len(found[0].values) if found else 0, found)
 
 
-def columns(ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], kept: np.ndarray | None = None) -> list[Column]:
+def columns(
+    ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], kept: np.ndarray | None = None
+) -> list[PageColumn]:
     """Return the axes `dims` and the variables `names` as columns over the points in C order, for those in `kept`."""
     return [*(_axis(ds, dim, dims, kept) for dim in dims), *(_variable(ds, name, dims, kept) for name in names)]
 
 
-def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], kept: np.ndarray | None) -> Column:
+def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], kept: np.ndarray | None) -> PageColumn:
     places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
     flat = _spread(places, ds, dims)
     codes = flat if kept is None else flat[kept]
     label = heading(ds[dim])
     levels = _levels(ds[dim], ds[dim].values.tolist())
-    return Column(dim, plain_label(label), codes.tolist(), *levels, html=_html(label))
+    return PageColumn(dim, plain_label(label), codes.tolist(), *levels, html=_html(label))
 
 
-def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray | None) -> Column:
+def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray | None) -> PageColumn:
+    """Return a variable as a column: numbers, or the indices of its levels if these are names."""
     array = ds[name]
     flat = _spread(array, ds, dims)
     flat = flat if kept is None else flat[kept]
     label = heading(array) if name in ds.coords else name_of(array)
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
-        return Column(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
+        return PageColumn(name, plain_label(label), codes.tolist(), *_levels(array, levels.tolist()), html=_html(label))
     numbers = flat.tolist() if flat.dtype.kind in "iu" else _rounded(flat)
-    return Column(name, plain_label(label), numbers, html=_html(label))
+    return PageColumn(name, plain_label(label), numbers, html=_html(label))
 
 
 def _html(label: str) -> str | None:

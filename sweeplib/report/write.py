@@ -42,6 +42,7 @@ def write_report(sweep: Design, directory: str | Path) -> Path:
 
 
 def _html(sweep: Design, directory: Path) -> str:
+    """Return the page of a sweep from all that is in its directory."""
     from sweeplib.figures.kit.labels import value_label
     from sweeplib.report.contents import Contents
     from sweeplib.report.summary import answers, headlines, undecided_lines

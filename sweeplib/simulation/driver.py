@@ -164,6 +164,7 @@ def _of_one_clock(cases: Cases) -> list[Cases]:
 
 
 def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None) -> Records:
+    """Return the records of cases of one shape and clock, computed together from the start or on from `begun`."""
     first = cases[0]
     replicas, optimal = replicas_of(cases, initial), schedule_of(first, initial)
     if optimal is not None:
@@ -377,7 +378,7 @@ def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
 
 
 def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
-    """The keys of streams and texts of problems (`stream_key`)."""
+    """The key of each pair of a `stream`, what is before and after the problem in it, and a `text` (`stream_key`)."""
     keys = []
     for (before, after), text in zip(columns["stream"], columns["text"], strict=True):
         own = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

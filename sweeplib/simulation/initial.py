@@ -121,6 +121,7 @@ class _Draw:
 
 
 def _draw(case: Case) -> _Draw:
+    """Return the random start of a case, with a key that cases of the same start share."""
     problem = case.problem
     law = problem.student_start
     values = tuple(getattr(problem, name) for name in sorted(STARTS[law].acts_on))
@@ -147,6 +148,7 @@ def _arrays(weights: Weights) -> tuple[Array, Array]:
 
 
 def _check_fit(initial: Overlaps | tuple[Array, Array], problem: Problem) -> None:
+    """Raise InputError for a given start whose widths, dimensions or norms are not those of a problem."""
     if isinstance(initial, Overlaps):
         widths, squares = (initial.p, initial.k), np.diag(initial.Q)
     else:

@@ -33,6 +33,7 @@ def names_of(problem: Problem) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tuple[str, ...], *of_problem: str) -> str:
+    """Return the digest of the modules with all functions that make the numbers of such cases."""
     student, teacher, target, *parts = of_problem
     kind, target_, law, samples = DYNAMICS[dynamics], target_of(target), STARTS[parts[0]], DATA[parts[1]]
     pair, forms = target_.expectations(student, teacher), (activation(student), activation(teacher))

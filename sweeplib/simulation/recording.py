@@ -129,6 +129,7 @@ class Recording:
 
 
 def _floats(key: str, values: Iterable[float]) -> tuple[float, ...]:
+    """Return numbers as floats; InputError, with the key, for what is none or not finite."""
     try:
         numbers = tuple(float(value) for value in values)
     except (TypeError, ValueError):

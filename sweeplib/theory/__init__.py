@@ -3,7 +3,6 @@
 Every function takes numbers, numpy arrays or xarray DataArrays, broadcasts them, and returns the same kind.
 """
 
-from sweeplib.theory.asymptotics import asymptotic_risk, fixed_point_overlap
 from sweeplib.theory.exit_times import (
     annealed_exit_time,
     exact_exit_time,
@@ -12,12 +11,6 @@ from sweeplib.theory.exit_times import (
     quenched_exit_time,
 )
 from sweeplib.theory.first_passage import first_passage_exit_time
-from sweeplib.theory.increments import (
-    norm_variance,
-    overlap_norm_covariance,
-    overlap_variance,
-    spherical_noise_variance,
-)
 from sweeplib.theory.learning_rates import (
     escape_rate,
     learnable_range,
@@ -33,6 +26,14 @@ from sweeplib.theory.regimes import (
     noise_weight_exponent,
     regime,
     steps_exponent,
+)
+from sweeplib.theory.single_unit import (
+    asymptotic_risk,
+    fixed_point_overlap,
+    norm_variance,
+    overlap_norm_covariance,
+    overlap_variance,
+    spherical_noise_variance,
 )
 from sweeplib.theory.survival import noise_corrected_survival, quenched_survival
 from sweeplib.theory.two_gaussians import bayes_risk, least_network_risk

@@ -180,6 +180,7 @@ def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: M
 
 
 def _case_at(cases: CasesByName, place: int) -> ChosenCase:
+    """Return the case at a place of the inventory, with its position in the store if it is there."""
     wanted, identity = cases.wanted, whole(bytes(cases.wanted.ids[place]))
     number, row = int(wanted.layout[place]), int(wanted.row[place])
     if number >= 0:

@@ -11,12 +11,10 @@ from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of
 from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.records.attempts import IN_REPORT
-from sweeplib.storage.records.complete_config import is_as_written
-from sweeplib.storage.records.files import read_json
+from sweeplib.storage.records.config_files import ORIGIN, is_as_written
+from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, read_json
 from sweeplib.storage.records.manifest import examination, manifest_path
-from sweeplib.storage.records.origin import ORIGIN
-from sweeplib.storage.records.publish import Address
-from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.records.publish import PublishAddress
 from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
@@ -76,6 +74,7 @@ class OtherFiles:
             yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
 
     def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
+        """Yield the findings about the dataset, also as the link that earlier versions wrote."""
         path = artefact.path
         if path.is_symlink() and linked_version(path) is None:
             why = "delete the link, if it is not yours"
@@ -123,7 +122,7 @@ class OtherFiles:
         if address is None or not dataset.exists():
             return
         try:
-            place = Address(address, self.sweep.name, self.directory)
+            place = PublishAddress(address, self.sweep.name, self.directory)
             version = _stage_record(dataset.with_suffix(".done.json")).get("digest")
             self.chunks[PUBLISHED], problems = place.examined(version)
         except SweeplibError as error:

@@ -13,10 +13,9 @@ import numpy as np
 from sweeplib.process.terminal import bytes_text
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
-from sweeplib.storage.records.files import files_below, read_json, remove_files
+from sweeplib.storage.records.files import DamageError, files_below, read_json, remove_files
 from sweeplib.storage.records.locks import alone
 from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.identity_file import identity_files, is_of
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.layout import Layout, layout_folders

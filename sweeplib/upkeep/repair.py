@@ -9,10 +9,9 @@ from sweeplib.errors import SweeplibError
 from sweeplib.storage.dataset.versions import FOLDER
 from sweeplib.storage.records.artefacts import DATASET
 from sweeplib.storage.records.attempts import Attempt
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import ORIGIN, record_origin, write_complete_config
 from sweeplib.storage.records.files import remove_files, remove_own
 from sweeplib.storage.records.manifest import is_own
-from sweeplib.storage.records.origin import ORIGIN, record_origin
 from sweeplib.storage.records.publish import publish_dataset
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.outcomes import outcomes_path, write_outcomes

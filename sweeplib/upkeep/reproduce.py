@@ -15,7 +15,7 @@ from sweeplib.simulation import Case, Records, Status, run_cases
 from sweeplib.storage.store.journal import taken_from
 from sweeplib.storage.store.outcomes import reason_in_words, reasons
 from sweeplib.upkeep.cases import ChosenCase, chosen_case, name_of
-from sweeplib.upkeep.comparison import differences
+from sweeplib.upkeep.recomputation import differences
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -71,6 +71,7 @@ def _origin(chosen: ChosenCase, directory: Path) -> str | None:
 
 
 def _run_case(case: Case, *, debug: bool) -> Records:
+    """Return the records of a case; with `debug` it runs in Python's debugger."""
     if not debug:
         return run_cases([case])
     if not sys.stdin.isatty():

@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.simulation import Status
-from sweeplib.storage.records.files import damaged_lines, digest, drop_damaged_lines, read_json, read_lines, remove_own
-from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.records.files import (
+    DAMAGED,
+    LOST,
+    DamageError,
+    damaged_lines,
+    digest,
+    drop_damaged_lines,
+    read_json,
+    read_lines,
+    remove_own,
+)
+from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import Layout
@@ -17,7 +27,6 @@ from sweeplib.storage.store.layout_files import is_of_layout
 from sweeplib.storage.store.layout_restoration import is_restored
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.storage.store.run_store import RunStore, write_group
-from sweeplib.storage.store.store_damage import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.upkeep.cases import CasesByName, cases_text
 from sweeplib.upkeep.finding import Finding, Remedy
 
@@ -52,6 +61,7 @@ class StoredCases:
             yield Finding(path, f"{damaged} damaged lines", Remedy.cases, self.dynamics)
 
     def _harm_finding(self, layout: str, harm: Harm) -> Finding:
+        """Return the finding about a damaged file of a layout: what it holds, and how it is repaired."""
         if layout in self.damage.unreadable:
             wanted = self.cases.wanted if self.cases else None
             ids = tuple(wanted.ids[wanted.new[layout]].tolist()) if wanted and layout in wanted.new else ()

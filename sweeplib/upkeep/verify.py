@@ -11,9 +11,9 @@ from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
 from sweeplib.storage.records.locks import alone
 from sweeplib.storage.store.run_store import stored_dynamics
-from sweeplib.upkeep.comparison import random_sample, sample_findings
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.other_files import FILES, OtherFiles
+from sweeplib.upkeep.recomputation import random_sample, sample_findings
 from sweeplib.upkeep.repair import Repair
 from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
 

@@ -11,7 +11,7 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.contracts import analyses, figures, plots
-from sweeplib.contracts.analyses import analysed, foreseen, made, taken
+from sweeplib.contracts.analyses import analysed, foreseen, made, results_by_dataset
 from sweeplib.contracts.check import checks_of
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
@@ -114,7 +114,7 @@ def test_figure_refuses_a_dataset_in_the_words_for_its_outline(name):
 def test_quantities_of_an_analysis_have_the_axes_that_its_outline_says(name):
     """They are drawn by the general figures, with a reason for bounds and a label for theory."""
     drawn = set()
-    for words, result in taken(analysed, name).items():
+    for words, result in results_by_dataset(analysed, name).items():
         outline = foreseen(name, words)
         for variable in ANALYSES[name].quantities.values():
             if variable in outline.variables or variable in result:
@@ -128,14 +128,14 @@ def test_quantities_of_an_analysis_have_the_axes_that_its_outline_says(name):
 
 @pytest.mark.parametrize("name", ANALYSES)
 def test_analysis_averages_over_seeds(name):
-    for words, result in taken(analysed, name).items():
+    for words, result in results_by_dataset(analysed, name).items():
         assert "seed" not in result.dims, words
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_labels_its_axes_from_the_attributes(name):
     """Axis labels contain long names or symbols of the dataset or its analyses, and no raw variable names."""
-    for words, drawing in taken(figures.drawn, name).items():
+    for words, drawing in results_by_dataset(figures.drawn, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         assert written, words
         ds = made(words)

@@ -19,7 +19,7 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.store.inventory import sweep_status
 from sweeplib.storage.store.run_store import RunStore
 from tests.faults.finished import STEP

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.simulation import FAILURES, Status
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.store.inventory import sweep_status
@@ -66,19 +66,19 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def summary(directory: Path) -> Summary:
+def summary(directory: Path) -> DynamicsSummary:
     return run_sweep(troubled_sweep(**SWEEP), directory, progress=False)[DYNAMICS]
 
 
 @pytest.fixture(scope="module")
-def ended(directory: Path, summary: Summary) -> pd.DataFrame:
+def ended(directory: Path, summary: DynamicsSummary) -> pd.DataFrame:
     """Return the table of the cases that ended otherwise than ok, by γ."""
     found = pd.read_csv(directory / "outcomes" / f"{DYNAMICS}.csv").set_index("gamma", drop=False)
     assert set(found.index) == set(TROUBLES) and len(found) == len(TROUBLES)
     return found
 
 
-def test_every_case_has_its_status(directory: Path, summary: Summary) -> None:
+def test_every_case_has_its_status(directory: Path, summary: DynamicsSummary) -> None:
     others = SEEDS * (1 + len(TROUBLES)) - len(TROUBLES)
     assert summary.cases == {
         "missing": 0,
@@ -119,7 +119,7 @@ def test_a_case_is_reproduced_by_its_line(directory: Path, ended: pd.DataFrame) 
 
 
 @pytest.mark.slow
-def test_retried_cases_are_missing_again(directory: Path, summary: Summary) -> None:
+def test_retried_cases_are_missing_again(directory: Path, summary: DynamicsSummary) -> None:
     sweep = troubled_sweep(**SWEEP)
     assert retry(sweep, directory, ["failed", "diverged"]) == {DYNAMICS: 5}
     counts = sweep_status(sweep, directory)[DYNAMICS]

@@ -16,7 +16,7 @@ from sweeplib.storage.records.locks import driver_lock
 from sweeplib.storage.records.manifest import manifest_of
 from sweeplib.storage.store.layout import INDEX
 from sweeplib.storage.store.run_store import whole
-from sweeplib.upkeep import comparison
+from sweeplib.upkeep import recomputation
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
@@ -267,14 +267,14 @@ def test_cases_that_all_differ_are_not_replaced(done: Done) -> None:
 
 
 def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = comparison.run_cases
+    run = recomputation.run_cases
 
     def raising(cases: list[Case]) -> Records:
         if any((case.seed, case.problem.gamma, case.problem.p) == (5, 0.2, 1) for case in cases):
             raise MemoryError("not here")
         return run(cases)
 
-    monkeypatch.setattr(comparison, "run_cases", raising)
+    monkeypatch.setattr(recomputation, "run_cases", raising)
     [finding] = done.verified("--repair", "--sample", "1000")[1]["left"]
     assert finding["repair"] == "refused" and len(finding["cases"]) == 1
     assert (

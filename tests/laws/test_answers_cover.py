@@ -14,7 +14,7 @@ from sweeplib.analysis.kit.seed_means import mean_interval
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposers.boundary import GROWTH, MOST
 from sweeplib.answers.proposers.line import Line, Ruler
-from sweeplib.answers.proposers.optimum import Finding, Look, ScanColumn
+from sweeplib.answers.proposers.optimum import ScanColumn, ScanFinding, ScanLook
 from sweeplib.answers.proposers.seeds import FIRST, next_seeds
 from sweeplib.design.questions import Precision, Question
 from tests.scans import exits_like, exponential, lognormal
@@ -70,7 +70,7 @@ TRUTHS: dict[str, tuple[Callable[[float], float], float]] = {
 }
 
 
-def answered_scan(law: Callable[[float], float], rng: np.random.Generator, to: float) -> Finding:
+def answered_scan(law: Callable[[float], float], rng: np.random.Generator, to: float) -> ScanFinding:
     """Return the last finding of a scan of seven rates with 16 seeds, between .05 and 4."""
     question = Question("optimal_learning_rate", "gamma_opt", to)
     times = {float(gamma): law(gamma) * exits_like(rng, 16) for gamma in np.geomspace(0.3, 1.7, 7)}
@@ -81,7 +81,7 @@ def answered_scan(law: Callable[[float], float], rng: np.random.Generator, to: f
         for place, gamma in enumerate(gammas):
             steps[: seeds[place], place] = times[gamma]
         column = ScanColumn(gammas, gammas, steps, seeds, np.zeros(len(gammas), bool), steps)
-        finding = Look(column, question, (0.05, 1.95 if law is POLE else 4.0)).finding()
+        finding = ScanLook(column, question, (0.05, 1.95 if law is POLE else 4.0)).finding()
         new = {x: count for x, count in finding.seeds.items() if count > len(times.get(x, ()))}
         if not new:
             return finding

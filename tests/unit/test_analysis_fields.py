@@ -5,8 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.constants import with_constants
-from sweeplib.analysis.kit.problem_fields import field
+from sweeplib.analysis.kit.problem_fields import field, with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from tests.datasets import sweep_dataset, with_constants_as_attributes

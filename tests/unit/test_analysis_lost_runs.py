@@ -5,8 +5,8 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis, figures
-from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures.exit_time_distributions import survival_curves

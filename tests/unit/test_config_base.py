@@ -125,7 +125,7 @@ def test_keys_without_a_file_have_no_base():
 
 
 def test_an_edit_of_the_base_is_something_to_do(tmp_path, monkeypatch):
-    from sweeplib.front.repeated import made_from
+    from sweeplib.front.complete_run import made_from
 
     monkeypatch.chdir(tmp_path)
     path = config(Path(), mine="from: base.yaml\n")

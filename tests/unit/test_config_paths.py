@@ -10,7 +10,7 @@ import pytest
 from sweeplib.config import load
 from sweeplib.config.models import SweepConfig
 from sweeplib.maths.activations import ACTIVATIONS
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.strict_yaml import parsed
 from tests.plugged import activation, nothing_left
 

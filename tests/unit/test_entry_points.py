@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.code.plugins import load_plugins, plugins_digest, registered_names
 from sweeplib.code.sources import modules_digest, user_files
-from sweeplib.code.user_modules import user_file
+from sweeplib.code.user_code import user_file
 from sweeplib.config import load
 from sweeplib.errors import InputError
 from sweeplib.maths.activations import ACTIVATIONS

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.labels import axis_label

@@ -4,7 +4,7 @@ import numpy as np
 import xarray as xr
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.rounds import ADDED_SIZE, is_added, with_rounds

@@ -11,7 +11,7 @@ import pytest
 
 from sweeplib import InputError
 from sweeplib.numerics import cache
-from sweeplib.process.caches import caches_in
+from sweeplib.process.environment import caches_in
 from sweeplib.process.troubles import in_one_line
 from sweeplib.storage.records.file_system import examine
 from sweeplib.storage.records.files import read_json, write_json

@@ -10,9 +10,9 @@ from rich.console import Console
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
-from sweeplib.front.screen import Lines, Screen, view
+from sweeplib.front.screen import PlainLines, Screen, view
 from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
-from sweeplib.front.state import Stage, State
+from sweeplib.front.state import RunState, Stage
 from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
 from sweeplib.storage.records.jobs import DIED, Job
 
@@ -53,8 +53,8 @@ COMPUTING = Job(
 NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK, PAGE)
 
 
-def state(*jobs: Job, now: float = 1104.0, over: str = "") -> State:
-    return State(STAGES, {job.name: job for job in jobs}, now, over)
+def state(*jobs: Job, now: float = 1104.0, over: str = "") -> RunState:
+    return RunState(STAGES, {job.name: job for job in jobs}, now, over)
 
 
 PLANNED = Job("plan", started=1000.0, ended=1009.0)
@@ -64,7 +64,7 @@ def terminal(width: int) -> Console:
     return Console(file=io.StringIO(), width=width, force_terminal=True, color_system="standard", highlight=False)
 
 
-def screen(shown: State, width: int) -> list[str]:
+def screen(shown: RunState, width: int) -> list[str]:
     """Return the lines of the stages, without the codes of a terminal."""
     target = terminal(width)
     target.print(Screen("wide", target)._stages(shown))
@@ -153,7 +153,7 @@ def test_between_stages_the_time_is_that_since_the_last_job() -> None:
 
 def test_lines_come_at_ends_of_stages_at_long_steps_and_each_minute(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    lines = Lines("wide", console(errors=True), lambda: now[0])
+    lines = PlainLines("wide", console(errors=True), lambda: now[0])
     started = Job("plan", started=1000.0, doing="compiling ode", doing_since=1002.0)
     for seconds in range(0, 130, 10):
         now[0] = float(seconds)

@@ -30,16 +30,15 @@ from sweeplib.config.overrides import Override
 from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
-from sweeplib.execution.run import Summary, run_sweep
+from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.front.status import state
 from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import check_origin, record_origin, write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import INTERRUPTED, Job, job, tell
-from sweeplib.storage.records.origin import check_origin, record_origin
 from sweeplib.strict_yaml import document
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
@@ -133,7 +132,7 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
 ) -> None:
     all_of = dict.fromkeys(("missing", "ok", "diverged", "failed", "killed", "timeout", "inaccurate"), 0) | counts
     monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
-    monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": Summary(all_of, 0)})
+    monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": DynamicsSummary(all_of, 0)})
     write_json(Path("results/tiny/ode.done.json"), {"cases": counts})
     write_json(Path("results/tiny/sgd_chain.done.json"), {"cases": {}})
     state = "failed" if status else "finished"

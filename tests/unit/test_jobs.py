@@ -10,7 +10,7 @@ import pytest
 
 from sweeplib.errors import InputError
 from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.progress import Progress, Steps
+from sweeplib.execution.progress import RunProgress, Steps
 from sweeplib.storage.records.files import write_json
 from sweeplib.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, refuse_second, tell
 
@@ -20,7 +20,7 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
         with Steps().step("compiling ode"):
             assert jobs(tmp_path)["simulate"].doing == "compiling ode"
         block = Block("", "ode", "", 0, range(10), 10.0)
-        shown = Progress(10, [block])
+        shown = RunProgress(10, [block])
         shown.advance(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
         told = jobs(tmp_path)["simulate"]
         assert (told.done, told.total, told.share, told.left) == (10, 10, 1.0, 0.0)

@@ -15,9 +15,8 @@ from sweeplib.language import Expression
 from sweeplib.language.columns import Columns, OneByOneError
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.stores import LinkingStore
-from sweeplib.storage.records.files import write_bytes
+from sweeplib.storage.records.files import DamageError, write_bytes
 from sweeplib.storage.store import identity_file
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk
 from sweeplib.storage.store.run_store import RunStore, first_places

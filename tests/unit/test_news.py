@@ -19,11 +19,11 @@ from sweeplib.execution import work
 from sweeplib.execution.live import news
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.execution.live.headline import _mean, _median, _unless_lost
-from sweeplib.execution.live.news import Begun, SweepNews, changed
+from sweeplib.execution.live.news import RunBeginning, SweepNews, changed
 from sweeplib.execution.live.picture import COLOURS, _colours, _over, kinds
 from sweeplib.execution.live.teller import Teller, teller_of
 from sweeplib.execution.live.text import answers, failures, heading, legend, paces, plain
-from sweeplib.execution.progress import Progress
+from sweeplib.execution.progress import RunProgress
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import dataset_in_memory
@@ -42,7 +42,7 @@ def calm(**options: Any) -> Design:
     return replace(troubled_sweep(**options), runs={"calm": Run("calm")})
 
 
-def told(client: Client) -> list[news.Run]:
+def told(client: Client) -> list[news.KnownRun]:
     """Return the runs that a scheduler in this process knows."""
     return list(client.cluster.scheduler.plugins["sweeplib-news"].runs.values())
 
@@ -132,12 +132,12 @@ def test_a_median_counts_runs_that_did_not_exit_and_a_few_runs_have_no_interval(
 def test_two_runs_of_a_scheduler_are_apart_and_a_second_run_of_a_folder_takes_the_place_of_the_first() -> None:
     plugin = SweepNews()
     for run, client, results in (("a", "1", "/x"), ("b", "2", "/y"), ("c", "3", "/x")):
-        plugin.take(pickle.dumps(Begun(run, client, "same name", results, [], {"ode": np.zeros((1, 7), int)})))
+        plugin.take(pickle.dumps(RunBeginning(run, client, "same name", results, [], {"ode": np.zeros((1, 7), int)})))
     assert list(plugin.runs) == ["b", "c"]
     plugin.remove_client(SimpleNamespace(), "2")
     assert [run.lost for run in plugin.runs.values()] == [True, False]
     for number in range(3 * news.MOST_RUNS):
-        plugin.take(pickle.dumps(Begun(str(number), "4", "many", f"/{number}", [], {})))
+        plugin.take(pickle.dumps(RunBeginning(str(number), "4", "many", f"/{number}", [], {})))
     assert len(plugin.runs) == news.MOST_RUNS
 
 
@@ -160,11 +160,11 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
             raise ModuleNotFoundError("No module named 'sweeplib'")
 
     lines: list[str] = []
-    teller_of(Refusing(), None, [], lines.append).tell(Progress())
+    teller_of(Refusing(), None, [], lines.append).tell(RunProgress())
     assert lines == ["the scheduler cannot show the sweep: ModuleNotFoundError: No module named 'sweeplib'"]
 
     def lost(self: Teller, told: object) -> bool:
-        if not isinstance(told, Begun):
+        if not isinstance(told, RunBeginning):
             raise OSError("gone")
         return False
 
@@ -249,11 +249,13 @@ def test_lines_that_were_appended_are_read_once_and_those_that_are_not_whole_lat
     assert skipped == ([], after + 500) and appended_lines(path, skipped[1], 1000) == ([], len(whole))
 
 
-def begun_run(**said: Any) -> news.Run:
+def begun_run(**said: Any) -> news.KnownRun:
     """Return a run of 10 cases as a scheduler knows it, with the last news if any are `said`."""
     counts = np.zeros((2, len(Status)), np.int64)
     counts[:, Status.missing] = 5
-    run = news.Run(Begun("a", "1", "<i>mine</i>", "/x", [news.Axis("gamma", ["1", "2"])], {"ode": counts}))
+    run = news.KnownRun(
+        RunBeginning("a", "1", "<i>mine</i>", "/x", [news.MapAxis("gamma", ["1", "2"])], {"ode": counts})
+    )
     if said:
         totals = {"cases": {}, "rate": 2.0, "seconds_left": 60.0}
         given: dict[str, Any] = {"changes": {}, "tasks": {}, "totals": totals, "paces": {}, "failures": []}

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError
-from sweeplib.storage.records.origin import ORIGIN, check_origin, record_origin
+from sweeplib.storage.records.config_files import ORIGIN, check_origin, record_origin
 
 TEXT = "name: scan\ngrid: {gamma: [0.1]}\n"
 OTHER = TEXT.replace("0.1", "0.2")

@@ -11,7 +11,7 @@ import pytest
 from sweeplib.code.plugins import load_plugins
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.execution import plan, run, taken, work
+from sweeplib.execution import plan, row_copies, run, work
 from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording, Status, cases
 from sweeplib.storage.dataset.finalise import finalise
@@ -265,7 +265,7 @@ def test_a_copy_that_is_cut_short_goes_on(tmp_path: Path, monkeypatch: pytest.Mo
     """Whichever write is the last; one thread copies, so that the same one is."""
     ran(sweep_of("a"), tmp_path)
     second = sweep_of("b", size=8)
-    monkeypatch.setattr(taken, "THREADS", 1)
+    monkeypatch.setattr(row_copies, "THREADS", 1)
     for last in (0, 3, 8, 20):
         with monkeypatch.context() as patched:
             cut_after(last, patched)
@@ -292,7 +292,7 @@ def test_rows_that_change_after_they_were_found_are_computed(
 
     def late(*found: Any) -> int:
         change(layout)
-        return taken.take(*found)
+        return row_copies.take(*found)
 
     monkeypatch.setattr(run, "take", late)
     second = sweep_of("b")

@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection, QuadMesh
 from matplotlib.lines import Line2D
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts.datasets import giant_steps_dataset, regime_dataset
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.points import Level, Points

@@ -11,7 +11,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.code import plugins, sources
 from sweeplib.code.plugins import STAGES, import_plugins, load_plugins, plugins_digest
 from sweeplib.code.sources import modules_digest, user_files
-from sweeplib.code.user_paths import located
+from sweeplib.code.user_code import located
 from sweeplib.errors import InputError
 from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.figures import FIGURES

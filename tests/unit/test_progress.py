@@ -11,7 +11,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from sweeplib.execution import progress
 from sweeplib.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.execution.blocks import Block, BlockReport
-from sweeplib.execution.progress import Progress, Steps, shown_progress
+from sweeplib.execution.progress import RunProgress, Steps, shown_progress
 
 
 class Clock:
@@ -42,7 +42,7 @@ def report(seconds: float, computed: dict[str, int], found: int = 0) -> BlockRep
 
 def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases(clock: Clock) -> None:
     """Half of the work is in a tenth of the cases."""
-    shown = Progress(100, [block(20.0)] * 2)
+    shown = RunProgress(100, [block(20.0)] * 2)
     clock.now += 30
     shown.advance(block(20.0), report(20.0, {"ok": 10}))
     assert shown.left() == pytest.approx(30.0)
@@ -52,7 +52,7 @@ def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases
 
 def test_what_is_left_is_at_first_what_the_plan_says(clock: Clock) -> None:
     """Two workers started for 4 s, and one ended the first of 80 blocks: by the measured pace 79 times 7 s are left."""
-    shown = Progress(800, [block(5.0)] * 80, workers=2)
+    shown = RunProgress(800, [block(5.0)] * 80, workers=2)
     assert shown.left() == pytest.approx(200.0)
     clock.now += 7
     shown.advance(block(5.0), report(5.0, {"ok": 10}))
@@ -61,7 +61,7 @@ def test_what_is_left_is_at_first_what_the_plan_says(clock: Clock) -> None:
 
 def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
     """All takes twice as long as planned."""
-    shown = Progress(800, [block(5.0)] * 80, workers=2)
+    shown = RunProgress(800, [block(5.0)] * 80, workers=2)
     clock.now += 200
     for _ in range(40):
         shown.advance(block(5.0), report(10.0, {"ok": 10}))
@@ -72,7 +72,7 @@ def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
 def test_a_dynamics_that_was_planned_far_too_dear_says_nothing_about_the_others(clock: Clock) -> None:
     """Two workers took 4 s for what was to take 4000 s, first of all; 390 s of another dynamics are left."""
     dear, cheap = block(100.0, "mean_field"), block(1.0, "sgd")
-    shown = Progress(430, [dear] * 40 + [cheap] * 390, workers=2)
+    shown = RunProgress(430, [dear] * 40 + [cheap] * 390, workers=2)
     for _ in range(40):
         clock.now += 0.05
         shown.advance(dear, report(0.1, {"ok": 1}))
@@ -85,7 +85,7 @@ def test_a_dynamics_that_was_planned_far_too_dear_says_nothing_about_the_others(
 
 
 def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> None:
-    shown = Progress(20, [block(10.0)] * 2, workers=1)
+    shown = RunProgress(20, [block(10.0)] * 2, workers=1)
     clock.now += 5
     shown.advance(block(10.0), report(5.0, {"ok": 5}, found=5))
     assert shown.left() == pytest.approx(10.0)
@@ -93,7 +93,7 @@ def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> N
 
 def test_all_is_done_with_the_last_case_and_not_before(clock: Clock) -> None:
     """Whatever was expected."""
-    shown = Progress(4, [block(10.0), block(0.1)])
+    shown = RunProgress(4, [block(10.0), block(0.1)])
     clock.now += 3
     shown.advance(block(10.0), report(10.0, {"ok": 3}))
     assert shown.share() == 0.99 and shown.left() > 0.0

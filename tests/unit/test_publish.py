@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.records import publish
+from sweeplib.storage.records.files import DAMAGED, LOST
 from sweeplib.storage.records.manifest import manifest_of, written_manifest
-from sweeplib.storage.records.publish import MARKER, Address, checked_address
-from sweeplib.storage.store.damage import DAMAGED, LOST
+from sweeplib.storage.records.publish import MARKER, PublishAddress, checked_address
 
 CONFIG = """\
 name: sent
@@ -141,11 +141,11 @@ def test_an_address_that_cannot_be_written_is_refused_before_the_run(
 def test_a_package_that_is_missing_is_named(tmp_path: Path) -> None:
     fsspec.register_implementation("absent", "absent_package.Store", clobber=True, errtxt="Install absent_package")
     with pytest.raises(InputError, match=r"publish.* no package for this kind of address: Install absent_package"):
-        Address("absent://bucket/x", "sent", tmp_path / "sent")
+        PublishAddress("absent://bucket/x", "sent", tmp_path / "sent")
 
 
 def test_only_changed_objects_are_sent_and_others_removed(tmp_path: Path, store: MemoryFileSystem) -> None:
-    place = Address("kept://bucket/x/", "sent", tmp_path / "sent")
+    place = PublishAddress("kept://bucket/x/", "sent", tmp_path / "sent")
     dataset = written(tmp_path / "a", {"risk/c/0": "1", "risk/c/1": "2", "risk/zarr.json": "m"})
     assert place.publish(dataset) == 5
     assert place.publish(dataset) == 0
@@ -160,7 +160,7 @@ def test_only_changed_objects_are_sent_and_others_removed(tmp_path: Path, store:
 def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
     tmp_path: Path, store: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Address("kept://bucket/x", "sent", tmp_path / "sent")
+    place = PublishAddress("kept://bucket/x", "sent", tmp_path / "sent")
     place.publish(written(tmp_path / "a", {"c/0": "1", "c/1": "2", "c/9": "9"}))
     dataset = written(tmp_path / "b", {"zarr.json": "new", "c/0": "3", "c/1": "2", "c/2": "4"})
     sent = MemoryFileSystem.pipe_file
@@ -190,27 +190,27 @@ def test_a_command_that_is_cut_short_leaves_no_dataset_and_the_next_is_whole(
 def test_what_others_have_written_is_kept(tmp_path: Path, store: MemoryFileSystem) -> None:
     dataset = written(tmp_path / "a", {})
     store.pipe_file("/bucket/mine/notes.txt", b"mine")
-    for act in (Address.check, lambda place: place.publish(dataset)):
+    for act in (PublishAddress.check, lambda place: place.publish(dataset)):
         with pytest.raises(InputError, match="has files that no sweep has published"):
-            act(Address("kept://bucket/mine", "sent", tmp_path / "sent"))
-    Address("kept://bucket/theirs", "other", tmp_path / "other").publish(dataset)
+            act(PublishAddress("kept://bucket/mine", "sent", tmp_path / "sent"))
+    PublishAddress("kept://bucket/theirs", "other", tmp_path / "other").publish(dataset)
     with pytest.raises(InputError, match="has the dataset of the sweep 'other'"):
-        Address("kept://bucket/theirs", "sent", tmp_path / "sent").check()
+        PublishAddress("kept://bucket/theirs", "sent", tmp_path / "sent").check()
     marker = f"/bucket/theirs/{MARKER}"
     store.pipe_file(marker, store.cat_file(marker).replace(b"true", b"false"))
     with pytest.raises(InputError, match="has files that no sweep has published"):
-        Address("kept://bucket/theirs", "other", tmp_path / "other").publish(dataset)
+        PublishAddress("kept://bucket/theirs", "other", tmp_path / "other").publish(dataset)
 
 
 def test_another_folder_of_results_does_not_replace_a_dataset(tmp_path: Path, store: MemoryFileSystem) -> None:
     dataset, address = written(tmp_path / "a", {"c/0": "1"}), "kept://bucket/x"
-    Address(address, "sent", tmp_path / "here").publish(dataset)
-    other = Address(address, "sent", tmp_path / "there")
+    PublishAddress(address, "sent", tmp_path / "here").publish(dataset)
+    other = PublishAddress(address, "sent", tmp_path / "there")
     for act in (other.check, lambda: other.publish(written(tmp_path / "b", {"c/0": "2"}))):
         with pytest.raises(InputError, match="the dataset of another folder of results whose sweep has this name; to"):
             act()
     (tmp_path / "here").rename(tmp_path / "moved")
-    assert Address(address, "sent", tmp_path / "moved").publish(written(tmp_path / "a", {"c/0": "3"})) == 3
+    assert PublishAddress(address, "sent", tmp_path / "moved").publish(written(tmp_path / "a", {"c/0": "3"})) == 3
     marker = json.loads(store.cat_file(f"/bucket/x/{MARKER}"))
     del marker["key"], marker["digest"]
     store.pipe_file(f"/bucket/x/{MARKER}", json.dumps(marker | {"digest": publish._digest(marker)}).encode())
@@ -219,7 +219,7 @@ def test_another_folder_of_results_does_not_replace_a_dataset(tmp_path: Path, st
 
 @pytest.mark.parametrize("name", ["../../victim.txt", "/victim.txt", "", "notes.txt", "a/../../victim.txt"])
 def test_what_a_record_at_an_address_names_elsewhere_is_not_deleted(tmp_path: Path, name: str) -> None:
-    victim, place = tmp_path / "victim.txt", Address((tmp_path / "out/deep").as_uri(), "sent", tmp_path / "sent")
+    victim, place = tmp_path / "victim.txt", PublishAddress((tmp_path / "out/deep").as_uri(), "sent", tmp_path / "sent")
     place.publish(written(tmp_path / "a", {"c/0": "1"}))
     victim.write_text("mine")
     (tmp_path / "out/deep/notes.txt").write_text("mine")
@@ -234,12 +234,12 @@ def test_what_a_record_at_an_address_names_elsewhere_is_not_deleted(tmp_path: Pa
 def test_files_of_others_in_a_dataset_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> None:
     dataset = written(tmp_path / "a", {"c/0": "1"})
     (dataset / "my_password.txt").write_text("secret")
-    Address("kept://bucket/x", "sent", tmp_path / "sent").publish(dataset)
+    PublishAddress("kept://bucket/x", "sent", tmp_path / "sent").publish(dataset)
     assert not store.exists("/bucket/x/my_password.txt")
 
 
 def test_the_same_files_made_from_something_else_stay_there(tmp_path: Path, store: MemoryFileSystem) -> None:
-    place, dataset = Address("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
+    place, dataset = PublishAddress("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
     place.publish(dataset)
     before = {name: store.modified(name) for name in store.find("/bucket")}
     replace(manifest_of(dataset), made_from={"code": "new"}).write()
@@ -250,7 +250,7 @@ def test_the_same_files_made_from_something_else_stay_there(tmp_path: Path, stor
 
 
 def test_damaged_files_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> None:
-    place, dataset = Address("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
+    place, dataset = PublishAddress("kept://bucket/x", "sent", tmp_path / "sent"), written(tmp_path / "a", {"c/0": "1"})
     (dataset / "c/0").write_text("2")
     with pytest.raises(SweeplibError, match=r"c/0: damaged, .*`sweeplib finalise CONFIG`"):
         place.publish(dataset)
@@ -258,7 +258,7 @@ def test_damaged_files_are_not_sent(tmp_path: Path, store: MemoryFileSystem) -> 
 
 
 def test_a_folder_is_an_address_too(tmp_path: Path) -> None:
-    place = Address((tmp_path / "out" / "deep").as_uri(), "sent", tmp_path / "sent")
+    place = PublishAddress((tmp_path / "out" / "deep").as_uri(), "sent", tmp_path / "sent")
     place.check()
     assert place.publish(written(tmp_path / "a", {"risk/c/0": "1"})) == 3
     assert (tmp_path / "out" / "deep" / "risk" / "c" / "0").read_text() == "1"

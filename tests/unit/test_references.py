@@ -14,7 +14,7 @@ from sweeplib.data.published import known_references, reference, references_dige
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.kit.style import DIM
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import write_complete_config
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
 

@@ -17,10 +17,9 @@ from sweeplib.errors import InputError
 from sweeplib.storage.dataset.folder import GroupWriter, open_dataset, write_dataset, written_dataset
 from sweeplib.storage.dataset.versions import replacement
 from sweeplib.storage.records.artefacts import made_from, stale_outputs
-from sweeplib.storage.records.files import exchange, partial, write_text
+from sweeplib.storage.records.files import DamageError, exchange, partial, write_text
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.manifest import MANIFEST, manifest_of
-from sweeplib.storage.store.damage import DamageError
 from tests.faults.sweeps import files
 
 SWEEP = sweeplib.Sweep(

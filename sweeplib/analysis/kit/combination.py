@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.analysis.kit.constants import with_constants
-from sweeplib.analysis.kit.problem_fields import constants
-from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.lost_runs import with_status
+from sweeplib.analysis.kit.problem_fields import constants, with_constants
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import OF_RUNS

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled, with_article
-from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
-from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, with_status, without_value
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
@@ -25,13 +24,13 @@ class Differences:
     """X − x_reference of observables with a time axis, by name; NaN where either run has no value.
 
     `paired` is true where both runs of a pair were computed. `complete` is true for the pairs used in statistics of
-    whole runs: both have values of an observable up to the last time. `endless` is true where one of them diverged.
+    whole runs: both have values of an observable up to the last time. `diverged` is true where one of them diverged.
     """
 
     values: dict[str, xr.DataArray]
     paired: xr.DataArray
     complete: xr.DataArray
-    endless: xr.DataArray
+    diverged: xr.DataArray
     max_lost: float
     reference: str
 
@@ -47,7 +46,7 @@ class Differences:
     def at_each_time(self) -> dict[str, xr.DataArray]:
         """Return the differences; NaN for all seeds where too many pairs have no value, or one run diverged before."""
         return {
-            name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost, self.endless)
+            name: unless_lost(values, without_value(values, self.paired), self.paired, self.max_lost, self.diverged)
             for name, values in self.values.items()
         }
 
@@ -127,5 +126,5 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
         variables[name] = difference.assign_attrs(ds[name].attrs)
         complete = complete | (paired & ~without_value(difference, paired).any("time"))
     gone = has_diverged(ds)
-    endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
-    return Differences(variables, paired, complete.transpose(*paired.dims), endless, max_lost, reference)
+    diverged = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
+    return Differences(variables, paired, complete.transpose(*paired.dims), diverged, max_lost, reference)

@@ -7,7 +7,6 @@ is the fraction lost and x the difference of the means of lost and remaining run
 
 from __future__ import annotations
 
-from sweeplib.analysis.kit.status import STOPPED, with_status
 from sweeplib.late_modules import xarray as xr
 
 MOST_LOST = 0.02
@@ -15,11 +14,20 @@ MOST_LOST = 0.02
 
 Then lost runs whose mean differs by half change the mean by less than 1 %; one lost run of fewer than 50 is too many.
 """
+STOPPED = ("timeout", "inaccurate")
+"""The statuses of runs that were stopped before their horizon: what they would have done later is not known."""
 
 
 def has_run(ds: xr.Dataset) -> xr.DataArray:
     """Return a mask: where a run was requested and computed, with any result."""
     return ~with_status(ds, "missing")
+
+
+def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
+    """Return a mask: where the status of a case is one of `meanings`, by the flags that the dataset declares."""
+    attrs = ds["status"].attrs
+    codes = dict(zip(attrs["flag_meanings"].split(), attrs["flag_values"], strict=True))
+    return ds["status"].isin([int(codes[meaning]) for meaning in meanings if meaning in codes])
 
 
 def values_of(ds: xr.Dataset, name: str) -> xr.DataArray:
@@ -47,12 +55,11 @@ def too_many(lost: xr.DataArray, run: xr.DataArray, max_lost: float) -> xr.DataA
 
 
 def unless_lost(
-    values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray | None = None
+    values: xr.DataArray, lost: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray | None = None
 ) -> xr.DataArray:
     """Return the values, NaN for all seeds where more than the fraction `max_lost` of the runs made is lost.
 
-    For means: also where one of the `endless` runs is lost, those that `has_diverged`. Without it a mean that went to
-    infinity would come back.
+    For means: also where one of the `diverged` runs is lost. Without them a mean that went to infinity would come back.
     """
     refused = too_many(lost, run, max_lost)
-    return values.where(~(refused if endless is None else refused | (lost & endless).any("seed")))
+    return values.where(~(refused if diverged is None else refused | (lost & diverged).any("seed")))

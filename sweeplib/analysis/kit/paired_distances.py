@@ -21,11 +21,11 @@ def from_reference(
 
     NaN for all seeds where more than the fraction `max_lost` of the pairs has no value, and from a divergence on.
     """
-    run, gone, others = has_run(ds), has_diverged(ds), (ds["dynamics"] != reference).values
+    run, diverged, others = has_run(ds), has_diverged(ds), (ds["dynamics"] != reference).values
     paired = run.isel(dynamics=others) & run.sel(dynamics=reference, drop=True)
-    endless = gone.isel(dynamics=others) | gone.sel(dynamics=reference, drop=True)
+    either_diverged = diverged.isel(dynamics=others) | diverged.sel(dynamics=reference, drop=True)
     distances = distance(state.isel(dynamics=others), state.sel(dynamics=reference, drop=True))
-    return _unless_lost(distances, paired, max_lost, endless).reindex(dynamics=ds["dynamics"].values)
+    return _unless_lost(distances, paired, max_lost, either_diverged).reindex(dynamics=ds["dynamics"].values)
 
 
 def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
@@ -42,6 +42,6 @@ def with_error(name: str, distance: xr.DataArray, long_name: str, symbol: str) -
     }
 
 
-def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, endless: xr.DataArray) -> xr.DataArray:
+def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:
     distance = distance.where(run)
-    return unless_lost(distance, without_value(distance, run), run, max_lost, endless)
+    return unless_lost(distance, without_value(distance, run), run, max_lost, diverged)

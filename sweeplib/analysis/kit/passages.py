@@ -16,8 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many
-from sweeplib.analysis.kit.status import STOPPED, with_status
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
 from sweeplib.analysis.kit.survival import restricted_values
 from sweeplib.analysis.kit.variables import require
 from sweeplib.late_modules import xarray as xr

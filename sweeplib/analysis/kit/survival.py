@@ -52,6 +52,7 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
 
 
 def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
+    """Return the medians by the curves of the samples and their bands: the first times with at most a half left."""
     seen, _, used, _ = sample
     below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
     first = [np.take_along_axis(seen, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]

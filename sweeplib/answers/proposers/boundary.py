@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.status import with_status
+from sweeplib.analysis.kit.lost_runs import with_status
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.line import Line, Need, Ruler

@@ -18,8 +18,8 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.averages import steps_at_times
-from sweeplib.analysis.kit.constants import with_constants
 from sweeplib.analysis.kit.extrapolation import FEW, MISFIT
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.boundary import next_value

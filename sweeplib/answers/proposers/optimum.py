@@ -55,7 +55,7 @@ CUT_OFF = 0.002
 
 
 @dataclass(frozen=True)
-class Finding:
+class ScanFinding:
     """What a look at a scan says: the optimum and its interval, the state and why, and the seeds of rows by their x.
 
     needed : an estimate of the runs that are missing for the answer.
@@ -98,7 +98,7 @@ class OptimalRate:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the optima at all points, each with the rows that it needs."""
-        from sweeplib.analysis.kit.constants import with_constants
+        from sweeplib.analysis.kit.problem_fields import with_constants
 
         limits = ANALYSES[self.question.of].check(options)
         runs = rate_scan(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])
@@ -113,7 +113,7 @@ class OptimalRate:
         return answers
 
     def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any]) -> Answer:
-        finding = Look(column, self.question, self.question.bounds[self.dim]).finding()
+        finding = ScanLook(column, self.question, self.question.bounds[self.dim]).finding()
         requests = tuple(self._rows(finding, row, column.is_whole))
         low, high = (finding.gamma * math.exp(sign * finding.half) for sign in (-1.0, 1.0))
         wanted = self.question.half_width(finding.gamma)
@@ -122,12 +122,12 @@ class OptimalRate:
             requests,
         )  # fmt: skip
 
-    def _rows(self, finding: Finding, row: dict[str, Any], whole: bool) -> Iterator[Row]:
+    def _rows(self, finding: ScanFinding, row: dict[str, Any], whole: bool) -> Iterator[Row]:
         for x, count in sorted(finding.seeds.items()):
             yield Row({**row, self.dim: round(x) if whole else x}, count, f"{self.name}: {finding.why}")
 
 
-class Look:
+class ScanLook:
     """One look at a scan: what is known of its optimum, and what is needed next."""
 
     def __init__(self, column: ScanColumn, question: Question, bounds: tuple[float, float]) -> None:
@@ -139,7 +139,7 @@ class Look:
         self.logs = np.where(self.known, points_.logs, np.inf)
         self.errors = np.where(self.known, np.sqrt(np.diag(points_.covariance)), 0.0)
 
-    def finding(self) -> Finding:
+    def finding(self) -> ScanFinding:
         """Return what the first of the steps above finds that is not done."""
         return self._unseen() or self._cut_off() or self._beyond() or self._second() or self._gaps() or self._fitted()
 
@@ -148,18 +148,18 @@ class Look:
         """The row of least mean steps."""
         return int(self.logs.argmin())
 
-    def _unseen(self) -> Finding | None:
+    def _unseen(self) -> ScanFinding | None:
         """Rows that are not `late` get FIRST seeds, unless their steps are clearly far above the least."""
         far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.known.any() else ~self.known
         few = (self.column.seeds < FIRST) & ~self.column.late & ~far
         if few.any():
-            return Finding("its rates need seeds", {float(x): FIRST for x in self.column.x[few]})
+            return ScanFinding("its rates need seeds", {float(x): FIRST for x in self.column.x[few]})
         if not self.known.any():
             why = f"too many runs of all {len(self.known)} learning rates do not exit: a longer horizon may help"
-            return Finding(why, state=State.none)
+            return ScanFinding(why, state=State.none)
         return None
 
-    def _cut_off(self) -> Finding | None:
+    def _cut_off(self) -> ScanFinding | None:
         """Rows that are late, whose means are not known, may be beyond the range only, where the steps have risen.
 
         The mean of a late row is larger than that of its runs up to the horizon: it may be the row where they have.
@@ -175,7 +175,7 @@ class Look:
                 and bool((between > self.logs.min() + math.log(SOME_RISE)).any())
             )
             if not is_beyond and not self._is_gap(nearest):
-                return Finding(self._why_late(nearest), state=State.none)
+                return ScanFinding(self._why_late(nearest), state=State.none)
         return None
 
     def _why_late(self, row: int) -> str:
@@ -194,7 +194,7 @@ class Look:
         toward = self.column.gamma[late + (1 if late < self.best else -1)]
         return abs(math.log(self.column.gamma[late] / toward)) > LEAST_STEP
 
-    def _beyond(self) -> Finding | None:
+    def _beyond(self) -> ScanFinding | None:
         """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
         last = len(self.known) - 1
         for place, inner, bound, sign in (
@@ -208,7 +208,7 @@ class Look:
                 step = abs(math.log(gamma / self.column.gamma[inner])) if last else WIDEST_STEP
                 new = self._next(place, gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
                 is_within = sign * math.log(self.column.gamma_of(new) / limit) < 0.0 and new not in self.column.x
-                return Finding(f"its optimum may lie beyond {gamma:.3g}", {new if is_within else bound: FIRST})
+                return ScanFinding(f"its optimum may lie beyond {gamma:.3g}", {new if is_within else bound: FIRST})
             if place == self.best:
                 return self._at_bound(place, inner)
         return None
@@ -220,20 +220,20 @@ class Look:
             return x
         return end + math.copysign(1.0, self.bounds[0 if place == 0 else 1] - end)
 
-    def _at_bound(self, place: int, inner: int) -> Finding | None:
+    def _at_bound(self, place: int, inner: int) -> ScanFinding | None:
         """The least steps are at a bound: the optimum lies near or beyond it if the next row's are clearly larger."""
         if len(self.known) > 1 and self.column.seeds[place] < MOST_TO_TELL:
             apart = self.logs[inner] - self.logs[place]
             if apart < TOLD * math.hypot(self.errors[inner], self.errors[place]):
-                return Finding("its optimum is near a bound", self._more([place, inner]))
+                return ScanFinding("its optimum is near a bound", self._more([place, inner]))
         gamma = self.column.gamma[place]
         why = f"the least steps are at the bound, {gamma:.3g}: the optimum lies near or beyond it"
-        return Finding(why, state=State.none)
+        return ScanFinding(why, state=State.none)
 
     def _more(self, places: list[int]) -> dict[float, int]:
         return {float(self.column.x[at]): int(GROWTH * self.column.seeds[at]) for at in places}
 
-    def _second(self) -> Finding | None:
+    def _second(self) -> ScanFinding | None:
         """A minimum elsewhere that is not clearly higher, behind a barrier that is."""
         others = [other for other in self._minima() if self._is_near(other) and self._is_behind_a_barrier(other)]
         if not others:
@@ -241,8 +241,8 @@ class Look:
         both = sorted((others[0], self.best))
         rates = " and ".join(f"{self.column.gamma[at]:.3g}" for at in both)
         if self.column.seeds[both].max() >= MOST_TO_TELL:
-            return Finding(f"two optima, near {rates}, are not told apart", state=State.none)
-        return Finding(f"two optima, near {rates}, are to be told apart", self._more(both))
+            return ScanFinding(f"two optima, near {rates}, are not told apart", state=State.none)
+        return ScanFinding(f"two optima, near {rates}, are to be told apart", self._more(both))
 
     def _is_near(self, other: int) -> bool:
         """Return whether another minimum is not clearly higher than the least."""
@@ -285,7 +285,7 @@ class Look:
         error = TOLD * math.hypot(self.errors[at], self.errors[beyond])
         return bool(self.known[beyond] and self.logs[beyond] > self.logs[at] - error)
 
-    def _gaps(self) -> Finding | None:
+    def _gaps(self) -> ScanFinding | None:
         """Each of BINS parts of the whole range has a row."""
         low, high = self._range(RISE)
         if not low < high:
@@ -295,7 +295,7 @@ class Look:
         middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_late()]
         inside = [x for x in map(self.column.x_of, middles) if min(self.bounds) <= x <= max(self.bounds)]
         new = {x: FIRST for x in inside if x not in self.column.x}
-        return Finding("its range has gaps", new) if new else None
+        return ScanFinding("its range has gaps", new) if new else None
 
     def _beside_late(self) -> list[float]:
         """Return rates towards late rows that follow on rows where the steps have not risen yet."""
@@ -309,30 +309,32 @@ class Look:
             if self.column.late[late] and self.logs[at] < goal and self._is_gap(late)
         ]
 
-    def _fitted(self) -> Finding:
+    def _fitted(self) -> ScanFinding:
         """Return the optimum with its interval, and the seeds that it needs."""
         low, high = self._range(RISE)
         slack = (high / low) ** (0.5 / BINS)
         rows = self.known & (self.column.gamma >= low / slack) & (self.column.gamma <= high * slack)
         if rows.sum() < FEWEST:
-            return Finding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
+            return ScanFinding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
         fit, x = Fit(self.scan.at(rows)), self.column.x[rows]
         wanted = math.log1p(self.question.half_width(fit.gamma) / fit.gamma)
         if not fit.has_optimum:
             tried = self.column.seeds[rows].max() >= MOST_TO_TELL
             seeds = {} if tried else self._more([int(at) for at in np.flatnonzero(rows)])
-            return Finding("its fits have no optimum between their ends", seeds, State.none if tried else State.open)
+            return ScanFinding(
+                "its fits have no optimum between their ends", seeds, State.none if tried else State.open
+            )
         if fit.half <= wanted:
-            return Finding("", {}, State.given, fit.gamma, fit.half, 0.0)
+            return ScanFinding("", {}, State.given, fit.gamma, fit.half, 0.0)
         goals = fit.goals(wanted)
         needed = float(np.maximum(goals - fit.scan.seeds, 0.0).sum())
         is_hopeless = goals.max() > SEEDS and fit.scan.seeds.max() >= MOST_TO_TELL
         if wanted <= ALLOWANCE or fit.are_equal or is_hopeless:
             unsure = f"the form of its fit is not surer than ± {fit.form:.2g} of ln γ"
             why = unsure if wanted <= fit.form else f"a rate would need more than {SEEDS:,} seeds"
-            return Finding(why, {}, State.none, fit.gamma, fit.half, needed)
+            return ScanFinding(why, {}, State.none, fit.gamma, fit.half, needed)
         seeds = dict(zip(map(float, x), next_totals(fit.scan.seeds, goals), strict=True))
-        return Finding(WIDE, seeds, State.open, fit.gamma, fit.half, needed)
+        return ScanFinding(WIDE, seeds, State.open, fit.gamma, fit.half, needed)
 
 
 PROPOSERS.register("optimum", OptimalRate)

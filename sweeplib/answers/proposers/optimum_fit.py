@@ -106,12 +106,12 @@ class Fit:
         if room <= 0.0:
             return np.full(len(self.scan.gamma), np.inf)
         parts, one = allocation(self._directions, self.scan)
-        goals = parts * one * self._paired() * (Z * self._scatter() / room) ** 2
+        goals = parts * one * self._shared_seed_factor() * (Z * self._scatter() / room) ** 2
         if (goals <= self.scan.seeds).all():  # where slopes are too small
             goals = self.scan.seeds * (self.of_seeds / room) ** 2
         return np.asarray(goals)
 
-    def _paired(self) -> float:
+    def _shared_seed_factor(self) -> float:
         """Return the factor by which seeds that rows share change the variance."""
-        alone = float(np.sum(self.directions**2 * self.scan.variation**2 / self.scan.seeds))
-        return self.scan.error(self.directions) ** 2 / alone if alone > 0.0 else 1.0
+        of_own_seeds = float(np.sum(self.directions**2 * self.scan.variation**2 / self.scan.seeds))
+        return self.scan.error(self.directions) ** 2 / of_own_seeds if of_own_seeds > 0.0 else 1.0

@@ -1,11 +1,13 @@
-"""Base class of the kinds of clusters that connect to a running scheduler."""
+"""Clusters that exist: a running Dask scheduler, given by its address or by the file in which it wrote this."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from sweeplib.design.cluster import ClusterSettings
+from pydantic import Field
+
+from sweeplib.design.cluster import CLUSTERS, ClusterSettings
 from sweeplib.errors import InputError, SweeplibError
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Existing(ClusterSettings):
             yield client
 
     def _security(self) -> "Security | None":
+        """Return the certificates as settings of Dask, None without any."""
         if self.tls_ca is None:
             return None
         from distributed import Security
@@ -66,3 +69,37 @@ class Existing(ClusterSettings):
             tls_client_key=str(self.tls_key),
             require_encryption=True,
         )
+
+
+class Address(Existing):
+    """An existing scheduler at `address`, such as "tcp://10.0.0.1:8786"; its workers must see the results' directory.
+
+    address : address of the scheduler, such as "tcp://10.0.0.1:8786".
+    """
+
+    kind: Literal["address"] = "address"
+    address: str = Field(examples=["tcp://10.0.0.1:8786"])
+
+    def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
+        """Return a client of the scheduler; only the client is closed. SweeplibError if there is no answer."""
+        return self.connected(self.address, address=self.address)
+
+
+class SchedulerFile(Existing):
+    """An existing scheduler that was started with `--scheduler-file path`.
+
+    path : path of the scheduler file; in a sweep's YAML file, relative to the YAML file.
+    """
+
+    kind: Literal["scheduler_file"] = "scheduler_file"
+    path: Path = Field(examples=["scheduler.json"])
+
+    def client(self, workers: int | None = None) -> AbstractContextManager["Client"]:
+        """Return a client of the scheduler; only the client is closed. InputError if there is no such file."""
+        if not self.path.exists():
+            raise InputError("no scheduler file", key="cluster.path", value=str(self.path))
+        return self.connected(str(self.path), scheduler_file=str(self.path))
+
+
+CLUSTERS.register("address", Address)
+CLUSTERS.register("scheduler_file", SchedulerFile)

@@ -31,7 +31,7 @@ def kept(kind: Any) -> Any:
     """
     from distributed.deploy.spec import ProcessInterface
 
-    class Job(kind.job_cls):
+    class RefusableJob(kind.job_cls):
         refused: str | None = None
 
         async def start(self) -> None:
@@ -48,7 +48,7 @@ def kept(kind: Any) -> Any:
             await super().close()
             await ProcessInterface.close(self)
 
-    return type(kind.__name__, (kind,), {"job_cls": Job})
+    return type(kind.__name__, (kind,), {"job_cls": RefusableJob})
 
 
 class JobKeeper:

@@ -106,7 +106,7 @@ def _in_one_line(text: str) -> str:
 
 
 Word = Annotated[str, Field(max_length=200), AfterValidator(_one_word)]
-Line = Annotated[str, Field(max_length=1000), AfterValidator(_in_one_line)]
+OneLine = Annotated[str, Field(max_length=1000), AfterValidator(_in_one_line)]
 
 
 class JobQueue(ClusterSettings):
@@ -140,8 +140,8 @@ class JobQueue(ClusterSettings):
     memory: Annotated[str, BeforeValidator(_memory)] = Field(examples=["8GB"])
     walltime: Annotated[str, BeforeValidator(_walltime)] = Field(examples=["04:00:00"])
     interface: Word | None = None
-    prologue: tuple[Line, ...] = ()
-    directives: tuple[Line, ...] = ()
+    prologue: tuple[OneLine, ...] = ()
+    directives: tuple[OneLine, ...] = ()
     dashboard_address: DashboardAddress = DEFAULT_ADDRESS
     _folder: Path = PrivateAttr(Path("jobs"))
     _keeper: JobKeeper | None = PrivateAttr(None)
@@ -258,6 +258,7 @@ class JobQueue(ClusterSettings):
         return self._kind().job_cls
 
     def _options(self) -> dict[str, Any]:
+        """Return the options of dask-jobqueue for a job of this batch system."""
         lifetime, stagger = self.lifetime
         return {
             "cores": self.cores,

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar, Literal
 
 from sweeplib.design.cluster import CLUSTERS
-from sweeplib.execution.clusters.job_queue import JobQueue, Line, Word
+from sweeplib.execution.clusters.job_queue import JobQueue, OneLine, Word
 
 
 class Pbs(JobQueue):
@@ -20,7 +20,7 @@ class Pbs(JobQueue):
     kind: Literal["pbs"] = "pbs"
     queue: Word | None = None
     account: Word | None = None
-    resource_spec: Line | None = None
+    resource_spec: OneLine | None = None
 
     def of_this_kind(self) -> dict[str, Any]:
         """Return the queue, the account and the resources."""

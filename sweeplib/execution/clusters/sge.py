@@ -6,7 +6,7 @@ from pydantic import model_validator
 
 from sweeplib.design.cluster import CLUSTERS
 from sweeplib.errors import InputError
-from sweeplib.execution.clusters.job_queue import JobQueue, Line, Word
+from sweeplib.execution.clusters.job_queue import JobQueue, OneLine, Word
 
 
 class Sge(JobQueue):
@@ -25,7 +25,7 @@ class Sge(JobQueue):
     queue: Word | None = None
     project: Word | None = None
     parallel_environment: Word | None = None
-    resource_spec: Line | None = None
+    resource_spec: OneLine | None = None
 
     @model_validator(mode="after")
     def _cores_need_an_environment(self) -> "Sge":

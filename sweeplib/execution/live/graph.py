@@ -19,7 +19,7 @@ LOGARITHMIC = 20.0
 
 
 @dataclass(frozen=True)
-class Curve:
+class ResultCurve:
     """A curve over an axis: at each `x` the value `y` of so many `runs`, and its 95 % interval, NaN if it has none."""
 
     x: list[float]
@@ -30,14 +30,14 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Curves:
+class ResultCurves:
     """Curves `of` names, one for `each` value. `y` says what is drawn over `x`, `at` which values of the other axes."""
 
     x: str
     y: str
     at: str
     each: str = "dynamics"
-    of: dict[str, Curve] = field(default_factory=dict)
+    of: dict[str, ResultCurve] = field(default_factory=dict)
 
 
 class Graph:
@@ -52,7 +52,7 @@ class Graph:
         self._kind: object = None
         self._sources: list[Any] = []
 
-    def draw(self, curves: Curves | None, said: str = "") -> None:
+    def draw(self, curves: ResultCurves | None, said: str = "") -> None:
         """Draw curves, below what is said of them; nothing if there are none."""
         from bokeh.models import ColumnDataSource
 
@@ -74,7 +74,8 @@ class Graph:
         self._kind, self._sources = kind, [ColumnDataSource(data) for data in columns]
         self.root.children = [self._title, self._figure(curves, *logarithmic, many=any(many))]
 
-    def _figure(self, curves: Curves, log_x: list[float], log_y: list[float], *, many: bool) -> Any:
+    def _figure(self, curves: ResultCurves, log_x: list[float], log_y: list[float], *, many: bool) -> Any:
+        """Return a figure of Bokeh with points, intervals and lines; an axis with ticks is logarithmic."""
         from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
         from bokeh.plotting import figure
 
@@ -114,7 +115,7 @@ class Graph:
         return plot
 
 
-def _points(curves: Curves) -> dict[str, Any]:
+def _points(curves: ResultCurves) -> dict[str, Any]:
     """Return the columns of all points; numbers are arrays, which are sent as they are in memory."""
     found: dict[str, Any] = {name: _joined(curves, name) for name in ("x", "y", "low", "high", "runs")}
     for name, looks in (("name", tuple(curves.of)), ("colour", COLOURS), ("marker", MARKERS)):
@@ -122,16 +123,16 @@ def _points(curves: Curves) -> dict[str, Any]:
     return found
 
 
-def _joined(curves: Curves, name: str) -> np.ndarray:
+def _joined(curves: ResultCurves, name: str) -> np.ndarray:
     return np.array([value for curve in curves.of.values() for value in getattr(curve, name)], float)
 
 
-def _lines(curves: Curves) -> dict[str, list[Any]]:
+def _lines(curves: ResultCurves) -> dict[str, list[Any]]:
     found = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
     return {"xs": [x for x, _ in found], "ys": [y for _, y in found], "colour": _colours(curves)}
 
 
-def _bands(curves: Curves) -> dict[str, list[Any]]:
+def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
     """Return the outlines of the bands, each over the points that have an interval."""
     outlines = []
     for curve in curves.of.values():
@@ -142,11 +143,11 @@ def _bands(curves: Curves) -> dict[str, list[Any]]:
     return {"xs": [x for x, _ in outlines], "ys": [y for _, y in outlines], "colour": _colours(curves)}
 
 
-def _colours(curves: Curves) -> list[str]:
+def _colours(curves: ResultCurves) -> list[str]:
     return [COLOURS[at % len(COLOURS)] for at in range(len(curves.of))]
 
 
-def _values(curves: Curves) -> tuple[list[float], list[float]]:
+def _values(curves: ResultCurves) -> tuple[list[float], list[float]]:
     """Return all values along both axes."""
     found = curves.of.values()
     return [x for curve in found for x in curve.x], [y for curve in found for y in curve.y]

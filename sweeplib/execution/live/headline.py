@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.execution.live.case_map import in_words
-from sweeplib.execution.live.graph import Curve, Curves
+from sweeplib.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.late_modules import scipy
 from sweeplib.simulation import Status
 from sweeplib.simulation.labels import exit_words
-from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.records.files import DamageError
 
 if TYPE_CHECKING:
     from sweeplib.design.axis import Axis
     from sweeplib.execution.blocks import Block
     from sweeplib.execution.live.case_map import CaseMap
-    from sweeplib.execution.work import Work
+    from sweeplib.execution.work import Workload
     from sweeplib.storage.store.layout import Layout
 
 SECONDS_TO_READ, SECONDS_AT_THE_END = 0.02, 0.5
@@ -31,13 +31,13 @@ MOST_LOST = 0.02
 """There is no value where more than this part of the runs is lost, as in the analyses."""
 
 
-class Headline:
+class HeadlineCurves:
     """The curves of a run: median exit steps or else the mean of an observable at its last time, over one axis.
 
     It is the longest axis of numbers; each other axis has its middle value. Without such an axis there are no curves.
     """
 
-    def __init__(self, work: "Work", maps: "dict[str, CaseMap]") -> None:
+    def __init__(self, work: "Workload", maps: "dict[str, CaseMap]") -> None:
         axes = work.sweep.grid.axes
         numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)
@@ -57,7 +57,7 @@ class Headline:
         if self._axis is not None:
             self._waiting.append(block)
 
-    def curves(self, *, ended: bool) -> Curves | None:
+    def curves(self, *, ended: bool) -> ResultCurves | None:
         """Read blocks for a while, and return the curves; None without any value."""
         until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
         while self._waiting and time.monotonic() < until:
@@ -65,9 +65,10 @@ class Headline:
         if self._axis is None or not self._values:
             return None
         found = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
-        return Curves(self._axis.name, self._said, self._at, of=found)
+        return ResultCurves(self._axis.name, self._said, self._at, of=found)
 
     def _read(self, block: "Block") -> None:
+        """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
         assert self._axis is not None
         places, positions = self._maps[block.dynamics].along(block, self._axis.name, self._middle)
         if not len(places):
@@ -101,11 +102,11 @@ class Headline:
         diverged = layout.status(layout.block(number)) == Status.diverged
         return np.where(diverged, np.inf, layout.block_data(name, number)[:, -1])
 
-    def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> Curve:
+    def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> ResultCurve:
         statistic = _median if self._threshold is not None else _mean
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         known = [column for column in columns if math.isfinite(column[1])]
-        return Curve(*map(list, zip(*known, strict=True))) if known else Curve([], [], [], [], [])
+        return ResultCurve(*map(list, zip(*known, strict=True))) if known else ResultCurve([], [], [], [], [])
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:

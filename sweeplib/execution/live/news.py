@@ -15,7 +15,7 @@ from sweeplib.simulation import Status
 if TYPE_CHECKING:
     from distributed import Scheduler
 
-    from sweeplib.execution.live.graph import Curves
+    from sweeplib.execution.live.graph import ResultCurves
 
 OPERATION = "sweeplib_news"
 """The name of the scheduler's handler of news."""
@@ -24,7 +24,7 @@ MOST_RUNS = 20
 
 
 @dataclass(frozen=True)
-class Axis:
+class MapAxis:
     """An axis of the maps of a sweep: its name, and the value or values of each cell along it."""
 
     name: str
@@ -42,7 +42,7 @@ class Pace:
 
 
 @dataclass(frozen=True)
-class Begun:
+class RunBeginning:
     """The first news of a run: what is known before any case is done.
 
     maps : by dynamics, the number of cases (cells, status) with each status, the cells over the axes in C order.
@@ -52,7 +52,7 @@ class Begun:
     client: str
     sweep: str
     results: str
-    axes: list[Axis]
+    axes: list[MapAxis]
     maps: dict[str, np.ndarray]
 
 
@@ -73,15 +73,15 @@ class News:
     totals: dict[str, Any]
     paces: dict[str, Pace]
     failures: list[dict[str, Any]]
-    headline: "Curves | None" = None
+    headline: "ResultCurves | None" = None
     answers: list[Mapping[str, Any]] = field(default_factory=list)
     ended: bool = False
 
 
-class Run:
+class KnownRun:
     """A run as the scheduler knows it; `version` grows with each news."""
 
-    def __init__(self, begun: Begun) -> None:
+    def __init__(self, begun: RunBeginning) -> None:
         self.begun, self.maps = begun, {name: counts.copy() for name, counts in begun.maps.items()}
         self.news: News | None = None
         self.tasks: dict[str, dict[str, np.ndarray]] = {}
@@ -112,7 +112,7 @@ class SweepNews(SchedulerPlugin):
     idempotent = True
 
     def __init__(self) -> None:
-        self.runs: dict[str, Run] = {}
+        self.runs: dict[str, KnownRun] = {}
         self.page = False
 
     async def start(self, scheduler: "Scheduler") -> None:
@@ -137,11 +137,11 @@ class SweepNews(SchedulerPlugin):
     def take(self, pickled: bytes) -> bool:
         """Take news of a run; return whether there is a page that shows them."""
         news = pickle.loads(pickled)  # of a client, whose tasks Dask reads in the same way
-        if isinstance(news, Begun):
+        if isinstance(news, RunBeginning):
             same = [key for key, run in self.runs.items() if run.begun.results == news.results]
             for key in [*same, *list(self.runs)[: max(0, len(self.runs) - len(same) + 1 - MOST_RUNS)]]:
                 self.runs.pop(key, None)
-            self.runs[news.run] = Run(news)
+            self.runs[news.run] = KnownRun(news)
         elif news.run in self.runs:
             self.runs[news.run].take(news)
         return self.page

@@ -6,14 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.execution.live.graph import Graph
-from sweeplib.execution.live.picture import Picture
+from sweeplib.execution.live.picture import CaseMapPicture
 from sweeplib.execution.live.text import answers, failures, heading, legend, paces, plain
 
 if TYPE_CHECKING:
     from bokeh.document import Document
     from distributed import Scheduler
 
-    from sweeplib.execution.live.news import Run, SweepNews
+    from sweeplib.execution.live.news import KnownRun, SweepNews
 
 PATH = "/sweep"
 MILLISECONDS = 1000
@@ -71,7 +71,7 @@ def document(news: "SweepNews", scheduler: "Scheduler", extra: Mapping[str, Any]
     """Fill the document of one reader."""
     from distributed.dashboard.components.scheduler import BOKEH_THEME, env
 
-    page = _Page(news, scheduler)
+    page = _ReaderPage(news, scheduler)
     doc.title = "Dask: Sweep"
     doc.template = env.from_string(TEMPLATE)
     doc.template_variables.update(extra)
@@ -81,7 +81,7 @@ def document(news: "SweepNews", scheduler: "Scheduler", extra: Mapping[str, Any]
     doc.add_periodic_callback(page.update, MILLISECONDS)
 
 
-class _Page:
+class _ReaderPage:
     """The parts of the page of one reader, who may choose a run, a dynamics, and the axes of the map."""
 
     def __init__(self, news: "SweepNews", scheduler: "Scheduler") -> None:
@@ -95,7 +95,7 @@ class _Page:
         )
         self._run = Select(title="Sweep", sizing_mode="stretch_width", max_width=420, visible=False)
         self._choices = {name: Select(title=name, width=180) for name in ("Dynamics", "Across", "Up")}
-        self._picture, self._curves = Picture(), Graph(STYLE)
+        self._picture, self._curves = CaseMapPicture(), Graph(STYLE)
         controls = row(*self._choices.values(), styles={"flex-wrap": "wrap"}, sizing_mode="stretch_width")
         self._map = column(controls, self._legend, self._picture.figure, sizing_mode="stretch_width")
         parts = [self._run, self._heading, self._paces, self._answers, self._map, self._curves.root, self._failures]
@@ -106,7 +106,7 @@ class _Page:
         self._chosen()
 
     @property
-    def run(self) -> "Run | None":
+    def run(self) -> "KnownRun | None":
         """The run that is shown: the chosen one, or the last that began."""
         runs = self._news.runs
         return runs.get(self._run.value) or next(reversed(runs.values()), None)
@@ -140,7 +140,8 @@ class _Page:
                     choice.value = options[min(first, len(options) - 1)] if options else ""
         self.update()
 
-    def _draw(self, run: "Run") -> None:
+    def _draw(self, run: "KnownRun") -> None:
+        """Draw a run, but for what looks as it was drawn last."""
         running = run.running(self._scheduler)
         dynamics, across, up = (choice.value for choice in self._choices.values())
         cells = running.get(dynamics)
@@ -156,6 +157,6 @@ class _Page:
         self._curves.draw(run.news.headline if run.news else None, SO_FAR)
 
 
-def _named(run: "Run", names: Counter[str]) -> str:
+def _named(run: "KnownRun", names: Counter[str]) -> str:
     """Return the name of a run's sweep, with the folder of its results if another sweep has that name too."""
     return run.begun.sweep if names[run.begun.sweep] == 1 else f"{run.begun.sweep}: {run.begun.results}"

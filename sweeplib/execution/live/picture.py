@@ -8,7 +8,7 @@ import numpy as np
 from sweeplib.simulation import FAILURES, Status
 
 if TYPE_CHECKING:
-    from sweeplib.execution.live.news import Axis, Run
+    from sweeplib.execution.live.news import KnownRun, MapAxis
 
 COLOURS = {"left": "#dfe3e8", "ok": "#2f6fb0", "other": "#e69f00", "failed": "#c8321e"}
 """Of the cells: cases that are left, ok, that have another outcome, and that failed."""
@@ -23,7 +23,7 @@ EMPTY: dict[str, list[Any]] = {"image": [], "done": [], "all": [], "failed": [],
 INSIDE = "return labels[Math.min(labels.length - 1, Math.max(0, Math.floor(value)))]"
 
 
-class Picture:
+class CaseMapPicture:
     """A figure of Bokeh with the map."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class Picture:
         for axis in (self.figure.xaxis, self.figure.yaxis):
             axis.ticker, axis.major_label_policy = FixedTicker(), NoOverlap()
 
-    def draw(self, run: "Run", dynamics: str, chosen: tuple[str, str], running: np.ndarray | None) -> None:
+    def draw(self, run: "KnownRun", dynamics: str, chosen: tuple[str, str], running: np.ndarray | None) -> None:
         """Draw the map of a dynamics over two axes, or one if both are the same; mark cells that are being computed."""
         shape = [len(axis.labels) for axis in run.begun.axes]
         places = [_place(run.begun.axes, name) for name in chosen]
@@ -79,12 +79,12 @@ class Picture:
         self._hover.tooltips = [*shown, *numbers]
 
 
-def _place(axes: "Sequence[Axis]", name: str) -> int | None:
+def _place(axes: "Sequence[MapAxis]", name: str) -> int | None:
     """Return the place of an axis; None if there is none of this name."""
     return next((place for place, axis in enumerate(axes) if axis.name == name), None)
 
 
-def _labels(axis: "Axis", step: int) -> tuple[str, list[str]]:
+def _labels(axis: "MapAxis", step: int) -> tuple[str, list[str]]:
     """Return the name of an axis, and the first label of each cell of the picture along it."""
     return axis.name, axis.labels[::step]
 
@@ -111,6 +111,7 @@ def kinds(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _columns(counts: np.ndarray) -> dict[str, Any]:
+    """Return the numbers and colours of the cells as Bokeh takes them, from numbers of cases by status."""
     found = kinds(counts)
     whole = counts.sum(-1)
     numbers = {"done": whole - found["left"], "all": whole, "failed": found["failed"], "other": found["other"]}

@@ -10,9 +10,9 @@ from uuid import uuid4
 import numpy as np
 
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
-from sweeplib.execution.live.headline import Headline
-from sweeplib.execution.live.news import OPERATION, Axis, Begun, News, Pace, SweepNews, changed
-from sweeplib.execution.progress import Forecast, Progress
+from sweeplib.execution.live.headline import HeadlineCurves
+from sweeplib.execution.live.news import OPERATION, MapAxis, News, Pace, RunBeginning, SweepNews, changed
+from sweeplib.execution.progress import Forecast, RunProgress
 from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.files import appended_lines
 from sweeplib.storage.records.rounds import rounds_of
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from sweeplib.execution.blocks import Block, BlockReport
     from sweeplib.execution.dispatch import Task
-    from sweeplib.execution.work import Work
+    from sweeplib.execution.work import Workload
 
 SECONDS_BETWEEN_NEWS = 1.0
 REST = 50
@@ -48,11 +48,11 @@ class Silent:
     def done(self, block: "Block", report: "BlockReport") -> None:
         """Take note of a block that is done."""
 
-    def tell(self, progress: Progress, *, ended: bool = False) -> None:
+    def tell(self, progress: RunProgress, *, ended: bool = False) -> None:
         """Tell the scheduler what is new."""
 
 
-def teller_of(client: "Client", work: "Work", blocks: "Sequence[Block]", say: Callable[[str], None]) -> Silent:
+def teller_of(client: "Client", work: "Workload", blocks: "Sequence[Block]", say: Callable[[str], None]) -> Silent:
     """Return what tells a client's scheduler of the run of some blocks; `say` gets a line if that cannot be told."""
     try:
         client.register_plugin(SweepNews())
@@ -65,10 +65,12 @@ def teller_of(client: "Client", work: "Work", blocks: "Sequence[Block]", say: Ca
 class Teller(Silent):
     """Tells a scheduler of a run, until it no longer takes news."""
 
-    def __init__(self, client: "Client", work: "Work", blocks: "Sequence[Block]", say: Callable[[str], None]) -> None:
+    def __init__(
+        self, client: "Client", work: "Workload", blocks: "Sequence[Block]", say: Callable[[str], None]
+    ) -> None:
         self._client, self._say, self._run = client, say, uuid4().hex
         self._maps, self._reasons = work.maps(), _Reasons(work)
-        self._headline = Headline(work, self._maps)
+        self._headline = HeadlineCurves(work, self._maps)
         self._paces = {name: _Pace([block for block in blocks if block.dynamics == name]) for name in self._maps}
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
         self._answers = list(rounds.answers) if rounds else []
@@ -77,9 +79,13 @@ class Teller(Silent):
         self._next, self._lost = float("-inf"), False
         grid = work.sweep.grid
         widths = cell_widths(grid.shape)
-        axes = [Axis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)]
+        axes = [
+            MapAxis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)
+        ]
         maps = {name: each.before for name, each in self._maps.items()}
-        self.page = self._send(Begun(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps))
+        self.page = self._send(
+            RunBeginning(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps)
+        )
 
     def submitted(self, tasks: "Mapping[str, Task]") -> None:
         """Take note of new tasks."""
@@ -89,7 +95,7 @@ class Teller(Silent):
         """Take note of a block that is done."""
         self._ended.append((block, report))
 
-    def tell(self, progress: Progress, *, ended: bool = False) -> None:
+    def tell(self, progress: RunProgress, *, ended: bool = False) -> None:
         """Tell the scheduler what is new, unless the last news are new; always at the end."""
         started = time.monotonic()
         if self._lost or (started < self._next and not ended):
@@ -103,10 +109,11 @@ class Teller(Silent):
         now = time.monotonic()
         self._next = now + max(SECONDS_BETWEEN_NEWS, REST * (now - started))
 
-    def _send(self, news: Begun | News) -> bool:
+    def _send(self, news: RunBeginning | News) -> bool:
         return bool(self._client.sync(getattr(self._client.scheduler, OPERATION), pickled=pickle.dumps(news)))
 
-    def _news(self, progress: Progress, *, ended: bool) -> News:
+    def _news(self, progress: RunProgress, *, ended: bool) -> News:
+        """Return what is new since the last news."""
         tasks, self._tasks = self._tasks, {}
         done, self._ended = self._ended, []
         for block, report in done:
@@ -161,7 +168,7 @@ class _Pace:
 class _Reasons:
     """Why cases of a run failed or became inaccurate, read from the files of reasons as far as they have grown."""
 
-    def __init__(self, work: "Work") -> None:
+    def __init__(self, work: "Workload") -> None:
         self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
         self._ends = {name: _size(path) for name, path in self._paths.items()}
         self._counts = Counter[tuple[str, str, str]]()
@@ -187,7 +194,7 @@ def _size(path: "Path") -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def _totals(progress: Progress) -> dict[str, Any]:
+def _totals(progress: RunProgress) -> dict[str, Any]:
     counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
     cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
     return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.left()}

@@ -13,13 +13,13 @@ from sweeplib.process.terminal import clock_time
 from sweeplib.simulation import FAILURES, OUTCOMES, Status, outcomes
 
 if TYPE_CHECKING:
-    from sweeplib.execution.live.news import Run
+    from sweeplib.execution.live.news import KnownRun
 
 SILENT_SECONDS = 15.0
 """After which the page says when it heard of a run last."""
 
 
-def heading(run: "Run") -> str:
+def heading(run: "KnownRun") -> str:
     """Return the name of a run, how far it is, and its state."""
     counts = _whole(run)
     share = 100 * (1 - counts["missing"] / max(1, sum(counts.values())))
@@ -28,7 +28,7 @@ def heading(run: "Run") -> str:
     return f'<h1>{escape(run.begun.sweep)}</h1>{bar}{lines}<p class="quiet">Results: {escape(run.begun.results)}</p>'
 
 
-def plain(run: "Run") -> str:
+def plain(run: "KnownRun") -> str:
     """Return what the page shows without web sockets; the template escapes it."""
     again = "Loaded anew, this page shows the present numbers. The map needs JavaScript and web sockets."
     return "\n".join([run.begun.sweep, *_lines(run), again])
@@ -39,12 +39,13 @@ def _named(counts: np.ndarray) -> dict[str, int]:
     return {status.name: int(count) for status, count in zip(Status, counts.sum(0), strict=True)}
 
 
-def _whole(run: "Run") -> dict[str, int]:
+def _whole(run: "KnownRun") -> dict[str, int]:
     """Return the number of cases of all dynamics with each status."""
     return _named(np.concatenate(list(run.maps.values())))
 
 
-def _lines(run: "Run") -> list[str]:
+def _lines(run: "KnownRun") -> list[str]:
+    """Return how far a run is, its rate and the time left, in lines."""
     counts = _whole(run)
     total = sum(counts.values())
     now = f"{total - counts['missing']:,} of {total:,} cases, {outcomes(counts)}"
@@ -62,7 +63,7 @@ def _lines(run: "Run") -> list[str]:
     return [now, pace, *late]
 
 
-def paces(run: "Run") -> str:
+def paces(run: "KnownRun") -> str:
     """Return a table of the dynamics of a run; the time left of the run is shared out by the work that they have left.
 
     NaN, where costs are guessed, is no time.
@@ -92,7 +93,7 @@ def legend(counts: np.ndarray, *, running: bool) -> str:
     return "".join(f'<span class="key-text">{key}</span>' for key in keys)
 
 
-def failures(run: "Run") -> str:
+def failures(run: "KnownRun") -> str:
     """Return a table of the kinds of failures."""
     found = run.news.failures if run.news else []
     if not found:
@@ -104,7 +105,7 @@ def failures(run: "Run") -> str:
     return f"<h2>Failures of this run</h2>{_table(headings, rows, numbers=(0,), message=3)}"
 
 
-def answers(run: "Run") -> str:
+def answers(run: "KnownRun") -> str:
     """Return a table of the answers after the last round."""
     if not run.news or not run.news.answers:
         return ""
@@ -113,6 +114,7 @@ def answers(run: "Run") -> str:
 
 
 def _answer(record: Mapping[str, Any]) -> list[str]:
+    """Return the cells of an answer, in the order of the headings."""
     at = ", ".join(f"{name} = {_number(value)}" for name, value in record["at"].items())
     interval = f"{_number(record['low'])} to {_number(record['high'])}" if record["low"] is not None else ""
     asked = "" if record["wanted"] is None else f"± {_number(record['wanted'], 2)}"
@@ -133,6 +135,7 @@ def _number(value: Any, digits: int = 4) -> str:
 def _table(
     headings: Sequence[str], rows: Iterable[Sequence[str]], numbers: Iterable[int] = (), message: int = -1
 ) -> str:
+    """Return a table in HTML; columns of `numbers` are aligned to the right, that of the `message` is broken."""
     classes = [' class="number"' if place in numbers else ' class="message"' if place == message else ""
                for place in range(len(headings))]  # fmt: skip
     head = "".join(f"<th scope='col'{kind}>{name}</th>" for kind, name in zip(classes, headings, strict=True))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from sweeplib.analysis.kit.constants import with_constants
+from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.registry import Registry

@@ -245,7 +245,10 @@ class _Picture:
         axes.plot(x, y + above if level.bound == "high" else y, zorder=5, **BOUND | look_of_hue)
 
     def _curve(self, axes: Axes, curve: Curve, one: xr.Dataset, style: Mapping[str, Any]) -> None:
-        """Draw a law; one of a colour only at the points if other parameters of the problem vary along the axis."""
+        """Draw a law over one colour's points `one`: a variable of the data, or a function of the axis.
+
+        A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
+        """
         x = one[self.points.x]
         if isinstance(curve.of, str):
             of = one[curve.of]

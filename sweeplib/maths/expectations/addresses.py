@@ -107,6 +107,7 @@ def _unbound(*_: Any) -> Any:
 
 function = fill = first = others = labels = _unbound
 number = 0
+"""What the templates below call and compare with, until `bound` puts other things in their place."""
 
 
 def _fill_ridge(which, x, out):  # type: ignore[no-untyped-def]

@@ -134,6 +134,7 @@ def _products(formula: Formula, k: int) -> _Products:
 
 
 def _expanded(formula: Formula, k: int) -> _Products:
+    """The products of a formula: for each monomial its coefficient, and the sum of the absolute values of its parts."""
     one = {_Monomial((0,) * k): (1.0, 1.0)}
     match formula:
         case Number(value):

@@ -137,6 +137,7 @@ class Integration:
         return reached
 
     def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
+        """Carry a stiff solution on by its implicit integrator to `until`, or the first exit if it `stops` there."""
         solutions = self._solutions
         if i not in self._stiff:
             self._stiff[i] = self._implicit(i, solutions.time[i], solutions.state[i].copy())

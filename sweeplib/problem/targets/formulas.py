@@ -66,6 +66,7 @@ def canonical_target(name: str) -> str:
 
 @cache
 def _target_of(text: str) -> Target:
+    """Return the target of a formula; InputError for one that is constant, infinite, or no formula."""
     if text.strip().isidentifier() and not text.strip().removeprefix("lam").isdigit():
         raise UnknownNameError("unknown target", value=text, choices=(*TARGETS, EXAMPLE))
     tree = formula(text)
@@ -141,6 +142,7 @@ def _expectations(tree: Formula, student: str, teacher_activation: str) -> "Expe
 
 @cache
 def _given_teacher(student: str, tree: Formula) -> "Expectations":
+    """Return the expectations of a formula for a student by quadrature over the teacher's fields; kept."""
     from sweeplib.maths.expectations.given_teacher import of_labels
     from sweeplib.maths.formulas.exponents import knots
 

@@ -109,6 +109,7 @@ _WITHOUT_REPLAY = {"batch_size": "1, without `replay`,"}
 
 
 def _check_overlap(problem: "Problem", count: int) -> None:
+    """Raise InputError for a cosine between tasks that their number of rows cannot have."""
     v = problem.task_overlap
     if v == 0.0:
         return

@@ -131,6 +131,7 @@ def _reader_of_values(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any]
 def _coordinate(
     name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any] | np.ndarray], sweep: "Design"
 ) -> Coordinate:
+    """Return a name of the grid as a coordinate over `dims`; `values_of` gives its values in C order."""
     expression = sweep.grid.derived.get(name)
     formula = {"formula": expression.text} if expression else {}
     if not dims:

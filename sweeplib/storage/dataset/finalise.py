@@ -17,7 +17,7 @@ from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, wri
 from sweeplib.storage.dataset.outline import SHARED_DIMS
 from sweeplib.storage.dataset.results import Region, Results, Shape, region_of, results_of_all
 from sweeplib.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
-from sweeplib.storage.records.complete_config import write_complete_config
+from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.provenance import git_commit, versions
@@ -58,6 +58,7 @@ def dataset_in_memory(sweep: "Design", directory: Path) -> "xr.Dataset":
 def _write(
     sweep: "Design", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
 ) -> None:
+    """Write the dataset at `path`: what all shapes share, then a group for each shape (p, k)."""
     problem = next(case.problem for run in sweep.runs for case in sweep.probed(run))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
     fixed_attributes = fixed | {"fixed": meanings(fixed)}

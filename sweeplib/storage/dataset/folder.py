@@ -196,6 +196,7 @@ def _manifest_bytes(folder: Path) -> bytes | None:
 
 
 def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
+    """Return a version of a dataset, or its group of one shape; InputError if there is none."""
     store, path, _ = version
     group = None if shape is None else shape_group(*shape)
     if not has_shape(version, shape):
@@ -238,6 +239,7 @@ _AS_BEFORE = {"dtype": np.dtypes.StringDType()}
 
 
 def _lazy_array(array: xr.Variable) -> Any:
+    """Return a Dask array as one of xarray's own that is computed when it is read, and then kept."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 

@@ -13,10 +13,11 @@ from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 from sweeplib.simulation.variables import END_STATE
 from sweeplib.storage.dataset.outline import SHARED_DIMS
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import free_writer
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
+from sweeplib.storage.store.rows import by_block
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -150,12 +151,8 @@ class Region:
                 rows, flat = part.rows_and_places(number)
                 inside = self.inside(flat)
                 own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
-                block_of = rows // layout.block_size
-                starts = np.flatnonzero(np.diff(block_of, prepend=-1))
-                for first, after in zip(starts, [*starts[1:], len(rows)], strict=True):
-                    block = int(block_of[first])
-                    data = layout.block_data(name, block)
-                    values[(inside[first:after], *own)] = data[rows[first:after] - block * layout.block_size]
+                for block, some, positions in by_block(rows, layout.block_size):
+                    values[(inside[some], *own)] = layout.block_data(name, block)[positions]
         return values.reshape(*self.sizes, *sizes)
 
     def status(self, part: Results) -> np.ndarray:

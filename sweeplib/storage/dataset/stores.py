@@ -11,9 +11,8 @@ from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore
 
 from sweeplib.storage.dataset.versions import name_of, version_folders
-from sweeplib.storage.records.files import is_chunk, partial
+from sweeplib.storage.records.files import damaged, is_chunk, lost, partial
 from sweeplib.storage.records.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
-from sweeplib.storage.store.damage import damaged, lost
 
 
 class LinkingStore(LocalStore):
@@ -55,6 +54,7 @@ class LinkingStore(LocalStore):
             await self.set(key, value)
 
     def _is_linked(self, key: str, value: Any) -> bool:
+        """Note the entry of a file; return whether it is now a link to the same chunk of the version before."""
         content = value.to_bytes()
         self.meant[key] = entry_of(key, content)
         if not is_chunk(key):
@@ -107,6 +107,7 @@ class VersionStore(LocalStore):
         return self._intact_chunk(key, super().get_sync(key, **kwargs))
 
     def _intact_chunk(self, key: str, chunk: Any) -> Any:
+        """Return the bytes of a file of this version, from where it is kept if `chunk` is of another one."""
         if key not in self.entries:
             return chunk
         if chunk is not None and is_like(self.entries[key], key, chunk.to_bytes()):

@@ -19,10 +19,9 @@ from sweeplib.design.questions import RowCounts
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.storage.records.attempts import IN_REPORT
-from sweeplib.storage.records.files import digest, read_json
+from sweeplib.storage.records.files import DamageError, digest, read_json
 from sweeplib.storage.records.jobs import at_work_elsewhere
 from sweeplib.storage.records.manifest import Manifest, manifest_at, manifest_of
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.strict_yaml import parsed
 
 if TYPE_CHECKING:

@@ -68,6 +68,7 @@ def _path(directory: Path, kind: str, name: str) -> Path:
 
 
 def _description(attempt: Attempt, error: BaseException, reproduce: str) -> dict[str, Any]:
+    """Return what is written of a failed attempt."""
     return {
         "kind": attempt.kind,
         "name": attempt.name,

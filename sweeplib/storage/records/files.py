@@ -23,7 +23,7 @@ from uuid import uuid4
 
 import google_crc32c
 
-from sweeplib.storage.store.damage import DamageError, damaged
+from sweeplib.errors import SweeplibError
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
@@ -35,6 +35,23 @@ _NO_SUCH_OPERATION = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 _LINE_CHECKSUM = f', "{CHECKSUM}": "'.encode()
 _PARTIAL = re.compile(r"\.(.+)\.([0-9a-f]{16})([0-9a-f]{16})\.partial")
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
+
+DAMAGED = "damaged, it holds something else than was written"
+LOST = "lost, the file is no longer there"
+
+
+class DamageError(SweeplibError):
+    """A stored file is lost, or its content is not what was written; the message names the file and a remedy."""
+
+
+def damaged(path: Path, remedy: str) -> DamageError:
+    """Return the error for a file whose content is not what was written."""
+    return DamageError(f"{path}: {DAMAGED}; {remedy}")
+
+
+def lost(path: Path, remedy: str) -> DamageError:
+    """Return the error for a file that is lost."""
+    return DamageError(f"{path}: {LOST}; {remedy}")
 
 
 def write_text(path: Path, text: str, *, durable: bool = True) -> Path:
@@ -91,6 +108,7 @@ def sync(*paths: Path) -> None:
 
 
 def _sync(path: Path) -> None:
+    """Wait until a file or the names in a folder are on the disk, where the file system knows of such."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -22,9 +22,8 @@ import psutil
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import harmless
 from sweeplib.process.troubles import reason
-from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.files import DamageError, read_json, write_json
 from sweeplib.storage.records.locks import at_work
-from sweeplib.storage.store.damage import DamageError
 
 WHOLE = "sweep"
 """The name of the job that runs all stages."""
@@ -167,6 +166,7 @@ class _Record:
         }
 
     def tell(self, *, force: bool) -> None:
+        """Write the news, unless the last were written just now or another process does the job."""
         now = time.monotonic()
         if force or now - self.written > 0.5:
             self.written = now

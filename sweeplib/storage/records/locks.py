@@ -19,8 +19,7 @@ from uuid import uuid4
 import psutil
 
 from sweeplib.errors import InputError
-from sweeplib.storage.records.files import read_json, remove_empty, write_json
-from sweeplib.storage.store.damage import DamageError
+from sweeplib.storage.records.files import DamageError, read_json, remove_empty, write_json
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
@@ -48,6 +47,7 @@ def alone(directory: Path, does: str) -> Iterator[None]:
 
 @contextmanager
 def _folder_lock(directory: Path, kind: int, does: str) -> Iterator[Path]:
+    """Hold the lock of a folder, shared or exclusive; InputError that names a process that holds it otherwise."""
     lock = _lock_path(directory, FOLDER)
     with _file_lock(lock, kind, PATIENCE) as is_held:
         if not is_held:

@@ -25,8 +25,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from sweeplib.storage.records.files import digest, is_below, is_chunk, is_intact, is_partial, read_json, write_json
-from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError, damaged, lost
+from sweeplib.storage.records.files import (
+    DAMAGED,
+    LOST,
+    DamageError,
+    damaged,
+    digest,
+    is_below,
+    is_chunk,
+    is_intact,
+    is_partial,
+    lost,
+    read_json,
+    write_json,
+)
 
 MANIFEST = "manifest.json"
 EARLIER = "contents.json"

@@ -18,10 +18,9 @@ from uuid import uuid4
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.storage.dataset.versions import present_folder
-from sweeplib.storage.records.files import digest, is_below, read_json, write_json
+from sweeplib.storage.records.files import DAMAGED, LOST, digest, is_below, lost, read_json, write_json
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.manifest import MANIFEST, Manifest, digest_of, is_name_of_zarr, manifest_of
-from sweeplib.storage.store.damage import DAMAGED, LOST, lost
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -37,10 +36,10 @@ ROOT = "zarr.json"
 REPEAT = "`sweeplib finalise CONFIG` writes the dataset again"
 PATIENCE = 30.0
 """Seconds after which a store that does not answer counts as out of reach."""
-Answer = TypeVar("Answer")
+Returned = TypeVar("Returned")
 
 
-class Address:
+class PublishAddress:
     """The address at which a sweep's dataset is published, and its file system."""
 
     def __init__(self, address: str, name: str, directory: Path) -> None:
@@ -133,6 +132,7 @@ class Address:
             raise SweeplibError(f"{problem}; `sweeplib finalise CONFIG` sends the rest") from error
 
     def _send_changed(self, manifest: Manifest, again: Collection[str]) -> int:
+        """Send what differs from what the marker says: without a root meanwhile, which is written last."""
         dataset, marker = manifest.folder, self._read_marker()
         wanted = {name: str(entry[1]) for name, entry in manifest.files.items()} | {
             MANIFEST: digest(manifest.path.read_bytes())
@@ -244,19 +244,19 @@ def checked_address(address: str) -> str:
 def check_publishing(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the dataset of a sweep can be written where it is to be published, if anywhere."""
     if sweep.publish is not None:
-        Address(sweep.publish, sweep.name, directory).check()
+        PublishAddress(sweep.publish, sweep.name, directory).check()
 
 
 def publish_dataset(sweep: "Design", dataset: Path, again: Collection[str] = ()) -> None:
     """Publish the dataset of a sweep at its address, if it has one; objects named in `again` are sent in any case."""
     if sweep.publish is not None:
         with writer_lock(dataset.parent, dataset.name):
-            Address(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
+            PublishAddress(sweep.publish, sweep.name, dataset.parent).publish(present_folder(dataset), again)
 
 
-def _with_time_limit(question: Callable[[], Answer]) -> Answer:
+def _with_time_limit(question: Callable[[], Returned]) -> Returned:
     """Return what a function returns; TimeoutError if that takes longer than `PATIENCE`."""
-    answers: list[Answer] = []
+    answers: list[Returned] = []
     problems: list[BaseException] = []
 
     def asked() -> None:

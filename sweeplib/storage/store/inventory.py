@@ -10,7 +10,7 @@ import numpy as np
 
 from sweeplib.simulation import Cases, Status, case_work
 from sweeplib.storage.store.identity_file import CasePositions, read_identities, write_identities
-from sweeplib.storage.store.layout import cost_classes, layout_name
+from sweeplib.storage.store.layout import cost_class, layout_name
 from sweeplib.storage.store.run_store import RunStore, first_places, whole
 from sweeplib.table import Column
 
@@ -135,7 +135,7 @@ class Inventory:
         point, points = self._point(places), self._points.cases
         work, (shapes, shape) = points.numbers(case_work), points.shapes()
         numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
-        kind = (np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_classes(work))[point]
+        kind = (np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_class(work))[point]
         order = np.lexsort((-work[point], kind))
         parts = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
         first = [int(point[part[0]]) for part in parts]

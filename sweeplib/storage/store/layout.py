@@ -12,8 +12,7 @@ must be deleted. A lost chunk of `status` is not damage: its cases are missing.
 
 import hashlib
 import json
-import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,10 +24,19 @@ from zarr.storage import LocalStore, StorePath
 from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
-from sweeplib.storage.records.files import is_intact, partial, remove, remove_partials, sync, write_files
-from sweeplib.storage.store.damage import DamageError, damaged, lost
+from sweeplib.storage.records.files import (
+    DamageError,
+    damaged,
+    is_intact,
+    lost,
+    partial,
+    remove,
+    remove_partials,
+    sync,
+    write_files,
+)
 from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk, read_metadata, write_metadata
-from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of, shared_fields
+from sweeplib.storage.store.rows import OWN_FIELDS, by_block, cases_of, index_of, shared_fields
 
 INDEX_ROWS = 16384
 """Rows of a chunk of the index of a new layout."""
@@ -36,13 +44,8 @@ RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute the cases of 
 INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
 
 
-def cost_class(work: float) -> int:
-    """Return floor(log4(work)), from the exponent's bits, so that all machines agree."""
-    return max(0, math.frexp(work)[1] - 1) // 2
-
-
-def cost_classes(work: np.ndarray) -> np.ndarray:
-    """Return the `cost_class` (n,) of each work (n,)."""
+def cost_class(work: float | np.ndarray) -> Any:
+    """Return floor(log4(work)), of one or of each of n, from the exponent's bits, so that all machines agree."""
     return np.maximum(0, np.frexp(work)[1] - 1) // 2
 
 
@@ -182,9 +185,8 @@ class Layout:
 
     def reset(self, rows: np.ndarray) -> None:
         """Make these rows missing again. Only for the driver, while no worker runs."""
-        for number in np.unique(rows // self.block_size):
-            inside = rows[rows // self.block_size == number] - number * self.block_size
-            self.write_status(int(number), inside, np.full(len(inside), Status.missing, np.uint8))
+        for number, _, positions in by_block(np.sort(rows), self.block_size):
+            self.write_status(number, positions, np.full(len(positions), Status.missing, np.uint8))
 
     def forget_damaged(self) -> np.ndarray:
         """Make the rows of damaged blocks missing again, delete the damaged files, and return these rows.
@@ -348,7 +350,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
     variables = stored_variables(case)
     attributes: dict[str, Any] = {
         "block_size": block_size,
-        "cost_class": cost_class(case_work(case)),
+        "cost_class": int(cost_class(case_work(case))),
         "rows": 0,
         "shared": shared_fields(case),
         "variables": {name: list(variable.dims) for name, variable in variables.items()},
@@ -386,11 +388,6 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
         attributes=attributes,
         config={"write_empty_chunks": True},
     )
-
-
-def layouts(directory: Path, leave_out: Collection[str] = ()) -> Iterator[Layout]:
-    """Yield the layouts of one dynamics, ordered by name, but for those to `leave_out`."""
-    yield from (Layout(path) for path in layout_folders(directory) if path.name not in leave_out)
 
 
 def layout_folders(directory: Path) -> list[Path]:

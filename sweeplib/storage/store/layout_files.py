@@ -14,8 +14,7 @@ import numpy as np
 from numcodecs import VLenUTF8, Zstd
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from sweeplib.storage.records.files import CHECKSUM, digest, is_intact, is_partial, write_files
-from sweeplib.storage.store.damage import damaged, lost
+from sweeplib.storage.records.files import CHECKSUM, damaged, digest, is_intact, is_partial, lost, write_files
 
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
 """The compressors of all arrays: zarr's default, then the checksum of the compressed bytes."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.simulation import Case, Cases
-from sweeplib.storage.store.damage import DamageError, lost
+from sweeplib.storage.records.files import DamageError, lost
 from sweeplib.storage.store.layout import INDEX, Layout, create_layout
 from sweeplib.storage.store.layout_files import read_metadata, write_metadata
 from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of

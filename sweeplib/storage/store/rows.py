@@ -1,8 +1,9 @@
-"""Cases as rows of a layout: the fields that it shares, and the columns of its index."""
+"""Cases as rows of a layout: the fields that it shares, the columns of its index, the blocks of some rows."""
 
 import dataclasses
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ from sweeplib.table import Column
 
 OWN_FIELDS = ("problem", "seed", "clock")
 """The fields of a case that are columns of the index: canonical problems as JSON, seeds, clocks."""
+
+
+def by_block(rows: np.ndarray, block_size: int) -> Iterator[tuple[int, slice, np.ndarray]]:
+    """Yield, for each block with some of the ascending rows (n,), its number, which rows those are, and where in it."""
+    number = rows // block_size
+    starts = np.flatnonzero(np.diff(number, prepend=-1)).tolist()
+    for some in (slice(*ends) for ends in pairwise([*starts, len(rows)])):
+        block = int(number[some.start])
+        yield block, some, rows[some] - block * block_size
 
 
 def index_of(cases: Cases) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sweeplib.simulation import Case
 from sweeplib.storage.store.journal import journal
-from sweeplib.storage.store.layout import Layout, create_layout, layouts
+from sweeplib.storage.store.layout import Layout, create_layout, layout_folders
 from sweeplib.storage.store.layout_files import read_metadata, write_metadata
 
 AT_ONCE = 2**17
@@ -46,7 +46,8 @@ class RunStore:
         for group in self._groups:
             if group.exists() and leave_out is None:
                 read_metadata(group, f"delete {group}: the next run writes it again")
-        self.layouts = {layout.name: layout for layout in layouts(self.path, leave_out or ())}
+        kept = (path for path in layout_folders(self.path) if path.name not in (leave_out or ()))
+        self.layouts = {path.name: Layout(path) for path in kept}
 
     @cached_property
     def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

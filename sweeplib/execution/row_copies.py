@@ -4,19 +4,19 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sweeplib.execution.blocks import Block, counts_of
 from sweeplib.simulation import Recording, Status
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import block_lock
-from sweeplib.storage.store.damage import DamageError
 from sweeplib.storage.store.inventory import Inventory
-from sweeplib.storage.store.journal import journal, journal_taken, processors
+from sweeplib.storage.store.journal import journal, journal_taken
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import FINAL, OtherCases, Source, StoredBlock, stored_block
+from sweeplib.storage.store.rows import by_block
 from sweeplib.storage.store.run_store import RunStore
 
 THREADS = 4
@@ -54,13 +54,10 @@ def _blocks(store: RunStore, located: Inventory, found: OtherCases) -> Iterator[
     for number, layout in enumerate(store.layouts.values()):
         here = places[(located.layout[places] == number) & (located.status[places] == Status.missing)]
         rows, first = np.unique(located.row[here], return_index=True)
-        here = here[first]
-        block_of = rows // layout.block_size
-        starts = np.flatnonzero(np.diff(block_of, prepend=-1))
-        for some in np.split(np.arange(len(rows)), starts[1:]) if len(rows) else ():
-            block, chosen = int(block_of[some[0]]), here[some]
+        for block, some, positions in by_block(rows, layout.block_size):
+            chosen = here[first[some]]
             source = found.wanted.layout[chosen] - found.own
-            yield _Rows(layout, block, rows[some] % layout.block_size, source, found.wanted.row[chosen])
+            yield _Rows(layout, block, positions, source, found.wanted.row[chosen])
 
 
 class _Taking:
@@ -70,7 +67,6 @@ class _Taking:
         self.store, self.found, self.say = store, found, say
         self.recording: Recording = found.wanted.sweep.recording
         self._kept, self._reading = threading.local(), threading.Lock()
-        self._journals: dict[Path, dict[str, set[str]]] = {}
 
     def block(self, rows: _Rows) -> int:
         """Copy the rows of a block; return their number."""
@@ -126,18 +122,10 @@ class _Taking:
         return kept[key]
 
     def _journal(self, rows: _Rows, taken: np.ndarray, status: np.ndarray) -> None:
+        """Write where some rows of a block were taken from, with the processors that computed them."""
         path, block = journal(self.store.directory, self.store.dynamics), f"{rows.layout.name}/{rows.block}"
         for number in np.unique(rows.source[taken]).tolist():
             source, here = self.found.sources[number], taken[rows.source[taken] == number]
-            size = source.layout.block_size
-            blocks = [f"{source.layout.name}/{one}" for one in np.unique(rows.row[here] // size).tolist()]
-            cpus = set().union(*(self._processors(source).get(one, set()) for one in blocks))
-            counts = counts_of(status[here])
-            journal_taken(path, block, source.name, rows.positions[here], counts, sorted(cpus))
-
-    def _processors(self, source: Source) -> dict[str, set[str]]:
-        directory = source.store.directory
-        with self._reading:
-            if directory not in self._journals:
-                self._journals[directory] = processors(directory, source.store.dynamics)
-        return self._journals[directory]
+            with self._reading:
+                cpus = source.processors_of(rows.row[here])
+            journal_taken(path, block, source.name, rows.positions[here], counts_of(status[here]), cpus)

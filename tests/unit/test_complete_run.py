@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from sweeplib.front import repeated
-from sweeplib.front.repeated import as_left, made_from, remember, remember_plan
+from sweeplib.front import complete_run
+from sweeplib.front.complete_run import made_from, record_complete_run, record_plan, undisturbed_run
 from sweeplib.storage.records.files import write_json
 
 
@@ -19,52 +19,52 @@ def complete(tmp_path, monkeypatch):
     (results / "scan" / "dataset.zarr").mkdir(parents=True)
     (results / "scan" / "dataset.zarr" / "0").write_text("data")
     begun = made_from(config, ["seeds=8"], [plugin])
-    remember(results / "scan", config, ["seeds=8"], [plugin], begun, {"summary": "all ok"})
+    record_complete_run(results / "scan", config, ["seeds=8"], [plugin], begun, {"summary": "all ok"})
     return config, plugin, results
 
 
 def test_nothing_has_changed(complete):
     config, _, results = complete
-    assert repeated.repeated(config, ["seeds=8"], results)["summary"] == "all ok"
+    assert complete_run.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
     (results / "scan" / "jobs").mkdir()
     (results / "scan" / "jobs" / "plan.json").write_text("{}")  # no result
-    assert repeated.repeated(config, ["seeds=8"], results)["summary"] == "all ok"
+    assert complete_run.complete_run(config, ["seeds=8"], results)["summary"] == "all ok"
 
 
 def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     config, _, results = complete
     folder = results / "scan"
-    assert as_left(config, ["seeds=8"], results)["summary"] == "all ok"
+    assert undisturbed_run(config, ["seeds=8"], results)["summary"] == "all ok"
     job = {"name": "plan", "host": "elsewhere", "ended": 2.0}
     write_json(folder / "jobs" / "plan.json", job)
-    assert as_left(config, ["seeds=8"], results)["summary"] == "all ok"
+    assert undisturbed_run(config, ["seeds=8"], results)["summary"] == "all ok"
     write_json(folder / "jobs" / "plan.json", job | {"problem": "no room"})
-    assert as_left(config, ["seeds=8"], results) == {}
+    assert undisturbed_run(config, ["seeds=8"], results) == {}
     write_json(folder / "jobs" / "plan.json", job | {"ended": None})  # it runs
-    assert as_left(config, ["seeds=8"], results) == {}
+    assert undisturbed_run(config, ["seeds=8"], results) == {}
     (folder / "jobs" / "plan.json").unlink()
-    assert as_left(config, ["seeds=8"], results)
+    assert undisturbed_run(config, ["seeds=8"], results)
     write_json(folder / "runs.zarr" / "status.json", {})
-    assert as_left(config, ["seeds=8"], results) == {}
-    assert as_left(config, [], results) == {}
+    assert undisturbed_run(config, ["seeds=8"], results) == {}
+    assert undisturbed_run(config, [], results) == {}
 
 
 def test_a_plan_that_finds_nothing_to_do_is_remembered(complete):
     config, _, results = complete
-    left = as_left(config, ["seeds=8"], results)
+    left = undisturbed_run(config, ["seeds=8"], results)
     assert "plan" not in left
-    remember_plan(left, {"title": "0 s"}, ["answered"])
-    again = as_left(config, ["seeds=8"], results)
+    record_plan(left, {"title": "0 s"}, ["answered"])
+    again = undisturbed_run(config, ["seeds=8"], results)
     assert again == left | {"plan": {"title": "0 s"}, "answers": ["answered"]}
-    assert repeated.repeated(config, ["seeds=8"], results) == again
+    assert complete_run.complete_run(config, ["seeds=8"], results) == again
 
 
 def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
     config, _, results = complete
-    left = as_left(config, ["seeds=8"], results)
+    left = undisturbed_run(config, ["seeds=8"], results)
     write_json(results / "scan" / "runs.zarr" / "status.json", {})  # while the plan was made
-    remember_plan(left, {"title": "0 s"}, [])
-    assert as_left(config, ["seeds=8"], results) == {}
+    record_plan(left, {"title": "0 s"}, [])
+    assert undisturbed_run(config, ["seeds=8"], results) == {}
 
 
 @pytest.mark.parametrize("planned", [False, True])
@@ -84,29 +84,29 @@ def test_a_plan_hides_no_change_that_came_before_it_was_written(complete):
 def test_a_change_is_noticed(complete, change, planned):
     config, plugin, results = complete
     if planned:
-        remember_plan(as_left(config, ["seeds=8"], results), {"title": "0 s"}, [])
+        record_plan(undisturbed_run(config, ["seeds=8"], results), {"title": "0 s"}, [])
     change(config, plugin, results)
-    assert repeated.repeated(config, ["seeds=8"], results) is None
-    assert as_left(config, ["seeds=8"], results) == {}
+    assert complete_run.complete_run(config, ["seeds=8"], results) is None
+    assert undisturbed_run(config, ["seeds=8"], results) == {}
 
 
 def test_other_overrides_files_and_libraries_are_noticed(complete, tmp_path, monkeypatch):
     config, _, results = complete
-    assert repeated.repeated(config, [], results) is None
-    assert repeated.repeated(config, ["seeds=8"], tmp_path / "elsewhere") is None
+    assert complete_run.complete_run(config, [], results) is None
+    assert complete_run.complete_run(config, ["seeds=8"], tmp_path / "elsewhere") is None
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "scan.yaml").write_text("seeds: 4\n")
-    assert repeated.repeated(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
-    monkeypatch.setattr(repeated, "package_digest", lambda: "another library")
-    assert repeated.repeated(config, ["seeds=8"], results) is None
+    assert complete_run.complete_run(tmp_path / "other" / "scan.yaml", ["seeds=8"], results) is None
+    monkeypatch.setattr(complete_run, "package_digest", lambda: "another library")
+    assert complete_run.complete_run(config, ["seeds=8"], results) is None
 
 
 def test_what_changed_during_the_run_is_not_remembered(complete):
     config, plugin, results = complete
     begun = made_from(config, [], [plugin])
     plugin.write_text("FACTOR = 3\n")
-    remember(results / "scan", config, [], [plugin], begun, {"summary": "all ok"})
-    assert repeated.repeated(config, [], results) is None
+    record_complete_run(results / "scan", config, [], [plugin], begun, {"summary": "all ok"})
+    assert complete_run.complete_run(config, [], results) is None
 
 
 def test_plugins_in_any_order_are_known_before_and_after_they_are_loaded(complete, monkeypatch):

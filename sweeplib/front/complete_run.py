@@ -27,7 +27,7 @@ CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
 """The parts of a sweep's folder that are no results: records of runs, and the store from which results are made."""
 
 
-def repeated(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
+def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
     """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
     with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
         if not config.is_file():  # a pipe can be read once
@@ -40,16 +40,16 @@ def repeated(config: Path, overrides: Sequence[str], results: Path) -> dict[str,
     return None
 
 
-def as_left(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any]:
+def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any]:
     """Return what the last complete run recorded if neither the store nor a job has changed since, otherwise {}."""
-    record = repeated(config, overrides, results) or {}
+    record = complete_run(config, overrides, results) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
         busy = any(job.running or job.outcome for job in jobs(record["directory"]).values())
         return {} if busy else record
     return {}
 
 
-def remember(
+def record_complete_run(
     directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, shown: dict[str, Any]
 ) -> None:
     """Record that all results are made, and what commands show of them.
@@ -63,7 +63,7 @@ def remember(
         write_json(directory / COMPLETE, record | shown, durable=False)
 
 
-def remember_plan(left: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
+def record_plan(left: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
     """Add to what the last complete run recorded what the table of a plan shows that found nothing to do.
 
     What is recorded of the sweep's folder is what `left` says, so that a change since then is noticed.

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sweeplib.storage.records.files import is_intact, is_partial
-from sweeplib.storage.store.damage import DAMAGED, LOST, DamageError
+from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, is_intact, is_partial
 from sweeplib.storage.store.layout import INDEX, Layout, layout_folders
 from sweeplib.storage.store.layout_files import is_of_layout, read_metadata
 from sweeplib.storage.store.run_store import RunStore

@@ -8,10 +8,9 @@ import numpy as np
 
 from sweeplib.simulation import Begun, Cases, Status, stored_variables
 from sweeplib.simulation.variables import END_STATE
-from sweeplib.storage.store.damage import DamageError
-from sweeplib.storage.store.journal import processors
+from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.other_stores import Beginnings, Source, reached, stored_block
+from sweeplib.storage.store.other_stores import Beginnings, reached, stored_block
 from sweeplib.storage.store.rows import recording_of
 from sweeplib.table import Column
 
@@ -39,6 +38,7 @@ class EarlierRuns:
             return None
 
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
+        """Return what `begun` does, of the cases `have`, whose earlier runs should be in these `rows` of the layout."""
         layout, wanted = Layout(Path(self.path)), cases[0].recording
         known = recording_of(layout.shared)
         if known is None:
@@ -67,7 +67,6 @@ class EarlierRunsOf:
         """Take the `rows` (n,) of a layout in which the cases at some `places` (n,) of the inventory are."""
         order = np.argsort(rows, kind="stable")
         self.begun, self.rows, self.places = begun, rows[order], places[order]
-        self._processors: dict[Path, dict[str, set[str]]] = {}
 
     def in_rows(self, rows: np.ndarray, first: int) -> Iterator[EarlierRuns]:
         """Yield the earlier runs of some ascending rows of a block that begins with the row `first`."""
@@ -77,15 +76,8 @@ class EarlierRunsOf:
                 here, source = self.begun.source[places] == number, self.begun.sources[number]
                 there = self.begun.row[places[here]]
                 path = str(source.layout.path.resolve())
-                yield EarlierRuns(path, compact(rows[here] - first), compact(there), self._computed_by(source, there))
-
-    def _computed_by(self, source: Source, rows: np.ndarray) -> tuple[str, ...]:
-        directory = source.store.directory
-        if directory not in self._processors:
-            self._processors[directory] = processors(directory, source.store.dynamics)
-        blocks = np.unique(rows // source.layout.block_size).tolist()
-        known = (self._processors[directory].get(f"{source.layout.name}/{block}", set()) for block in blocks)
-        return tuple(sorted(set().union(*known)))
+                computed_by = tuple(source.processors_of(there))
+                yield EarlierRuns(path, compact(rows[here] - first), compact(there), computed_by)
 
 
 def compact(numbers: np.ndarray) -> range | tuple[int, ...]:

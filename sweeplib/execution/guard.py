@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeplib.execution.block_size import lanes_of
-from sweeplib.execution.child import Child, DiedError, EndedError, Limits, RaisedError
+from sweeplib.execution.child import Child, DiedError, Limits, RaisedError, TaskError
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Begun, Case, Excess, Records, Status, run_cases
 
@@ -21,7 +21,7 @@ SLOWER = 3.0
 """The factor by which cases may exceed their expected time before they are suspected to hang."""
 
 Explained = Callable[[Case, Status, Trouble | Excess], None]
-Computed = Callable[[Sequence[Case]], Records]
+Compute = Callable[[Sequence[Case]], Records]
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def _child(plugins: Sequence[str]) -> Child:
     return kept[key]
 
 
-def _guarded(cases: Sequence[Case], compute: Computed, explained: Explained) -> Records:
+def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> Records:
     """Return the records of cases; each case is computed alone if the group raises or ends its process."""
     outcome = _tried(cases, compute)
     if isinstance(outcome, DiedError) and len(cases) == 1:
@@ -125,8 +125,8 @@ def _guarded(cases: Sequence[Case], compute: Computed, explained: Explained) -> 
     return Records(data={}, status=np.array([status], np.uint8))
 
 
-def _tried(cases: Sequence[Case], compute: Computed) -> Records | RaisedError | EndedError:
+def _tried(cases: Sequence[Case], compute: Compute) -> Records | TaskError:
     try:
         return compute(cases)
-    except (RaisedError, EndedError) as error:
+    except TaskError as error:
         return error

@@ -1,20 +1,46 @@
-"""The origin of a results folder: the config file of its sweep, which detects two sweeps with the same name.
+"""The configs of a results folder: the complete one that is written there, and its origin, the config file of the user.
 
-A sweep that is described in Python has none; it is refused where there is one.
-
-The file may change, grow, be renamed, and move together with its results. It is refused only if a second file exists at
-the same time, has the same sweep name, and has other content.
+The origin detects two sweeps with the same name. A sweep that is described in Python has none; it is refused where
+there is one. The file may change, grow, be renamed, and move together with its results. It is refused only if a second
+file exists at the same time, has the same sweep name, and has other content.
 """
 
 import os
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from sweeplib.code.user_code import seen_from
 from sweeplib.errors import InputError
-from sweeplib.storage.records.files import read_json, write_json
-from sweeplib.strict_yaml import parsed
+from sweeplib.storage.records.files import digest, read_json, write_json, write_text
+from sweeplib.strict_yaml import parsed, written
+
+if TYPE_CHECKING:
+    from sweeplib.design.design import Design
 
 ORIGIN = "origin.json"
+"""The file with the path of the origin."""
+_SEAL = "\n# checksum of the lines above: "
+"""The beginning of the last line of a complete config."""
+
+
+def write_complete_config(sweep: "Design", directory: Path, name: str = "config.yaml") -> Path:
+    """Write a config that loads the same sweep into a sweep's directory; return its path.
+
+    The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
+    results.
+    """
+    text = sweep.source
+    if sweep.user_names():
+        text = written(parsed(text) | sweep.with_files(partial(seen_from, folder=directory)))
+    text = text.rstrip("\n")
+    return write_text(directory / name, text + _SEAL + digest(text.encode()) + "\n")
+
+
+def is_as_written(path: Path) -> bool:
+    """Return whether a complete config has the content that was written, by the checksum in its last line."""
+    text, _, checksum = path.read_bytes().rpartition(_SEAL.encode())
+    return checksum == f"{digest(text)}\n".encode()
 
 
 def check_origin(config: Path, directory: Path) -> None:

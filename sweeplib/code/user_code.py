@@ -1,21 +1,26 @@
-"""The user's own modules: modules that are not part of Python, of this package, or of an installed package.
+"""The user's own code: modules that are not part of Python, of this package, or of an installed package; their files.
 
-Packages that offer plugins by entry points count as the user's own, whatever is loaded: their code is in the digests.
+In a config, what ends in `.py`, `.csv` or `.parquet` is the path of a user's file. Packages that offer plugins by
+entry points count as the user's own, whatever is loaded: their code is in the digests.
 """
 
 import importlib.util
 import os
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 PACKAGE = __name__.partition(".")[0]
 _PYTHON = Path(os.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 GROUP = "sweeplib.plugins"
 """The group of the entry points that name the modules of installed plugins."""
+SUFFIXES = (".py", ".csv", ".parquet")
+"""The ends of the paths of a user's files."""
 
 
 @cache
@@ -43,12 +48,6 @@ def user_file(name: str) -> Path | None:
     return None if installed and name.partition(".")[0] not in _plugin_packages() else path
 
 
-def forget_installed() -> None:
-    """Forget the entry points, which are read once a process."""
-    installed_plugins.cache_clear()
-    _plugin_packages.cache_clear()
-
-
 def module_spec(name: str) -> ModuleSpec | None:
     """Return the spec of a module, found without importing anything, not even its parents; None if there is none."""
     if name in sys.modules:
@@ -71,3 +70,49 @@ def package_of(name: str) -> str:
     """Return the package to which a module's relative imports refer, "" for a module outside of any."""
     spec = module_spec(name)
     return spec.parent or "" if spec is not None else ""
+
+
+def located(names: Iterable[str], folder: Path) -> tuple[str, ...]:
+    """Return the names with absolute paths of files; relative paths are relative to `folder`."""
+    return tuple(str((folder / Path(name).expanduser()).resolve()) if is_file(name) else name for name in names)
+
+
+def named(names: Iterable[str]) -> list[str]:
+    """Return the names with each path reduced to its file name, which does not depend on the folder."""
+    return [Path(name).name if is_file(name) else name for name in names]
+
+
+def seen_from(names: Iterable[str], folder: Path) -> list[str]:
+    """Return the names with the paths of files relative to `folder`, so that both can be moved together."""
+    start = folder.resolve()
+    return [os.path.relpath(name, start) if is_file(name) else name for name in names]
+
+
+def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
+    """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
+
+    These are the plugins, a table of points, and the published values that figures show. What is not as a config should
+    be stays as it is.
+    """
+    converted = dict(config)
+    if isinstance(converted.get("points"), str):
+        [converted["points"]] = convert([converted["points"]])
+    figures = converted.get("figures")
+    if isinstance(figures, Mapping):
+        drawn = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
+        converted["figures"] = {**figures, **drawn}
+        for section in drawn.values():
+            _convert(section, "reference", convert)
+    _convert(converted, "plugins", convert)
+    return converted
+
+
+def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:
+    names = section.get(key)
+    if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
+        section[key] = list(convert(list(names)))
+
+
+def is_file(name: str) -> bool:
+    """Return whether an entry is the path of a file, not a name."""
+    return name.endswith(SUFFIXES)

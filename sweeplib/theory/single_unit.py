@@ -1,8 +1,12 @@
-"""How the steps of phase retrieval scatter: σ(λ) = λ², p = k = 1, on the sphere, a = a* = 1.
+"""Phase retrieval by one student unit, how its steps scatter and where it ends: σ(λ) = λ², p = k = 1, on the sphere.
 
-In units of γ/d a step changes M by 2λλ*E and Q by 4λ²E + 4γλ²E², ‖x‖² = 1; on the sphere then m by the first less m/2
-times the second. Their covariances are polynomials in m, by Isserlis' theorem (arXiv 2305.18502, appendix).
+a = a* = 1. In units of γ/d a step changes M by 2λλ*E and Q by 4λ²E + 4γλ²E², ‖x‖² = 1; on the sphere then m by the
+first less m/2 times the second. Their covariances are polynomials in m (arXiv 2305.18502, appendix).
+ṁ = m [4(1−6γ)(1−m²) − 2γΔ] (eq. 12). Wider students have no such closed form: their differences are marginal around
+the solution, decay algebraically, and at large γ the fixed points are not symmetric in the units.
 """
+
+import numpy as np
 
 from sweeplib.theory.labelled import Real, labelled
 
@@ -36,3 +40,17 @@ def spherical_noise_variance(m: Real, gamma: Real, Delta: Real) -> Real:
     """V(m) = Var M − m Cov + (m²/4) Var Q: dm = ṁ dt + √(γV/d) dB; 48 + 4Δ at m = 0, that of the exit times."""
     covariance = overlap_norm_covariance(m, gamma, Delta)
     return overlap_variance(m, Delta) - m * covariance + 0.25 * m**2 * norm_variance(m, gamma, Delta)
+
+
+@labelled(r"m_\infty", "overlap at the fixed point")
+def fixed_point_overlap(gamma: Real, Delta: Real) -> Real:
+    """|m| = √(1 − γΔ/(2(1−6γ))) at the stable fixed point of the ODE; 0 from γ = 2/(12+Δ) on."""
+    learns = gamma * (12.0 + Delta) < 2.0
+    return np.where(learns, np.sqrt(1.0 - 0.5 * gamma * Delta / (1.0 - 6.0 * gamma)), 0.0)
+
+
+@labelled(r"\mathcal{R}_\infty", "asymptotic excess risk")
+def asymptotic_risk(gamma: Real, Delta: Real) -> Real:
+    """R = 2(1 − m²) = γΔ/(1−6γ) at the stable fixed point of the ODE; 2, that of m = 0, from γ = 2/(12+Δ) on."""
+    learns = gamma * (12.0 + Delta) < 2.0
+    return np.where(learns, gamma * Delta / (1.0 - 6.0 * gamma), 2.0)

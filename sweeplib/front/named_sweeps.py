@@ -10,7 +10,7 @@ from sweeplib.front.listing import MARKS
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
-    from sweeplib.report.comparison import Comparison
+    from sweeplib.report.comparison import ComparisonPage
 
 COMPLETE = "config.yaml"
 """The complete config of the dataset in a sweep's folder."""
@@ -42,7 +42,7 @@ def _of_folder(directory: Path) -> "Design":
     InputError for plugins that the sweep's own YAML file does not name: the folder may have been edited, or be a copy.
     """
     from sweeplib.config import load
-    from sweeplib.storage.records.origin import origin_of
+    from sweeplib.storage.records.config_files import origin_of
     from sweeplib.storage.records.rounds import with_rounds
 
     plugins = _plugins(directory / COMPLETE)
@@ -61,14 +61,14 @@ def _of_folder(directory: Path) -> "Design":
 
 def _plugins(config: Path) -> tuple[str, ...]:
     """Return the plugins that a config names, with the absolute paths of files, without executing them."""
-    from sweeplib.code.user_paths import located
+    from sweeplib.code.user_code import located
     from sweeplib.config import content
 
     names = content(config).get("plugins")
     return located(map(str, names), config.parent) if isinstance(names, list) else ()
 
 
-def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[Comparison, Path]":
+def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[ComparisonPage, Path]":
     """Write the page that compares finished sweeps, named by files or folders; return it and its path.
 
     The sweeps are those of the datasets in their folders, whatever their files say now. By default the page lies beside

@@ -1,8 +1,12 @@
-"""A cluster for the duration of a run; it ends at once when the run is interrupted or fails."""
+"""A client of a cluster for the duration of a run, and Dask's report on the performance of that run.
+
+A cluster of the run ends at once when the run is interrupted or fails.
+"""
 
 import logging
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.children import no_interrupts_beyond_here, nothing_imported_from_here
@@ -11,6 +15,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from sweeplib.execution.clusters import ClusterSettings
+
+PERFORMANCE = Path("report", "performance.html")
+"""The path of Dask's report in the folder of a sweep's results."""
 
 
 @contextmanager
@@ -65,3 +72,24 @@ def _said_once() -> Iterator[None]:
         yield
     finally:
         log.setLevel(before)
+
+
+@contextmanager
+def performance_kept(client: "Client", path: Path | None) -> Iterator[None]:
+    """A context whose tasks are described in an HTML file at `path`, if it ends well; None: no file.
+
+    The file needs no network. The report of a run that is interrupted would wait for workers that are gone.
+    """
+    if path is None:
+        yield
+        return
+    from distributed import performance_report
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with client.as_current(), ExitStack() as stack:
+        stack.enter_context(performance_report(filename=str(path.resolve()), mode="inline"))
+        try:
+            yield
+        except BaseException:
+            stack.pop_all()
+            raise

@@ -49,6 +49,7 @@ def differences(layout: Layout, row: int, records: Records, place: int) -> list[
 
 
 def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Difference | None:
+    """Return how two arrays of one shape differ in their bits, None if they do not."""
     own, other = (np.ascontiguousarray(values).reshape(-1) for values in (stored, computed))
     bits = (values.view(np.uint8).reshape(len(values), -1) for values in (own, other))
     differing = np.flatnonzero(np.not_equal(*bits).any(axis=1))
@@ -60,7 +61,7 @@ def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Differen
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Recomputation:
     """A row of a layout that was computed again: its identity, the differences, and the processors that computed it."""
 
     layout: Layout
@@ -75,7 +76,7 @@ class Comparison:
         return not self.processors or cpu_model() in self.processors
 
 
-def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Comparison]:
+def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Recomputation]:
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
     cases = [layout.cases(slice(row, row + 1))[0] for row in rows]
     by_block = processors(directory, dynamics)
@@ -93,7 +94,7 @@ def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: 
             block = f"{layout.name}/{rows[place] // layout.block_size}"
             which = differences(layout, rows[place], records, at)
             by = tuple(by_block.get(block, ()))
-            results.append(Comparison(layout, rows[place], cases[place].identity(), which, by))
+            results.append(Recomputation(layout, rows[place], cases[place].identity(), which, by))
     return results
 
 
@@ -147,7 +148,7 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
 
     Cases that were computed on another type of processor are only noted if they differ.
     """
-    outcomes: dict[str, list[tuple[StoredCases, Comparison]]] = {}
+    outcomes: dict[str, list[tuple[StoredCases, Recomputation]]] = {}
     for stored, name, rows in sample.rows:
         compared = comparisons(stored.store.layouts[name], rows, stored.directory, stored.dynamics)
         outcomes.setdefault(stored.dynamics, []).extend((stored, outcome) for outcome in compared)
@@ -160,12 +161,12 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 
-def _other_processor_note(stored: StoredCases, outcome: Comparison) -> str:
+def _other_processor_note(stored: StoredCases, outcome: Recomputation) -> str:
     where = f"{stored.described((outcome.identity,))} computed on {', '.join(outcome.processors)}"
     return f"{where}, not on {cpu_model()}: {outcome.differences[0]}"
 
 
-def _finding(stored: StoredCases, outcome: Comparison, *, all_differ: bool) -> Finding:
+def _finding(stored: StoredCases, outcome: Recomputation, *, all_differ: bool) -> Finding:
     """Return the finding about a case with other bits; it is not computed again if that would make nothing better."""
     layout, identity, remedy, why = outcome.layout, outcome.identity, Remedy.cases, ""
     if all_differ:
