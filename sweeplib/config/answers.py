@@ -15,9 +15,10 @@ from sweeplib.errors import InputError
 from sweeplib.storage.dataset.outline import Outline
 
 
-def with_questions(sweep: Design, config: SweepConfig, ds: Outline) -> Design:
+def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline]) -> Design:
     """Return the sweep with the questions of its config, and the analyses that answer them.
 
+    ds : its outlines, without and with overlaps.
     InputError, with its key, for what no proposer is made for or what does not fit the grid.
     """
     if not config.answers:
@@ -33,7 +34,8 @@ def with_questions(sweep: Design, config: SweepConfig, ds: Outline) -> Design:
     for name, question in questions.items():
         proposer = proposer_of(name, question)
         _refuse_bounds(name, question, sweep)
-        proposer.check(ds, analyses[question.of])
+        _refuse_matrices(name, question, ds, analyses[question.of])
+        proposer.check(ds[False], analyses[question.of])
     return replace(sweep, questions=questions, analyses=analyses)
 
 
@@ -113,6 +115,21 @@ def _values_at(key: str, axis: str, wanted: Any, sweep: Design, bounds: Mapping[
         error.key = f"{key}.{axis}"
         raise
     return chosen
+
+
+def _refuse_matrices(name: str, question: Question, ds: Mapping[bool, Outline], options: Mapping[str, Any]) -> None:
+    """Raise InputError for an analysis of what has a shape of its own at each p and k, which rounds do not read."""
+    from sweeplib.analysis import ANALYSES
+
+    def fits(outline: Outline) -> bool:
+        try:
+            return ANALYSES[question.of].outlined(outline, options) is not None
+        except InputError:
+            return False
+
+    if fits(ds[True]) and not fits(ds[False]):
+        expected = "an analysis of numbers: rounds do not read vectors and matrices over units"
+        raise InputError("no answers of this analysis", key=f"answers.{name}.of", value=question.of, expected=expected)
 
 
 def _refuse_bounds(name: str, question: Question, sweep: Design) -> None:

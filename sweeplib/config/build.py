@@ -88,7 +88,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         for run in runs:
             _check_points(sweep, run)
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
-    sweep = with_questions(sweep, config, ds[False])
+    sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:
         figures = figure_options(default_figures(sweep, ds))
         sweep = replace(sweep, figures=figures, analyses=analysis_options(sweep.analyses, figures))

@@ -71,6 +71,15 @@ def test_what_is_not_built_or_does_not_fit_is_refused_at_its_key(change: dict[st
     assert words in str(error.value)
 
 
+def test_an_analysis_of_vectors_over_units_is_refused_before_the_run() -> None:
+    asked = config(q={"of": "directions_learned", "variable": "learned_fraction", "to": "20 %"})
+    asked = {key: value for key, value in asked.items() if key not in ("thresholds", "stop")}
+    with pytest.raises(InputError) as error:
+        from_mapping(asked | {"observables": ["subspace_cosine"], "times": [0, 1, 2]})
+    assert error.value.key == "answers.q.of"
+    assert "do not read vectors" in str(error.value)
+
+
 def swept_over_noise(asked: dict[str, Any]) -> dict[str, Any]:
     problem = {name: value for name, value in asked["problem"].items() if name != "Delta"}
     return asked | {"problem": problem, "grid": asked["grid"] | {"Delta": [0.0, 1.0]}}
@@ -140,6 +149,17 @@ def test_a_sweep_adds_seeds_until_its_means_are_as_precise_as_asked(tmp_path: Pa
     again = swept(tmp_path, exits=EXITS)
     assert again.design.size == int(asked.sum())
     xr.testing.assert_identical(again.run(progress=False), ds)
+
+
+def test_an_answer_with_a_standard_error_alone_has_an_interval(tmp_path: Path) -> None:
+    asked = config(q={"of": "risk_floor", "variable": "risk_floor", "to": "20 %"})
+    asked = {key: value for key, value in asked.items() if key not in ("thresholds", "stop")} | {"times": [0, 1, 2]}
+    sweep = sweeplib.Sweep(results=tmp_path, **asked)
+    sweep.design = replace(sweep.design, cluster=Here(block_size=64))
+    last = sweep.run(progress=False).risk.isel(time=[1, 2]).mean("time").sel(gamma=0.05).squeeze().dropna("seed")
+    answer = sweep.answers[0]
+    ends = stats.t.interval(0.95, 63, float(last.mean()), stats.sem(last))
+    assert (answer.value, answer.low, answer.high) == pytest.approx((float(last.mean()), *ends))
 
 
 @pytest.mark.slow

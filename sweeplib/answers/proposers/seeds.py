@@ -26,6 +26,7 @@ from sweeplib.answers.table import AskedRows, names_of, points, values_at
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class MoreSeeds:
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the answers from the variable and its interval, each with the rows that take part in it."""
         found = ANALYSES[self.question.of](ds, **options)
-        variable, low, high = (found[name] for name in self._names(found))
+        variable, low, high = self._interval(found)
         asked, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
         flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
@@ -94,14 +95,18 @@ class MoreSeeds:
             answers += [answer] if answer is not None else []
         return answers
 
-    def _names(self, found: xr.Dataset) -> list[str]:
-        names = [f"{self.question.variable}{end}" for end in ("", "_low", "_high")]
-        missing = next((name for name in names if name not in found), None)
-        if missing is None:
-            return names
-        known = [name.removesuffix("_low") for name in map(str, found) if name.endswith("_low")]
+    def _interval(self, found: xr.Dataset) -> tuple[xr.DataArray, ...]:
+        """Return the variable and the ends of its interval: its own, or by its standard error and Student's t."""
+        name = self.question.variable
+        if f"{name}_error" in found and f"{name}_low" not in found:
+            half = found[f"{name}_error"] * float(scipy.special.stdtrit(FIRST - 1, 0.975))
+            return found[name], found[name] - half, found[name] + half
+        names = [name, f"{name}_low", f"{name}_high"]
+        if all(each in found for each in names):
+            return tuple(found[each] for each in names)
+        known = [each.removesuffix("_low") for each in map(str, found) if each.endswith("_low")]
         problem, key = f"{self.question.of} has no interval of it", f"answers.{self.name}.variable"
-        raise InputError(problem, key=key, value=self.question.variable, choices=known)
+        raise InputError(problem, key=key, value=name, choices=known)
 
     def _answer(
         self, rows: list[tuple[dict[str, Any], int]], at: dict[str, Any], numbers: list[float], why: str
