@@ -369,12 +369,12 @@ def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
         (
             spread,
             {"y": "student_norm"},
-            "y: not a recorded quantity of single runs, a number at each time; got 'student_norm'",
+            "a number at each time; got 'student_norm'",
         ),
         (
             paths,
             {"y": "exit_time"},
-            "y: not a recorded quantity of single runs, a number at each time; got 'exit_time'; expected one of risk",
+            "a number at each time; got 'exit_time'; expected one of risk",
         ),
     ],
 )
