@@ -361,7 +361,7 @@ class SweepConfig(Section):
     figures: Named = Field(
         default_factory=dict,
         description="Figures: a list of names, or each name with its options; `[]` for none. With the option `kind: "
-        "FIGURE` the name is yours: there may be several of a kind. By default, where they fit: `learning_rate_scan` or a "
+        "FIGURE` the name is yours: there may be several of a kind. By default, if they fit: `learning_rate_scan` or a "
         "`line` of exits; `risk_curves` or `trajectories`; the last records; of runs that `stop: exit`, their times.",
         examples=[["learning_rate_scan"], {"exits": {"kind": "line", "y": "exit_steps", "x": "m0"}}],
     )
