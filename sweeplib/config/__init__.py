@@ -112,7 +112,12 @@ def _content(path: Path) -> bytes:
     except FileNotFoundError:
         files = [str(other) for other in sorted(path.parent.glob("*.yaml")) if other.exists()]
         problem = f"a link to {path.readlink()}, which does not exist" if path.is_symlink() else "no such file"
-        raise InputError(problem, value=str(path), expected="a sweep's YAML file", choices=files) from None
+        raise InputError(
+            problem,
+            value=str(path),
+            expected="a sweep's YAML file (`sweeplib new NAME.yaml` writes one)",
+            choices=files,
+        ) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"cannot be read: {reason}", file=path, expected="a sweep's YAML file") from None

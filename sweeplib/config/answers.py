@@ -91,7 +91,7 @@ def _variable(key: str, section: AnswerSection) -> str:
         _refuse_analysis(key, section, [name for name, other in ANALYSES.items() if other.label or not labels])
     variable = section.variable or own
     if variable is None or variable not in known:
-        given = {} if variable is None else {"value": variable}
+        given: dict[str, Any] = {} if variable is None else {"value": variable}
         problem = "this analysis has several" if variable is None else f"not a {kind} of {section.of}"
         raise InputError(problem, key=f"{key}.variable", choices=known, **given)
     return variable

@@ -48,6 +48,14 @@ PARTS = {
 }
 """The kinds of parts with parameters of a problem, with the key that has their names."""
 
+LISTED = {
+    **{kind: kind for kind in ("dynamics", "analyses", "figures", "observables")},
+    **{f"problem.{key}": kind for kind, key in PARTS.items()},
+    **dict.fromkeys(("problem.activation", "problem.teacher_activation"), "activations"),
+    "cluster": "clusters",
+}
+"""The keys that have names of a kind."""
+
 FUNCTIONS = {"analyses": 1, "figures": 2}
 """The kinds of functions, with the number of their arguments in front of the options."""
 
@@ -153,6 +161,8 @@ def _key_entry(row: KeyRow) -> Entry:
         Option(other.key.removeprefix(f"{row.key}."), other.default.strip("`"), other.meaning) for other in below
     ]
     meaning = row.meaning if options else row.meaning.replace(" (below)", "")
+    if row.key in LISTED:
+        meaning += f" Names: `sweeplib list {LISTED[row.key]}`."
     return Entry(row.key, f"{meaning} ({row.type}; {default})", tuple(options))
 
 

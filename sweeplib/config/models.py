@@ -361,9 +361,8 @@ class SweepConfig(Section):
     figures: Named = Field(
         default_factory=dict,
         description="Figures: a list of names, or each name with its options; `[]` for none. With the option `kind: "
-        "FIGURE` the name is yours, so that there may be several of one kind. By default exits (`learning_rate_scan`, "
-        "else a `line`), and `risk_curves` or `trajectories` with a `line` of the last records or, with `stop: exit`, "
-        "`exit_time_distributions`, where they fit.",
+        "FIGURE` the name is yours: there may be several of a kind. By default, if they fit: `learning_rate_scan` or a "
+        "`line` of exits; `risk_curves` or `trajectories`; the last records; of runs that `stop: exit`, their times.",
         examples=[["learning_rate_scan"], {"exits": {"kind": "line", "y": "exit_steps", "x": "m0"}}],
     )
     answers: dict[str, AnswerSection] = Field(

@@ -168,7 +168,11 @@ def _reasons(directory: Path, dynamics: str) -> list[str]:
 
 
 def _last_error(found: Mapping[str, Job]) -> str | None:
-    """Return the outcome of the job that failed last; of all stages, only if none of them has another one."""
-    ended = [job for job in found.values() if job.outcome is not None]
+    """Return the outcome of the job that failed last; of all stages, only if none of them has another one.
+
+    Stages whose processes were ended by an interrupt of the whole have none.
+    """
+    without = {None, DIED} if WHOLE in found and found[WHOLE].outcome == INTERRUPTED else {None}
+    ended = [job for job in found.values() if job.outcome not in without]
     last = max(ended, key=lambda job: (job.name != WHOLE, job.ended or job.told), default=None)
     return f"{last.name}: {last.outcome}" if last else None

@@ -98,7 +98,7 @@ def test_a_case_that_is_not_computed_yet_is_computed_here(done: Done) -> None:
     [
         ("seed=3,p=1", "4 cases have these coordinates; got 'seed=3,p=1'; expected also gamma (0.1|0.2|101.0|104.0)"),
         ("p=7,gamma=.1,seed=1", "p: no case has this value; got '7'; expected one of 1, 2"),
-        ("gama=.1", "gama: not a coordinate of this sweep; got 'gama'; expected one of "),
+        ("gama=.1", "gama: not a coordinate of this sweep; got 'gama'; "),
         ("dynamics=calmer,seed=1", "dynamics: not a dynamics of this sweep; got 'calmer'; expected one of calm"),
         ("zz", "not a case; got 'zz'; expected an identity (4 to 32 hexadecimal digits), or coordinates such as"),
         ("0000000000", "no case of this config has this identity; got '0000000000'"),

@@ -381,8 +381,16 @@ def test_an_axis_is_logarithmic_if_its_values_ask_for_it():
         (heat, {"x": "d", "y": "d"}, "y: drawn twice"),
         (heat, {"y": "activation"}, "y: no such axis of numbers"),
         (heat, {"x": "gamma"}, "x: not an axis of the sweep"),
-        (spread, {"y": "student_norm"}, "y: not a recorded quantity of single runs; got 'student_norm'"),
-        (paths, {"y": "exit_time"}, "y: not a recorded quantity of single runs; got 'exit_time'; expected one of risk"),
+        (
+            spread,
+            {"y": "student_norm"},
+            "a number at each time; got 'student_norm'",
+        ),
+        (
+            paths,
+            {"y": "exit_time"},
+            "a number at each time; got 'exit_time'; expected one of risk",
+        ),
     ],
 )
 def test_wrong_choices_are_refused_before_anything_runs(ds, figure, options, message):

@@ -31,14 +31,14 @@ from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
-from sweeplib.front.status import state
+from sweeplib.front.status import _last_error, state
 from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.config_files import check_origin, record_origin, write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
-from sweeplib.storage.records.jobs import INTERRUPTED, Job, job, tell
+from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, job, tell
 from sweeplib.strict_yaml import document
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
@@ -167,6 +167,13 @@ def test_a_stage_that_was_stopped_is_unfinished_and_none_of_it_failed(cases: dic
         assert state({"plan": ended, "last": last}, [cases]) == "unfinished"
     assert state({"plan": ended, "died": died, "report": failed}, [cases]) == "failed"
     assert state({"plan": ended}, [cases]) == ("unfinished" if "missing" in cases else "finished")
+
+
+@pytest.mark.parametrize(("problem", "said"), [(INTERRUPTED, f"sweep: {INTERRUPTED}"), ("a bug", f"plan: {DIED}")])
+def test_the_last_error_of_an_interrupted_sweep_is_the_interrupt(problem: str, said: str) -> None:
+    """It ends the processes of stages before they can tell."""
+    died = Job("plan", host=os.uname().nodename, born=1.0)
+    assert _last_error({"plan": died, WHOLE: Job(WHOLE, ended=2.0, problem=problem)}) == said
 
 
 def test_advice_for_another_number_of_cases_is_not_shown(tmp_path: Path) -> None:

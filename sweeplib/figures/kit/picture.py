@@ -271,7 +271,7 @@ class _Picture:
 
     def set_ticks(self, data: xr.Dataset) -> None:
         """Give logarithmic axes plain ticks, at the few short values of a horizontal one; whole ones for integers."""
-        from matplotlib.ticker import FixedLocator
+        from matplotlib.ticker import FixedLocator, MaxNLocator
 
         places = few(self.places(data).values, MOST_TICKS)
         stacks = self.panels.stacks if not self.points.share_x else self.panels.stacks[:1]
@@ -280,7 +280,7 @@ class _Picture:
                 if axis.get_scale() == "log":
                     plain_ticks(axis, (1.0, 2.0, 5.0))
             if axes.get_xscale() == "linear" and self.places(data).dtype.kind in "iu":
-                axes.xaxis.get_major_locator().set_params(integer=True)
+                axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:
                 axes.xaxis.set_major_locator(FixedLocator(places))
 

@@ -86,7 +86,8 @@ def recorded_quantity(outline: Outline, name: str | None, *, over_time_only: boo
         expected = "one over time, such as risk" if over_time_only else "`thresholds`, or an observable over time"
         raise InputError("no such quantity is recorded", key="observables", expected=expected)
     if name is not None and name not in known:
-        raise InputError("not a recorded quantity of single runs", key="y", value=name, choices=known)
+        problem = "not a recorded quantity of single runs, a number at each time"
+        raise InputError(problem, key="y", value=name, choices=known)
     return name or known[0]
 
 
