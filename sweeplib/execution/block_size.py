@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.simulation import Case, Variable, stored_variables
+from sweeplib.simulation import Case, stored_variables
 
 BLOCK_SECONDS = 2.0
 LONGEST_BLOCK_SECONDS = 60.0
@@ -46,8 +46,5 @@ def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
 
 def case_bytes(case: Case) -> int:
     """Return the bytes of a case's results before compression, including its status and index."""
-    return sum(map(_nbytes, stored_variables(case).values())) + 33
-
-
-def _nbytes(variable: Variable) -> int:
-    return math.prod(variable.shape) * np.dtype(variable.dtype).itemsize
+    variables = stored_variables(case).values()
+    return sum(math.prod(each.shape) * np.dtype(each.dtype).itemsize for each in variables) + 33

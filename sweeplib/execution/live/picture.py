@@ -130,11 +130,7 @@ def _colours(found: dict[str, np.ndarray], whole: np.ndarray) -> np.ndarray:
     room = (1 - parts["failed"] - parts["other"]) / rest
     parts |= {name: parts[name] * room for name in ("left", "ok")}
     rgba = np.zeros((*whole.shape, 4), np.uint8)
-    for channel in range(3):
-        rgba[..., channel] = sum(values * _channel(COLOURS[name], channel) for name, values in parts.items())
+    for channel, digits in enumerate((slice(1, 3), slice(3, 5), slice(5, 7))):
+        rgba[..., channel] = sum(values * int(COLOURS[name][digits], 16) for name, values in parts.items())
     rgba[..., 3] = np.where(whole > 0, 255, 0)
     return rgba.view(np.uint32)[..., 0]
-
-
-def _channel(colour: str, channel: int) -> int:
-    return int(colour[1 + 2 * channel : 3 + 2 * channel], 16)

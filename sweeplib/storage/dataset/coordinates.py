@@ -101,7 +101,9 @@ def _attribute_value(value: Any) -> Constant:
 def _fields(sweep: "Design", problem: Problem) -> list[Coordinate]:
     """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
-    fields = [_coordinate(name, grid.dims_of(name), _reader_of_values(grid, name), sweep) for name in grid.names]
+    dims = {name: grid.dims_of(name) for name in grid.names}
+    readers = {name: grid.array_of if dims[name] else grid.values_of for name in grid.names}
+    fields = [_coordinate(name, dims[name], readers[name], sweep) for name in grid.names]
     others = (name for name in meaningful(_parts(sweep, problem)) if name not in grid.names)
     fields += [_default_coordinate(sweep, problem, name) for name in others]
     return fields + ([] if sweep.clock is None else [_clock(sweep, sweep.clock)])
@@ -124,10 +126,6 @@ def _parts(sweep: "Design", problem: Problem) -> list[Part]:
     return [*parts, *(OBSERVABLES[name] for name in sweep.recording.measured)]
 
 
-def _reader_of_values(grid: "Grid", name: str) -> "Callable[[str], Sequence[Any] | np.ndarray]":
-    return grid.array_of if grid.dims_of(name) else grid.values_of
-
-
 def _coordinate(
     name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any] | np.ndarray], sweep: "Design"
 ) -> Coordinate:
@@ -147,7 +145,11 @@ def _default_coordinate(sweep: "Design", problem: Problem, name: str) -> Coordin
     if name == "teacher_activation":
         return _coordinate(name, grid.dims_of("activation"), lambda _: grid.values_of("activation"), sweep)
     if name == "start" and "spherical" in grid.names and "m0" not in grid.names:
-        return _coordinate(name, grid.dims_of("spherical"), lambda _: _starts_of(grid.values_of("spherical")), sweep)
+
+        def starts(_: str) -> list[str]:
+            return ["sphere" if is_spherical else "gaussian" for is_spherical in grid.values_of("spherical")]
+
+        return _coordinate(name, grid.dims_of("spherical"), starts, sweep)
     value = problem.student_start if name == "start" else getattr(problem, name)
     return Coordinate(name, (), lambda: value, label(name))
 
@@ -167,10 +169,6 @@ def _target_exponents(sweep: "Design", problem: Problem) -> list[Coordinate]:
 
     names = ("target_information_exponent", "target_leap_exponent")
     return [Coordinate(name, dims, column(which), label(name)) for which, name in enumerate(names)]
-
-
-def _starts_of(spherical: Sequence[bool]) -> list[str]:
-    return ["sphere" if is_spherical else "gaussian" for is_spherical in spherical]
 
 
 def _time_attributes(sweep: "Design") -> dict[str, Any]:

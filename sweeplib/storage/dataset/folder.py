@@ -226,12 +226,11 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
         return ds
     return ds.assign(
         {name: (array.dims, _lazy_array(array), array.attrs) for name, array in lazy.items()}
-        | {name: (array.dims, _plain_strings(array), array.attrs, _AS_BEFORE) for name, array in strings.items()}
+        | {
+            name: (array.dims, array.values.astype(object).astype("U"), array.attrs, _AS_BEFORE)
+            for name, array in strings.items()
+        }
     )
-
-
-def _plain_strings(strings: xr.Variable) -> np.ndarray:
-    return strings.values.astype(object).astype("U")
 
 
 _AS_BEFORE = {"dtype": np.dtypes.StringDType()}

@@ -13,7 +13,7 @@ from glob import escape
 from pathlib import Path
 
 from sweeplib.errors import InputError
-from sweeplib.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync, sync_tree
+from sweeplib.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync
 from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 
 FOLDER = "datasets"
@@ -35,7 +35,7 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
     new = partial(path)
     try:
         yield new
-        sync_tree(new)
+        sync(*new.rglob("*"), new)
         _refuse_foreign(path)
         if path.is_symlink() or name_of(path) != name_of(new) or not manifest_at(path).is_whole():
             _replace(path, new, keep=keep)

@@ -119,11 +119,6 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def sync_tree(folder: Path) -> None:
-    """Wait until all files below a folder, and their names, are on the disk."""
-    sync(*folder.rglob("*"), folder)
-
-
 def is_intact(chunk: Any) -> bool:
     """Return whether the last bytes of a chunk are the checksum of the preceding bytes."""
     return len(chunk) > 4 and google_crc32c.value(chunk[:-4]) == int.from_bytes(bytes(chunk[-4:]), "little")

@@ -83,16 +83,13 @@ def store_damage(directory: Path, dynamics: str) -> StoreDamage:
     folder = directory / "runs.zarr" / dynamics
     damage, chunks = {}, 0
     for layout in layout_folders(folder):
-        files = [path for path in layout.rglob("*") if _is_examined(path.relative_to(layout)) and path.is_file()]
+        own = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
+        files = [path for path in own if not is_partial(path) and path.is_file()]
         chunks += sum(path.name != "zarr.json" for path in files)
         if harms := [*_harms(layout, files)]:
             damage[layout.name] = harms
     groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
     return StoreDamage(directory, dynamics, groups if folder.exists() else [], damage, chunks)
-
-
-def _is_examined(name: Path) -> bool:
-    return is_of_layout(name.as_posix()) and not is_partial(name)
 
 
 def _is_intact_group(path: Path) -> bool:
