@@ -91,7 +91,7 @@ class Core:
     the limit d → ∞ of fresh batches."""
     repeats: Width = parameter(1, "steps that use a batch", "r", 3)
     """number r of steps in a row, each of the time γ/(pd), that use a batch before the next is drawn; exits are found
-    at the end of such a round."""
+    at the end of such a round, and schedules taken in its middle."""
     samples: Width | None = parameter(None, "size of the training set", "n", 10000)
     """number n of samples of a finite training set, labels with noise, from which all batches are taken; by default
     every batch is of fresh samples. With n = `batch_size`, every step takes the full batch; with n also proportional to
