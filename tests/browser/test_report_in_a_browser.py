@@ -241,6 +241,9 @@ def test_bounds_are_open_triangles_without_bars(browser, tmp_path, short_report)
     assert joined, "means are joined"
     assert not joined & {(drawn["x"][place], drawn["y"][place]) for place in bounds}
     assert "Open triangles: lower bound: some runs did not exit." in short.plot("exit_steps").inner_text()
+    for name in ("lines", "theory"):
+        paths = short.drawn("exit_steps", name)["xs"]
+        assert paths and all(xs == sorted(xs) for xs in paths), "lines go along the axis, through bounds too"
     short.page.close()
 
 

@@ -80,6 +80,12 @@ def test_an_analysis_of_vectors_over_units_is_refused_before_the_run() -> None:
     assert "do not read vectors" in str(error.value)
 
 
+def test_a_precision_without_its_percent_sign_is_refused() -> None:
+    with pytest.raises(InputError, match=r"a half width beyond the bounds.*got 5.*`5 %`") as error:
+        from_mapping(config(q=OPTIMUM | {"to": 5}))
+    assert error.value.key == "answers.q.to"
+
+
 def swept_over_noise(asked: dict[str, Any]) -> dict[str, Any]:
     problem = {name: value for name, value in asked["problem"].items() if name != "Delta"}
     return asked | {"problem": problem, "grid": asked["grid"] | {"Delta": [0.0, 1.0]}}

@@ -84,6 +84,9 @@ class OptimalRate:
         if low <= 0.0 and self.dim == "gamma":
             key = f"answers.{name}.refine.{self.dim}"
             raise InputError("not bounds of learning rates", key=key, value=[low, high], expected="both above 0")
+        if not question.relative and (width := question.half_width(low)) > (high - low) / 2:
+            problem = "a half width beyond the bounds, in units of the rate"
+            raise InputError(problem, key=f"answers.{name}.to", value=width, expected=f"less, or `{width:g} %`")
 
     @classmethod
     def takes(cls, question: Question) -> bool:
