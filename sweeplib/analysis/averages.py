@@ -21,18 +21,18 @@ from sweeplib.storage.dataset.outline import outline_of
 if TYPE_CHECKING:
     from sweeplib.storage.dataset.outline import Outline
 
-INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau")}
+INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
 """The dimensions that an averaged observable may have of its own, counted from 1, and their labels."""
 
 
 def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
-    """Return means over `seed` of each observable over time that is one number, or one per teacher direction or task.
+    """Return means over `seed` of each observable over time: one number, or one per teacher direction, task or block.
 
     NAME, NAME_error: mean and standard error over the seeds, per dynamics, point and time; NaN where more than the
     fraction `max_lost` of the runs has no value at that time, for any reason, and from where a run diverged on.
     NAME_error is NaN for one or two runs.
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
-    each time; `teacher` and `task` number the teacher directions, and tasks, from 1.
+    each time; `teacher`, `task` and `block` number the teacher directions, tasks and blocks of inputs from 1.
     """
     run, variables = has_run(ds), {}
     for name in averaged_observables(ds):
@@ -51,7 +51,7 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
 
 
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the observables over time that are one number, or one per teacher direction or task."""
+    """Return the observables over time that are one number, or one per teacher direction, task or block."""
     outline = outline_of(ds)
     outer = {*outline.variables["status"], "time", *INNER}
     return [name for name in over_time(outline) if outer.issuperset(outline.variables[name])]
@@ -75,7 +75,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
     names = averaged_observables(ds)
     if not names:
         expected = (
-            "one over time that is a number or has a value per teacher unit or task, such as risk or subspace_cosine"
+            "one over time: a number, or one per teacher unit, task or block of inputs, such as risk or subspace_cosine"
         )
         raise InputError("no such observable is recorded", key="observables", expected=expected)
     outline = ds

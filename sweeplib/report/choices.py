@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import is_stochastic
@@ -143,7 +144,7 @@ def _runs(
     dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
     """Return the values (points, seeds) of the single runs behind a quantity; none at points that have no noise."""
-    own = values_of(dataset, name)
+    own = numbered(values_of(dataset, name))
     found = at_labels(own, {dim: data[dim].values for dim in dims if dim in own.dims and dim in data.coords})
     if "time" in found.dims and "time" not in dims:
         found = found.sel(time=data["time"].item()) if "time" in data.coords else found.isel(time=-1)

@@ -95,6 +95,14 @@ dynamics: [sgd_chain, ode]
 times: [0, 1, 2, 3]
 observables: [risk_of_task, risk]
 """,
+    "blocks of inputs": """
+problem: {p: 1, k: 1, d: 20, Delta: 0, gamma: 0.5, activation: linear, data: power_law, exponent: 1}
+grid: {bins: [2, 4]}
+seeds: 3
+dynamics: [ode]
+times: [0, 1, 2, 3]
+observables: [risk_of_block]
+""",
     "many axes of many values": """
 problem: {activation: erf, k: 1}
 grid: {gamma: [0.1, 0.2], Delta: {linspace: [0, 1, 7]}, p: [1, 2], d: [9, 10]}
@@ -106,7 +114,7 @@ thresholds: [0.5]
 }
 
 
-INNER = {"time", "knot", "student", "student_2", "teacher", "teacher_2", "task"}
+INNER = {"time", "knot", "student", "student_2", "teacher", "teacher_2", "task", "block"}
 
 
 @dataclass(frozen=True)

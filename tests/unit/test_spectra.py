@@ -8,13 +8,22 @@ import pytest
 from scipy.special import erf
 
 from sweeplib import InputError, Problem, simulate
+from sweeplib.analysis import ANALYSES
+from sweeplib.config import from_mapping
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.execution.run import run_sweep
+from sweeplib.figures import FIGURES
 from sweeplib.maths.overlaps import lower_factors
 from sweeplib.numerics.random import normals
 from sweeplib.observables import OBSERVABLES
+from sweeplib.report.plots import interactive_plot
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of, samples_key
+from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.views import OverlapView
+from tests.in_process import InProcess
 from tests.tiers import slow_among
 
 COMMITTEE = {"gamma": 1.0, "p": 2, "k": 2, "Delta": 0.1, "activation": "erf", "a": (1.0, -0.7)}
@@ -226,6 +235,42 @@ def test_risks_of_blocks_sum_up_to_the_risk():
         ds = simulate(problem, dynamics, times=[0.0, 0.5], observables=["risk", "risk_of_block"])
         assert ds.sizes["block"] == 2
         np.testing.assert_allclose(ds.risk_of_block.sum("block"), ds.risk, rtol=1e-9)
+
+
+def test_risks_of_blocks_are_in_one_array_for_all_widths_and_are_drawn(tmp_path):
+    """NaN beyond the blocks of a point; figures and interactive plots have the blocks as an axis."""
+    config = {
+        "name": "blocks",
+        "problem": {
+            "k": 1,
+            "d": 30,
+            "Delta": 0,
+            "gamma": 0.5,
+            "activation": "linear",
+            "data": "power_law",
+            "exponent": 1,
+        },
+        "grid": {"p": [1, 2], "bins": [2, 4]},
+        "seeds": 3,
+        "dynamics": ["ode"],
+        "times": [0, 0.5, 1],
+        "observables": ["risk", "risk_of_block"],
+    }
+    sweep = dataclasses.replace(from_mapping(config), cluster=InProcess())
+    run_sweep(sweep, tmp_path, progress=False)
+    finalise(sweep, tmp_path)
+    ds = open_dataset(tmp_path / "dataset.zarr").load()
+    assert planned_outline(sweep).sizes["block"] == ds.sizes["block"] == 4
+    np.testing.assert_array_equal(
+        ds.risk_of_block.notnull().sum("block").max(["p", "exponent", "seed", "time", "dynamics"]), [2, 4]
+    )
+    np.testing.assert_allclose(ds.risk_of_block.sum("block"), ds.risk, rtol=1e-9)
+    analyses = {"averages": ANALYSES["averages"](ds)}
+    options = {"y": "risk_of_block", "x": "time", "hue": "block", "where": {"bins": 4, "p": 2}}
+    plot = interactive_plot("line", FIGURES["line"].declared(ds, analyses, **options), ds, analyses, options)
+    assert "block" in [hue["name"] for hue in plot.spec["hues"]]
+    paths = FIGURES["trajectories"](ds, {}, **options)
+    assert [text.get_text() for text in paths.legends[0].get_texts()][:4] == [f"$b$ = {block}" for block in range(1, 5)]
 
 
 def test_blocks_have_all_coordinates_and_the_mean_eigenvalue_one():

@@ -32,7 +32,7 @@ AVERAGES = "averages"
 EXITS = ("exit_time", "exit_steps")
 PREFERRED = "subspace_cosine"
 """The observable that is drawn by default, if it is recorded."""
-NO_DEFAULT = frozenset({"dynamics", "task", "teacher", "threshold", "time"})
+NO_DEFAULT = frozenset({"block", "dynamics", "task", "teacher", "threshold", "time"})
 """Axes that are not a horizontal axis unless they are asked for."""
 
 

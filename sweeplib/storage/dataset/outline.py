@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OF_SWEEPS = frozenset({"time", "threshold", "quantile"})
 """The dimensions of variables that have the same length in all of a sweep."""
-SHARED_DIMS = OF_SWEEPS | {"knot", "task"}
+SHARED_DIMS = OF_SWEEPS | {"knot", "task", "block"}
 """The dimensions of variables that have the same shape for all p and k."""
 
 
@@ -121,16 +121,16 @@ def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
 
 
 def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
-    """Return a case of each dynamics with each optimal schedule or none, among the probed points.
+    """Return a case of each dynamics with each optimal schedule or none and each number of blocks of inputs.
 
-    If `every_shape`, also of each of its widths (p, k).
+    If `every_shape`, also of each of its widths (p, k). They are among the probed points.
     """
     cases: list[Case] = []
     for dynamics in sweep.runs:
         shapes: dict[tuple[Any, ...], Case] = {}
         for case in sweep.probed(dynamics):
             widths = (case.problem.p, case.problem.k) if every_shape else ()
-            shapes.setdefault((*widths, case.problem.optimal), case)
+            shapes.setdefault((*widths, case.problem.optimal, len(case.problem.blocks[0])), case)
         cases += shapes.values()
     return cases
 
