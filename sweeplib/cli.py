@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from sweeplib.storage.records.attempts import Attempt
 
 
-_PASSING = (typer.Exit, typer.Abort, typer.BadParameter.__base__ or typer.BadParameter, BrokenPipeError)
+_USAGE: Any = typer.BadParameter.__base__ or typer.BadParameter
+_PASSING = (typer.Exit, typer.Abort, _USAGE, BrokenPipeError)
 """Exceptions that typer handles itself."""
 
 
@@ -51,7 +52,19 @@ class Commands(TyperGroup):
         """Return the result of the command."""
         with command(passing=_PASSING):
             _refuse_without_folder()
-            return super().invoke(ctx)
+            try:
+                return super().invoke(ctx)
+            except _USAGE as error:
+                _suggest_override(error)
+                raise
+
+
+def _suggest_override(error: Any) -> None:
+    """Let the message for an unknown option, of a command that takes values for keys, say how these are written."""
+    is_unknown = hasattr(error, "possibilities") and error.option_name.startswith("--")
+    if is_unknown and any(parameter.name == "overrides" for parameter in error.ctx.command.params):
+        key = error.option_name.strip("-").replace("-", "_")
+        error.possibilities = [*(error.possibilities or ()), f"{key}=VALUE, without dashes, for a key of the config"]
 
 
 def _refuse_without_folder() -> None:

@@ -69,7 +69,9 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
 
 def headline_lines(sweep: "Design", directory: Path) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
-    return [*undecided_lines(directory), *(line for each in headlines(sweep, directory) for line in each.lines)]
+    lines = [line for each in headlines(sweep, directory) for line in each.lines]
+    title = "by the analyses, whose intervals need not be those of the answers:"
+    return [*undecided_lines(directory), *([title] if lines and sweep.questions else []), *lines]
 
 
 def undecided_lines(directory: Path) -> list[str]:

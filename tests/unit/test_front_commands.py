@@ -581,3 +581,9 @@ def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
 
     monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
     assert _at_the_end(tmp_path / "scan.yaml", tmp_path) == {"summary": "all ok"}
+
+
+def test_an_option_that_is_a_key_is_said_to_be_written_without_dashes() -> None:
+    asked = RUNNER.invoke(app, ["sweep", "mine.yaml", "--root-seed=4"])
+    assert asked.exit_code == 2
+    assert "root_seed=VALUE" in asked.output
