@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from sweeplib.cli_options import (
     KINDS,
+    PASSING,
     RESULTS,
+    Commands,
     Config,
     FileOrFolder,
     Json,
@@ -38,40 +38,6 @@ if TYPE_CHECKING:
     from sweeplib.design.design import Design
     from sweeplib.execution.progress import Steps
     from sweeplib.storage.records.attempts import Attempt
-
-
-_USAGE: Any = typer.BadParameter.__base__ or typer.BadParameter
-_PASSING = (typer.Exit, typer.Abort, _USAGE, BrokenPipeError)
-"""Exceptions that typer handles itself."""
-
-
-class Commands(TyperGroup):
-    """The commands; an error is reported in one line, with exit status 2 for refused input."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Return the result of the command."""
-        with command(passing=_PASSING):
-            _refuse_without_folder()
-            try:
-                return super().invoke(ctx)
-            except _USAGE as error:
-                _suggest_override(error)
-                raise
-
-
-def _suggest_override(error: Any) -> None:
-    """Let the message for an unknown option, of a command that takes values for keys, say how these are written."""
-    is_unknown = hasattr(error, "possibilities") and error.option_name.startswith("--")
-    if is_unknown and any(parameter.name == "overrides" for parameter in error.ctx.command.params):
-        key = error.option_name.strip("-").replace("-", "_")
-        error.possibilities = [*(error.possibilities or ()), f"{key}=VALUE, without dashes, for a key of the config"]
-
-
-def _refuse_without_folder() -> None:
-    try:
-        Path.cwd()
-    except FileNotFoundError:
-        raise InputError("the working folder was deleted", expected="one that exists: `cd` to it") from None
 
 
 app = typer.Typer(
@@ -114,7 +80,7 @@ def sweep(
     from sweeplib.front.snakemake import PATIENCE
     from sweeplib.front.sweep import run_stages
 
-    with command(passing=_PASSING, patience=PATIENCE + 0.2):
+    with command(passing=PASSING, patience=PATIENCE + 0.2):
         raise typer.Exit(run_stages(config, overrides or (), results=results, profile=profile))
 
 

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+
+from sweeplib.errors import InputError
+from sweeplib.process.command import command
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -112,3 +116,37 @@ KINDS = [
     "plugins",
 ]
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
+
+
+_USAGE: Any = typer.BadParameter.__base__ or typer.BadParameter
+PASSING = (typer.Exit, typer.Abort, _USAGE, BrokenPipeError)
+"""Exceptions that typer handles itself."""
+
+
+class Commands(TyperGroup):
+    """The commands; an error is reported in one line, with exit status 2 for refused input."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Return the result of the command."""
+        with command(passing=PASSING):
+            _refuse_without_folder()
+            try:
+                return super().invoke(ctx)
+            except _USAGE as error:
+                _suggest_override(error)
+                raise
+
+
+def _suggest_override(error: Any) -> None:
+    """Let the message for an unknown option, of a command that takes values for keys, say how these are written."""
+    is_unknown = hasattr(error, "possibilities") and error.option_name.startswith("--")
+    if is_unknown and any(parameter.name == "overrides" for parameter in error.ctx.command.params):
+        key = error.option_name.strip("-").replace("-", "_")
+        error.possibilities = [*(error.possibilities or ()), f"{key}=VALUE, without dashes, for a key of the config"]
+
+
+def _refuse_without_folder() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise InputError("the working folder was deleted", expected="one that exists: `cd` to it") from None
