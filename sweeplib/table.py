@@ -198,7 +198,8 @@ class Table:
                 decided.update(read.arrays)
             if len(decided) > known:
                 return None
-            found[rows] = value.values if isinstance(value, RowNumbers) else value or 0
+            value = value.values if isinstance(value, RowNumbers) else value
+            found[rows] = 0 if value is None else value
         return found
 
 

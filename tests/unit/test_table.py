@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sweeplib.table import Column, Reading, Table
@@ -57,6 +57,7 @@ def formula(read: Any) -> Any:
 
 @QUICK
 @given(st.lists(st.tuples(NUMBERS, NUMBERS, st.sampled_from([-1, 1]), st.integers(1, 3)), max_size=30))
+@example([(0.0, 0.0, -1, 1), (0.0, 0.0, -1, 1), (-0.0, 0.0, -1, 1)])
 def test_numbers_have_the_bits_of_those_one_by_one(rows: list[tuple[Any, ...]]) -> None:
     names = ("x", "y", "sign", "d")
     table = Table({name: Column.of([row[at] for row in rows]) for at, name in enumerate(names)}, len(rows))
