@@ -23,6 +23,12 @@ RARE, ENOUGH = 0.1, 10.0
 half, and the number of the latter from which on this tells."""
 CLEARLY = 3.0
 """The standard errors by which a risk has fallen."""
+SAID_OF_LONGER = {
+    True: "a longer horizon has more exits",
+    False: "hardly any exit in the second half of the horizon, so that a longer one cannot help",
+    None: "a longer horizon may help",
+}
+"""What is said of a longer horizon, by whether exits go on."""
 
 
 def exits_go_on(steps: Array) -> bool | None:
@@ -45,7 +51,7 @@ class UnexitedRuns:
         """Return how many runs of a cell did not exit, and whether a longer horizon or a median has an answer."""
         sample = self._sample
         used, reached, end, steps = (
-            np.asarray(_at(array, place).values)
+            np.asarray(array.isel(place, missing_dims="ignore").values)
             for array in (sample.used, sample.reached, sample.end, self._restricted)
         )
         late = used & ~reached
@@ -55,7 +61,7 @@ class UnexitedRuns:
             said.append(f"{never.sum()} diverged and never will")
         if censored.any():
             goes_on = exits_go_on(steps[np.isfinite(steps)])
-            said.append(WORDS[goes_on] + (self._of_the_level(censored, place) if goes_on is None else ""))
+            said.append(SAID_OF_LONGER[goes_on] + (self._of_the_level(censored, place) if goes_on is None else ""))
         if late.sum() < 0.5 * used.sum():
             said.append("a median may have an answer")
         return "; ".join(said)
@@ -69,7 +75,8 @@ class UnexitedRuns:
         before = int(np.searchsorted(times, 0.5 * times[-1], "right")) - 1
         if before < 1:
             return f": more `times` would tell whether their {name} still falls"
-        values = np.asarray(_at(self.ds[name], place).transpose("seed", "time", ...).values)[late]
+        runs = self.ds[name].isel(place, missing_dims="ignore").transpose("seed", "time", ...)
+        values = np.asarray(runs.values)[late]
         fall = values[:, before] - values[:, -1]
         if fall.ndim != 1 or len(fall) < FEWEST_SEEDS or not np.isfinite(fall).all():
             return ""
@@ -85,14 +92,3 @@ class UnexitedRuns:
     @cached_property
     def _restricted(self) -> xr.DataArray:
         return self._sample.restricted()
-
-
-WORDS = {
-    True: "a longer horizon has more exits",
-    False: "hardly any exit in the second half of the horizon, so that a longer one cannot help",
-    None: "a longer horizon may help",
-}
-
-
-def _at(array: xr.DataArray, place: Mapping[str, int]) -> xr.DataArray:
-    return array.isel({dim: index for dim, index in place.items() if dim in array.dims})

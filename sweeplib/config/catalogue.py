@@ -232,8 +232,12 @@ def _options(kind: str, thing: Any) -> list[Option]:
     """Return the options of a thing of a kind: the fields of its model, or the parameters of its function."""
     if kind in FUNCTIONS:
         rows = function_options(thing.function, FUNCTIONS[kind])
+    elif kind == "clusters":
+        rows = setting_rows(thing, "")
+    elif kind == "dynamics":
+        rows = setting_rows(thing.Options, "")
+    elif kind in PARTS:
+        rows = setting_rows(thing.parameters, "")
     else:
-        models = {"dynamics": "Options"} | dict.fromkeys(PARTS, "parameters")
-        model = thing if kind == "clusters" else getattr(thing, models[kind]) if kind in models else None
-        rows = setting_rows(model, "") if model is not None else iter(())
+        return []
     return [Option(row.key, row.default.strip("`"), row.meaning) for row in rows]

@@ -24,8 +24,8 @@ def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, 
 
     ds : the outlines of the future dataset, without and with overlaps.
 
-    Of runs that stop at their exits the times of these are drawn: of most there are few records. A figure that does
-    not fit the sweep is left out.
+    Runs that stop at their exits have few records: the distributions of their exit times are drawn, not their risks. A
+    figure that does not fit the sweep is left out.
     """
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
     kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.answers import PROPOSERS, State, rounds
+from sweeplib.answers.proposers.seeds import MoreSeeds
 from sweeplib.cli import app
 from sweeplib.config import from_mapping
 from sweeplib.design.questions import Question, Row, with_rows, without_rows
@@ -370,6 +371,15 @@ def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
     [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question(budget=1)).answered()
     assert (answer.state, answer.interval) == (State.open, "")
     assert np.isnan(answer.cases) and "more runs" not in answer.line() and "does not suffice" in answer.why
+
+
+def test_a_mean_of_zero_has_no_relative_precision() -> None:
+    """With few seeds it may be chance: more are asked for, and what the answer costs is not told."""
+    answer = MoreSeeds("asked", question())._answer([({"gamma": 0.1}, 8)], {}, [0.0, 0.0, 0.0], "")
+    assert answer is not None and answer.state is State.open
+    assert np.isnan(answer.cases) and [row.seeds for row in answer.requests] == [64]
+    [answer] = SyntheticSweep(lambda g: 0.0, {0.1: 8}, question()).answered()
+    assert answer.state is State.none and answer.value == 0.0
 
 
 def test_the_cost_of_an_answer_counts_all_dynamics() -> None:

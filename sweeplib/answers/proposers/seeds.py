@@ -96,7 +96,10 @@ class MoreSeeds:
         return answers
 
     def _interval(self, found: xr.Dataset) -> tuple[xr.DataArray, ...]:
-        """Return the variable and the ends of its interval: its own, or by its standard error and Student's t."""
+        """Return the variable and the ends of its interval: its own, or by its standard error and Student's t.
+
+        t is that of FIRST seeds, the fewest of an answer that is given; with more the interval is a little too wide.
+        """
         name = self.question.variable
         if f"{name}_error" in found and f"{name}_low" not in found:
             half = found[f"{name}_error"] * float(scipy.special.stdtrit(FIRST - 1, 0.975))
@@ -129,7 +132,7 @@ class MoreSeeds:
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], ratio: float) -> Answer:
         reason = f"{self.name}: {self.question.precision}"
         counts = [(at, seeds, *next_seeds(seeds, ratio)) for at, seeds in rows]
-        needs = (max(FIRST, seeds / _shrunk(answer) ** 2) - seeds for _, seeds in rows)
+        needs = (max(FIRST, seeds * _growth_needed(answer)) - seeds for _, seeds in rows)
         cases = float(math.ceil(sum(max(0.0, need) for need in needs)))
         if any(needed > SEEDS for *_, needed in counts):
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
@@ -137,8 +140,8 @@ class MoreSeeds:
         return replace(answer, why=WIDE, cases=cases, requests=requests)
 
 
-def _shrunk(answer: Answer) -> float:
-    """Return the root of the seeds over those needed, 1 at most.
+def _growth_needed(answer: Answer) -> float:
+    """Return the factor, 1 at least, by which the seeds of an answer must grow for the half width that is wanted.
 
     The smaller of the distances from the value to the ends of its interval falls like the root of the seeds, their
     difference like the seeds; of positive values in logarithms, as the intervals of means do (`mean_interval`).
@@ -147,9 +150,10 @@ def _shrunk(answer: Answer) -> float:
     if low > 0.0:
         value, low, high, wanted = 0.0, math.log(low / value), math.log(high / value), math.log1p(wanted / value)
     least, most = sorted((value - low, high - value))
-    if not math.isfinite(most):
+    if not math.isfinite(most) or not wanted > 0.0:
         return 1.0
-    return min(1.0, 2.0 * wanted / (least + math.sqrt(least**2 + 4.0 * (most - least) * wanted)))
+    root = (least + math.sqrt(least**2 + 4.0 * (most - least) * wanted)) / (2.0 * wanted)
+    return max(1.0, root**2)
 
 
 def _flagged(flag: xr.DataArray | None, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:

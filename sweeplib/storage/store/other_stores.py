@@ -20,7 +20,6 @@ from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Recording, Status, stored_variables
 from sweeplib.simulation.variables import END_STATE
 from sweeplib.storage.store.inventory import Inventory, identities_of_cases
-from sweeplib.storage.store.journal import processors
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import recording_of
 from sweeplib.storage.store.run_store import RunStore
@@ -59,14 +58,10 @@ class Source:
         return f"{self.folder}/{self.store.dynamics}/{self.layout.name}"
 
     def processors_of(self, rows: np.ndarray) -> list[str]:
-        """Return the types of processors that computed the blocks of some rows; the journal is read once."""
+        """Return the types of processors that computed the blocks of some rows."""
         blocks = np.unique(rows // self.layout.block_size).tolist()
-        known = (self._processors.get(f"{self.layout.name}/{block}", set()) for block in blocks)
+        known = (self.store.processors.get(f"{self.layout.name}/{block}", set()) for block in blocks)
         return sorted(set().union(*known))
-
-    @cached_property
-    def _processors(self) -> dict[str, set[str]]:
-        return processors(self.store.directory, self.store.dynamics)
 
 
 @dataclass(frozen=True)

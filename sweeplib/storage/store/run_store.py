@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.simulation import Case
-from sweeplib.storage.store.journal import journal
+from sweeplib.storage.store.journal import journal, processors
 from sweeplib.storage.store.layout import Layout, create_layout, layout_folders
 from sweeplib.storage.store.layout_files import read_metadata, write_metadata
 
@@ -67,6 +67,11 @@ class RunStore:
         """The identities of all stored cases (n, 2) as two numbers each."""
         parts = [layout.ids for layout in self.layouts.values()]
         return words(parts[0] if len(parts) == 1 else np.concatenate([np.empty(0, "S16"), *parts]))
+
+    @cached_property
+    def processors(self) -> dict[str, set[str]]:
+        """The types of processors that computed each block, of all layouts, when this was first asked for."""
+        return processors(self.directory, self.dynamics)
 
     def locate(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the layout number (in the order of `layouts`) and the row of each identity; -1 and -1 if unknown."""
