@@ -17,6 +17,7 @@ from sweeplib.simulation import Recording, Status, cases
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.versions import name_of
 from sweeplib.storage.records.files import read_json, read_lines
+from sweeplib.storage.store import run_store
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.journal import journal, taken_from
 from sweeplib.storage.store.layout import Layout
@@ -308,3 +309,16 @@ def test_a_sweep_can_be_told_to_compute_all(tmp_path: Path, monkeypatch: pytest.
     wanted = inventory(second, "sgd_chain", store)
     assert other_cases(wanted, store).wanted is wanted
     assert ran(second, tmp_path) == {"sgd_chain": 2}
+
+
+def test_the_journal_of_another_sweep_is_read_once_for_all_its_layouts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grid = Grid((Axis("p", (1, 2, 3)),), {"k": 1, "d": 20, "gamma": 0.1, "Delta": 0.0, "activation": "square"})
+    first = replace(sweep_of("a"), grid=grid)
+    ran(first, tmp_path)
+    assert len(RunStore(tmp_path / "a", "sgd_chain").layouts) == 3
+    read: list[Path] = []
+    monkeypatch.setattr(run_store, "processors", lambda directory, name: read.append(directory) or {})
+    assert ran(replace(first, name="b"), tmp_path) == {"sgd_chain": 0}
+    assert [directory.name for directory in read] == ["a"]
