@@ -115,7 +115,8 @@ Published = Annotated[
 LogAxes = Annotated[
     Sequence[Literal["x", "y"]] | None,
     Field(
-        description="the axes that are logarithmic, `[]` for none; by default those whose values range widely.",
+        description="the axes that are logarithmic, `[]` for none; by default those whose values range widely, in "
+        "`risk_fans` none.",
         examples=[["y"]],
     ),
 ]

@@ -23,12 +23,12 @@ from sweeplib.analysis.kit.bootstrap import log_means
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import rate_scan
 from sweeplib.answers.answer import Answer, State
-from sweeplib.answers.horizon import exits_go_on
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.optimum_fit import ALLOWANCE, FEWEST, Fit
 from sweeplib.answers.proposers.scan import Scan, ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.table import named, points, seeds_asked, value
+from sweeplib.answers.unexited_runs import exits_go_on
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError

@@ -20,9 +20,9 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.answers.answer import Answer, State
-from sweeplib.answers.horizon import UnexitedRuns
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.table import AskedRows, names_of, points, values_at
+from sweeplib.answers.unexited_runs import UnexitedRuns
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
