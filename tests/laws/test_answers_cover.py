@@ -11,11 +11,11 @@ import xarray as xr
 from scipy.special import stdtrit
 
 from sweeplib.analysis.kit.seed_means import mean_interval
-from sweeplib.answers.answer import State
+from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposers.boundary import GROWTH, MOST
 from sweeplib.answers.proposers.line import Line, Ruler
 from sweeplib.answers.proposers.optimum import ScanColumn, ScanFinding, ScanLook
-from sweeplib.answers.proposers.seeds import FIRST, next_seeds
+from sweeplib.answers.proposers.seeds import FIRST, growth_needed, next_totals
 from sweeplib.design.questions import Precision, Question
 from tests.scans import exits_like, exponential, lognormal
 from tests.tiers import slow_but
@@ -38,10 +38,11 @@ def answered_mean(noise: Noise, rng: np.random.Generator, to: float) -> tuple[in
     while True:
         mean = float(times.mean())
         low, high = (float(end) for end in mean_interval(xr.DataArray(times, dims="seed"), 0.95))
-        ratio = max(mean - low, high - mean) / (to * mean)
-        if ratio <= 1.0:
+        answer = Answer("mean", {}, mean, low, high, to * mean)
+        if answer.half_width <= answer.wanted:
             return len(times), low, high
-        following, _ = next_seeds(len(times), ratio)
+        seeds = np.array([len(times)], dtype=float)
+        (following,) = next_totals(seeds, seeds * growth_needed(answer))
         times = np.append(times, noise(rng, following - len(times)))
 
 

@@ -3,10 +3,9 @@
 The fixed-width rule (Chow and Robbins 1965, doi 10.1214/aoms/1177700156): rounds of seeds in their order, all of a
 round finished before it is used, FIRST seeds at least, until the interval is as narrow as was asked. It looks at the
 width, hardly at the value, so that the interval at the end covers as often as one of a fixed number of seeds: the
-table is in docs/how-to/answers.md. Each point gets the seeds that it needs itself, n (w/w₀)² for a half width w of n
-seeds: that is Neyman's allocation, as each answer is to have its own precision. The number is known as well as the
-width is; therefore a round goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the
-last one.
+table is in docs/how-to/answers.md. Each point gets the seeds that it needs itself (`growth_needed`): that is Neyman's
+allocation, as each answer is to have its own precision. The number is known as well as the width is; therefore a round
+goes to GROWTH times the seeds at most, and to the part SAFE of what is needed before the last one.
 """
 
 from __future__ import annotations
@@ -45,17 +44,8 @@ STEP = 1.02
 """The least growth of a round."""
 
 
-def next_seeds(seeds: int, ratio: float) -> tuple[int, int]:
-    """Return the number of seeds of the next round and in all, of a point whose interval is `ratio` times too wide."""
-    needed = max(FIRST, math.ceil(seeds * ratio**2))
-    if seeds < FIRST:
-        return FIRST, needed
-    goal = MARGIN * needed if needed <= seeds / SAFE else min(SAFE * needed, GROWTH * seeds)
-    return math.ceil(max(goal, STEP * seeds)), needed
-
-
 def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
-    """Return the seeds of rows in the next round, of which some need more together: `goals` in all."""
+    """Return the seeds of rows in the next round, which need `goals` seeds in all."""
     near = goals <= seeds / SAFE
     totals = np.where(near, MARGIN * goals, np.minimum(SAFE * goals, GROWTH * seeds))
     totals = np.where(goals > seeds, np.maximum(totals, STEP * seeds), seeds)
@@ -126,21 +116,22 @@ class MoreSeeds:
         if fewest >= FIRST and ratio <= 1.0:
             return replace(answer, state=State.given, cases=0.0)
         if math.isfinite(ratio):
-            return self._asking(answer, rows, ratio)
-        return replace(self._asking(answer, rows, 1.0), why=NO_INTERVAL, cases=math.nan)
+            return self._asking(answer, rows)
+        return replace(self._asking(answer, rows), why=NO_INTERVAL, cases=math.nan)
 
-    def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], ratio: float) -> Answer:
-        reason = f"{self.name}: {self.question.precision}"
-        counts = [(at, seeds, *next_seeds(seeds, ratio)) for at, seeds in rows]
-        needs = (max(FIRST, seeds * _growth_needed(answer)) - seeds for _, seeds in rows)
-        cases = float(math.ceil(sum(max(0.0, need) for need in needs)))
-        if any(needed > SEEDS for *_, needed in counts):
+    def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]]) -> Answer:
+        seeds = np.array([count for _, count in rows], dtype=float)
+        goals = np.maximum(FIRST, np.floor(seeds * growth_needed(answer)) + 1.0)
+        cases = float((goals - seeds).sum())
+        if goals.max() > SEEDS:
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
-        requests = tuple(Row(at, following, reason) for at, seeds, following, _ in counts if following > seeds)
+        reason = f"{self.name}: {self.question.precision}"
+        totals = np.where(seeds < FIRST, FIRST, next_totals(seeds, goals)).tolist()
+        requests = tuple(Row(at, total, reason) for (at, _), total in zip(rows, totals, strict=True))
         return replace(answer, why=WIDE, cases=cases, requests=requests)
 
 
-def _growth_needed(answer: Answer) -> float:
+def growth_needed(answer: Answer) -> float:
     """Return the factor, 1 at least, by which the seeds of an answer must grow for the half width that is wanted.
 
     The smaller of the distances from the value to the ends of its interval falls like the root of the seeds, their
