@@ -264,7 +264,7 @@ def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
     """Return the costs that the plan in a file has measured on the same basis, by the name of their pilot."""
     return {
         f"{dynamics}/{name}": Cost(layout["seconds"], True)
-        for dynamics, part in _plan_on(path, measured_on)["dynamics"].items()
+        for dynamics, part in plan_on(path, measured_on)["dynamics"].items()
         for name, layout in part["layouts"].items()
         if layout["measured"]
     }
@@ -272,7 +272,7 @@ def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
 
 def planned_cases(path: Path, measured_on: str) -> dict[str, int | None]:
     """Return the number of cases by dynamics of the plan in a file, none if it was measured on another basis."""
-    return cases_in(_plan_on(path, measured_on))
+    return cases_in(plan_on(path, measured_on))
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
@@ -280,7 +280,7 @@ def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
     return {name: part.get("cases") for name, part in plan["dynamics"].items()}
 
 
-def _plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
+def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
     """Return the record of the plan in a file, an empty one if it was measured on another basis or is damaged."""
     try:
         plan = read_json(path) or {}

@@ -1,15 +1,16 @@
 """Horizons in a plan: what is left of runs that go on, and by which one runs exit that do not by the present one."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sweeplib.execution.calibration import Calibration, Pilot, spread
+from sweeplib.execution.calibration import Calibration, Pilot, plan_on, spread
 from sweeplib.execution.child import TaskError
 from sweeplib.simulation import Case, Status, run_cases
 from sweeplib.storage.store.inventory import Inventory
@@ -55,25 +56,72 @@ def shares(store: RunStore, found: OtherCases) -> dict[str, float]:
     return {name: 1.0 - float(part[those].mean()) for name, those in places.items() if len(those)}
 
 
-def horizon_lines(dynamics: str, missing: Sequence[Case], stored: Unexited, calibration: Calibration) -> Iterator[str]:
-    """Yield a line about the pilots of missing cases that have no exit by the horizon, one about stored cases."""
-    sample, part = stored
-    for cases, said in (
-        ([missing[at] for at in spread(len(missing), SAMPLE)], ""),
-        (sample, f"{100 * part:.{3 if part > 0.995 else 2}g} % of the stored runs did"),
-    ):
-        if not cases or not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
-            continue
-        last, pilot = cases[0].recording.times[-1], Pilot(f"{dynamics}/horizon", tuple(cases))
-        with suppress(TaskError):
-            calibration.compile(pilot)
-            late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
-            if late:
-                who = said or f"{len(late)} of {len(cases)} pilots do"
-                end = f"; of {len(cases)} that were tried {left} do not by {factor * last:g} either"
-                end = f"; nearly all do by `horizon={factor * last:g}`" if left <= FEW * len(cases) else end
-                where = _values(cases, late[0])
-                yield f"{dynamics}: {who} not exit by the horizon {last:g}{where}{end if factor > 1 else ''}"
+@dataclass(frozen=True)
+class HorizonTrial:
+    """What `tried` says of `count` cases: `late` do not make all exits by the horizon, `left` not by `factor` of it.
+
+    where : the values of a late case by which it differs from the others, ready for a sentence.
+    """
+
+    count: int
+    late: int
+    left: int
+    factor: int
+    where: str
+
+    def line(self, who: str, horizon: float) -> str:
+        """Return a sentence about those `who` do not exit by the horizon."""
+        end = f"; of {self.count} that were tried {self.left} do not by {self.factor * horizon:g} either"
+        end = f"; nearly all do by `horizon={self.factor * horizon:g}`" if self.left <= FEW * self.count else end
+        return f"{who} not exit by the horizon {horizon:g}{self.where}{end if self.factor > 1 else ''}"
+
+
+def horizon_lines(
+    dynamics: str,
+    missing: Sequence[Case],
+    stored: Unexited,
+    calibration: Calibration,
+    earlier: HorizonTrial | None = None,
+) -> tuple[list[str], HorizonTrial | None]:
+    """Return a line about missing cases without an exit by the horizon, one about stored cases, and the trial.
+
+    An `earlier` trial, of cases that differ in their seeds alone, makes another one superfluous; then stored cases, of
+    which there are more, tell how many do not exit.
+    """
+    (sample, part), lines, trial = stored, [], earlier
+    if missing and (earlier is None or not sample):
+        trial = earlier or _trial(dynamics, [missing[at] for at in spread(len(missing), SAMPLE)], calibration)
+        if trial and trial.late:
+            lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing)))
+    if sample:
+        late = earlier if earlier and earlier.late else _trial(dynamics, sample, calibration)
+        share = f"{100 * part:.{3 if part > 0.995 else 2}g} % of the stored runs did"
+        if late:
+            lines.append(late.line(f"{dynamics}: {share}", _horizon(sample)))
+        trial = trial or late
+    return lines, trial
+
+
+def trials_on(path: Path, measured_on: str) -> dict[str, HorizonTrial | None]:
+    """Return the trials of the plan in a file, by dynamics; none if it was made on another basis."""
+    records = plan_on(path, measured_on).get("horizons", {})
+    return {name: record and HorizonTrial(**record) for name, record in records.items()}
+
+
+def _horizon(cases: Sequence[Case]) -> float:
+    return cases[0].recording.times[-1]
+
+
+def _trial(dynamics: str, cases: Sequence[Case], calibration: Calibration) -> HorizonTrial | None:
+    """Return the trial of cases in the process of a calibration; None without thresholds, or if it fails."""
+    if not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
+        return None
+    pilot = Pilot(f"{dynamics}/horizon", tuple(cases))
+    with suppress(TaskError):
+        calibration.compile(pilot)
+        late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
+        return HorizonTrial(len(cases), len(late), left, factor, _values(cases, late[0]) if late else "")
+    return None
 
 
 def tried(cases: Sequence[Case]) -> tuple[list[int], int, int]:

@@ -23,7 +23,7 @@ from sweeplib.execution.calibration import (
     spread,
 )
 from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.horizons import Unexited, horizon_lines, shares, unexited
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_on, unexited
 from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, duration
@@ -282,15 +282,20 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
+        trials = (
+            {} if any(pilot.name not in known for pilot in pilots) else trials_on(directory / "plan.json", measured_on)
+        )
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
-            texts += tuple(horizon_lines(name, missing, demand.unexited, calibration))
+            lines, trials[name] = horizon_lines(name, missing, demand.unexited, calibration, trials.get(name))
+            texts += tuple(lines)
     plan = plan_of(sweep, parts, texts + round_lines(sweep), workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     cases = {name: part.cases for name, part in parts.items()}
     if plan.todo or planned_cases(directory / "plan.json", measured_on) != cases:
-        write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on})
+        horizons = {name: trial and asdict(trial) for name, trial in trials.items()}
+        write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on, "horizons": horizons})
     write_changed(directory / "plan.done.json", {"cases": cases, "made_from": cases_made_from(sweep)})
     return plan
 

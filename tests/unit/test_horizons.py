@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sweeplib.config.values import up_to, values
-from sweeplib.execution import plan, work
+from sweeplib.execution import horizons, plan, work
 from sweeplib.execution.horizons import tried
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, cases
@@ -49,13 +49,20 @@ def test_a_longer_horizon_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path) -> None:
-    """By the pilots before the run, by the stored runs after it; with the horizon by which nearly all exit."""
+def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the pilots before the run, by the stored runs after it; with the horizon by which nearly all exit.
+
+    Where only the seeds have changed, no case is tried again.
+    """
     sweep = sweep_of("a", (0.1,), 20, recording=replace(SHORT, times=(0.0, 0.1), thresholds=(0.3,)))
     shown = plan.write_plan(sweep, tmp_path / "a", progress=False)
     assert [line for line in shown.advice if "pilots do not exit by the horizon 0.1" in line and "`horizon=" in line]
     ran(sweep, tmp_path)
-    [line] = plan.write_plan(sweep, tmp_path / "a", progress=False).advice
+    with monkeypatch.context() as patched:
+        patched.delattr(horizons, "_trial")
+        [line] = plan.write_plan(sweep, tmp_path / "a", progress=False).advice
+        more_seeds = replace(sweep, seeds=tuple(range(30)))
+        assert plan.write_plan(more_seeds, tmp_path / "a", progress=False).advice == (line,)
     assert " % of the stored runs did not exit by the horizon 0.1" in line and "nearly all do by `horizon=" in line
     longer = plan.write_plan(
         replace(sweep, recording=replace(SHORT, times=(0.0, 0.1, 0.4), thresholds=(0.3,))),
