@@ -11,7 +11,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.labels import axis_label, number, value_label
-from sweeplib.figures.kit.style import COLOURS, MARKERS, save, styled
+from sweeplib.figures.kit.style import COLOURS, MARKERS, plain_ticks, save, styled
 from tests.datasets import sweep_dataset
 
 scan, risk = FIGURES["learning_rate_scan"], FIGURES["risk_curves"]
@@ -153,6 +153,24 @@ def test_titles_and_legends_have_the_digits_that_tell_values_apart(ds, values, s
 )
 def test_numbers_as_one_writes_them(value, text):
     assert number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "texts"),
+    [
+        (4e-4, 0.01, [r"$5\times 10^{-4}$", r"$10^{-3}$"]),
+        (1e-3, 0.1, ["0.001", "0.002"]),
+        (90, 2.1e4, ["100", "20000"]),
+    ],
+)
+def test_logarithmic_axes_have_numbers_in_one_notation(low, high, texts):
+    with styled():
+        drawing = Drawing()
+        axes = drawing.add_subplot(xscale="log", xlim=(low, high))
+        plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+        drawing.draw_without_rendering()
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert set(texts) <= set(labels) and len({"10^" in label for label in labels}) == 1
 
 
 def test_ticks_are_written_out_without_an_offset():

@@ -134,12 +134,22 @@ def number(value: Any, digits: int = MOST_DIGITS) -> str:
     r"""Return a value in usual notation, of at most `digits` digits: 3000, 0.5, $10^{4}$, $2\times 10^{-5}$, square."""
     if isinstance(value, str | bool) or not math.isfinite(value):
         return str(value)
-    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
-    factor = f"{float(mantissa):.{digits}g}"
-    if 0.0 < abs(value) < 1e-3 or (value >= 1e4 and len(factor) == 1) or int(exponent) >= digits:
-        power = f"10^{{{int(exponent)}}}"
-        return f"${power}$" if factor == "1" else rf"${factor}\times {power}$"
+    factor, exponent = _scientific(value, digits)
+    if 0.0 < abs(value) < 1e-3 or (value >= 1e4 and len(factor) == 1) or exponent >= digits:
+        return power_of_ten(value, digits)
     return f"{value:.{digits}g}"
+
+
+def power_of_ten(value: float, digits: int = MOST_DIGITS) -> str:
+    r"""Return a number as a power of ten, with a factor of at most `digits` digits: $10^{-1}$, $2\times 10^{3}$."""
+    factor, exponent = _scientific(value, digits)
+    power = f"10^{{{exponent}}}"
+    return f"${power}$" if factor == "1" else rf"${factor}\times {power}$"
+
+
+def _scientific(value: float, digits: int) -> tuple[str, int]:
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{float(mantissa):.{digits}g}", int(exponent)
 
 
 def dynamics_order(names: Iterable[str]) -> list[str]:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.figures.kit.labels import MINUS, number
+from sweeplib.figures.kit.labels import MINUS, number, power_of_ten
 from sweeplib.storage.records.files import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
-    from matplotlib.ticker import Locator
+    from matplotlib.ticker import FuncFormatter, Locator
 
 COLOURS = ("#14365f", "#c8452b", "#e39b1f", "#2b9a93", "#8c5fb0", "#7fb8e6")
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -69,6 +69,9 @@ UNKNOWN: dict[str, Any] = {"linestyle": "none", "marker": r"$\varnothing$", "mar
 MULTIPLES = ((1.0, 2.0, 5.0), (1.0, 2.0, 3.0, 5.0, 7.0), (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0))
 FEWEST_TICKS = 3
 """The least number of ticks of a logarithmic axis, and the multiples of powers of ten that are tried to reach it."""
+
+PLAIN = (0.999e-3, 0.999e5)
+"""Between these numbers an axis may have them written out, with some room for rounding errors."""
 
 ENDS, NEAR_ENDS = (-323.0, 308.25), 250.0
 """The powers of ten of the least and the largest limit of a logarithmic axis, and the power that is near to them."""
@@ -147,7 +150,7 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
 
     Axes over more than three decades keep their ticks.
     """
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     keep_within_doubles(axis)
     low, high = axis.get_view_interval()
@@ -157,8 +160,21 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
     seen = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
     enough = next((place for place, number in enumerate(seen) if number >= FEWEST_TICKS), -1)
     axis.set_major_locator(locators[enough])
-    axis.set_major_formatter(FuncFormatter(lambda place, _: number(place)))
+    axis.set_major_formatter(_one_notation(axis))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _one_notation(axis: Axis) -> FuncFormatter:
+    """Return the numbers at the ticks of an axis, all written out or, if one is small or large, as powers of ten."""
+    from matplotlib.ticker import FuncFormatter
+
+    def text(place: float, _: object) -> str:
+        low, high = axis.get_view_interval()
+        seen = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        is_plain = not seen or (min(seen) > PLAIN[0] and max(seen) < PLAIN[1])
+        return f"{place:.5g}" if is_plain else power_of_ten(place)
+
+    return FuncFormatter(text)
 
 
 def keep_within_doubles(axis: Axis) -> None:
