@@ -39,6 +39,8 @@ _MESSAGES = {
     "tuple_type": "a list",
 }
 
+_SHAPES = ("dict_type", "list_type", "model_type", "sequence_str", "tuple_type")
+
 
 def key_path(location: Location) -> str:
     """Return ("grid", "d", 2) as grid.d[2]."""
@@ -59,7 +61,7 @@ def refusal(
     """Return the first error that pydantic found as an InputError; misspelt names come before missing ones.
 
     `wrong`, `unknown` and `missing` are the messages for a value, an unknown name and a missing name. `known` returns
-    the valid names at a location, `example` an example of what is missing there, `named` the key of a location. An
+    the valid names at a location, `example` an example of a value there, `named` the key of a location. An
     InputError raised by a validator is returned itself, with its key below that of the location.
     """
     details: Any = min(error.errors(), key=_order)
@@ -73,7 +75,10 @@ def refusal(
         return InputError(unknown, key=key, value=location[-1], choices=known(location))
     if details["type"] in _MISSING:
         return InputError(missing, key=key, expected=example(location))
-    return InputError(wrong, key=key or None, value=details["input"], **wanted(details))
+    error_of_value = InputError(wrong, key=key or None, value=details["input"], **wanted(details))
+    if details["type"] in _SHAPES and (shape := example(location)):
+        error_of_value.expected = f"{error_of_value.expected}, {shape}"
+    return error_of_value
 
 
 def wanted(details: Any) -> dict[str, Any]:

@@ -50,6 +50,6 @@ def _valid_keys(location: Location) -> Iterable[str]:
 
 
 def _example(location: Location) -> str | None:
-    """Return an example for a missing key."""
+    """Return an example for a key of the config."""
     field: Any = SweepConfig.model_fields.get(str(location[0])) if len(location) == 1 else None
     return f"such as `{location[0]}: {flow(field.examples[0])}`" if field is not None else None

@@ -101,6 +101,8 @@ Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)
 Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
 Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
 Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
+Rows = Annotated[list[dict[str, Scalar]], Field(min_length=1)]
+Points = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=str | dict[str, Values] | Rows | None)]
 GridSection = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
 
 
@@ -275,12 +277,12 @@ class SweepConfig(Section):
             {"zip": [{"p": [1, 4], "d": [100, 400]}]},
         ],
     )
-    points: str | dict[str, Values] | None = Field(
+    points: Points = Field(
         default=None,
         description="A table of points, of which each row is one: a CSV or Parquet file (its path is relative to this "
-        "file) whose columns have the names of fields, or `{name: values}`. The rows are the dimension `point`. They "
-        "are combined with the axes of `grid`.",
-        examples=["points.csv", {"gamma": [0.1, 0.2], "d": [100, 300]}],
+        "file) whose columns have the names of fields, `{name: values}`, or a list of rows. The rows are the dimension "
+        "`point`. They are combined with the axes of `grid`.",
+        examples=["points.csv", {"gamma": [0.1, 0.2], "d": [100, 300]}, [{"gamma": 0.1, "d": 100}]],
     )
     derive: dict[str, str] = Field(
         default_factory=dict,

@@ -1,7 +1,8 @@
-"""A table of points, as a file or as columns: the values of the names in its first line, one point a row."""
+"""A table of points, as a file, as columns or as rows: the values of the names, one point a row."""
 
 import csv
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +16,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMATS = {".csv": "CSV", ".parquet": "Parquet"}
-SHAPE = "a CSV or Parquet file, or a mapping from names to lists of as many values, `{gamma: [.1, .2], d: [100, 300]}`"
+SHAPE = "a CSV or Parquet file, columns `{gamma: [.1, .2], d: [100, 300]}`, or rows `[{gamma: .1, d: 100}]`"
 
 
 def table_axis(table: Any) -> TableAxis:
-    """Return the rows of a table, the path of a file or a mapping of columns, as an axis.
+    """Return the rows of a table, the path of a file, a mapping of columns or a list of rows, as an axis.
 
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
     if isinstance(table, str):
         return _table_axis(_read(Path(table)), table)
+    if isinstance(table, list) and table and all(isinstance(row, Mapping) for row in table):
+        try:
+            return table_axis(_columns(table))
+        except InputError as error:
+            error.key = re.sub(r"^points\.(.+)\[(\d+)\]$", r"points[\2].\1", error.key or "points")
+            raise
     if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
         raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
     return _table_axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the columns of some rows; InputError for a row without the names of the first one."""
+    for place, row in enumerate(rows):
+        if row.keys() != rows[0].keys():
+            expected = f"the names of the first row: {', '.join(map(str, rows[0]))}"
+            raise InputError(
+                "not the same names", key=f"points[{place}]", value=", ".join(map(str, row)), expected=expected
+            )
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def _table_axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:

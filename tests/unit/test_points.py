@@ -58,6 +58,21 @@ def refusal(folder: Path, **config: Any) -> str:
     return str(refused.value)
 
 
+def test_rows_are_the_same_table_as_columns(tmp_path: Path) -> None:
+    rows = [{"gamma": 0.1, "target": "tanh(lam1)", "n": 2}, {"gamma": 0.4, "target": "lam1", "n": 3}]
+    given = {"name": "x", "problem": PROBLEM, "seeds": "n", "dynamics": ["ode"], **SHORT}
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    one, other = (from_mapping({**given, "points": points}, tmp_path).points("ode") for points in (rows, columns))
+    assert list(one.cases) == list(other.cases) and len(one.cases) == 5
+
+
+def test_rows_that_are_no_table_are_refused(tmp_path: Path) -> None:
+    assert "points[1]: not the same names; got 'p'; expected" in refusal(tmp_path, points=[{"gamma": 0.1}, {"p": 1}])
+    assert "points[1].gamma: not a value of gamma" in refusal(tmp_path, points=[{"gamma": 0.1}, {"gamma": "erf"}])
+    for table in (5, [], ["points.csv"]):
+        assert "points: not a table of points" in refusal(tmp_path, points=table)
+
+
 def test_names_of_the_grid_are_numbers_in_formulas(results: Callable[..., xr.Dataset]) -> None:
     target, schedule = "lam1 + c*he3(lam1)", "1/(1 + t/tau)"
     problem, grid = PROBLEM | {"gamma": 0.1}, {"tau": [0.5, 2], "c": [-0.25, 0.25]}

@@ -88,7 +88,8 @@ def arranged(
     free = [dim for dim, size in sizes.items() if dim not in drawn and size > 1]
     for key, asked in (("panel", panel), ("hue", hue)):
         if asked is not None and asked not in free:
-            raise InputError("no such axis to draw", key=key, value=asked, choices=free)
+            none = None if free else f"no `{key}`: the sweep has no other axis of several values"
+            raise InputError("no such axis to draw", key=key, value=asked, choices=free, expected=none)
     if panel is not None and panel == hue:
         raise InputError("drawn twice", key="hue", value=hue, expected="another axis than panel")
     others = [dim for dim in free if dim not in (panel, hue)]
