@@ -150,6 +150,7 @@ def its_views_are_possible(name: str) -> None:
 
 
 def _require_possible(view: View) -> None:
+    """Require overlaps that vectors can have, or particles with shapes, weights and norms that fit."""
     if isinstance(view, OverlapView):
         Q, M, P = view.Q, view.M, view.P
         require_equal(view.q, np.einsum("nii->ni", Q), "q is not the diagonal of Q", rtol=1e-12)

@@ -150,27 +150,40 @@ class EffectiveProcess:
 
     def advance(self) -> bool:
         """Take a step; false if it diverged, when the state is that before it."""
-        setting, t, p, numbers = self.setting, self.step, self.p, self.setting.numbers
-        known, T = self._known(t), numbers.T
-        g = self.a[t][:, None] * self.slope * self.E
-        U, a = (1.0 - numbers.weight_decay * T) * self.U[t], self.a[t].copy()
-        U[:, :known] += T * self._means(g, self.V[:known])
-        U[:, known : known + p] = T / math.sqrt(setting.alpha) * self._orthonormalise(g)
-        a += numbers.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
-        a -= numbers.second_layer_rate * numbers.second_layer_decay * T * self.a[t]
-        if setting.spherical:
-            U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
+        t, g = self.step, self.a[self.step][:, None] * self.slope * self.E
+        U, a = self._stepped(g)
         if not (np.abs(U).max() < OVERFLOW and np.abs(a).max() < OVERFLOW):
             return False
-        new, h = self.V[known : known + p], self.h[: known - self.k]
-        new -= combinations(self._means(new, h), h)
-        new += h[-p:] / math.sqrt(setting.alpha)
+        self._condition_new_directions()
         self.squares += g * g
         self.step, self.U[t + 1], self.a[t + 1], self.tails[t + 1] = t + 1, U, a, self._tails(self.squares)
         if not self._observe():
             self.step = t
             return False
         return True
+
+    def _stepped(self, g: Array) -> tuple[Array, Array]:
+        """Return the weights, as components along the directions, and the second layer after a step by g."""
+        t, numbers = self.step, self.setting.numbers
+        known, T = self._known(t), numbers.T
+        U, a = (1.0 - numbers.weight_decay * T) * self.U[t], self.a[t].copy()
+        U[:, :known] += T * self._means(g, self.V[:known])
+        U[:, known : known + self.p] = T / math.sqrt(self.setting.alpha) * self._orthonormalise(g)
+        a += numbers.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
+        a -= numbers.second_layer_rate * numbers.second_layer_decay * T * self.a[t]
+        if self.setting.spherical:
+            U /= np.sqrt(np.einsum("im,im->i", U, U))[:, None]
+        return U, a
+
+    def _condition_new_directions(self) -> None:
+        """Make the components along the directions of this step those of inputs that earlier steps have seen.
+
+        Normal draws lose their part along the h so far, and get h_{t+1}/√α of the step itself.
+        """
+        known = self._known(self.step)
+        new, h = self.V[known : known + self.p], self.h[: known - self.k]
+        new -= combinations(self._means(new, h), h)
+        new += h[-self.p :] / math.sqrt(self.setting.alpha)
 
     def _orthonormalise(self, g: Array) -> Array:
         """Fill h_{t+1} and row t of G and of G⁻¹; return G(t,t).

@@ -138,6 +138,10 @@ class MeanSystem(StiffSystem):
         return state[: self._size], spread
 
     def _new_slope(self, state: Array) -> Array:
+        """Return the slope of the mean, with its terms of order 1/d, and of the covariance of the fluctuations.
+
+        First and second differences of the drift come from pairs of states at the ends of the ensemble's displacements.
+        """
         if not np.isfinite(state).all():
             return np.full_like(state, np.nan)
         (mean, spread), found = self._split(state), self.ensemble(state)

@@ -168,6 +168,7 @@ def _norm(values: np.ndarray) -> Any:
 
 
 def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, norm: Any) -> None:
+    """Draw the cells of a panel: hatched where nothing was run, white with a mark where it has no value."""
     from matplotlib.colors import ListedColormap
 
     x, y = over

@@ -131,6 +131,10 @@ factor: Any = _factor
 
 
 def _drifts(system, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with the sums over the nodes; one or two orthonormal coordinates z are 0 where there are fewer fields.
+
+    The labels depend on the teacher's coordinates alone: with k = 1 they are computed once for each value of the first.
+    """
     Q, M, P, a, a_star, Delta, _, pair, _ = system
     p, k = M.shape
     count, L, spacing = p + k, factor(Q, M, P), pair.spacing * min(max(math.sqrt(Delta) / SMOOTH, 0.5), 1.0)

@@ -109,6 +109,10 @@ def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple
 
 
 def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
+    """Return the fractions that exited and the equivalent numbers of runs (cells,) of `fractions_exited`.
+
+    Where no run is left the Greenwood variance is 0/0, and its limit is taken without the last factor of the product.
+    """
     seen, exits, used, at_risk = sample
     any_used, any_exit = used.any(1), exits.any(1)
     steps = 1.0 - exits / at_risk

@@ -81,6 +81,7 @@ def _is_seen(line: Line2D, box: Bbox) -> bool:
 
 
 def _legend_that_fits(figure: Figure, groups: list[list[Entry]], handle: float) -> Legend:
+    """Return the widest arrangement of a legend within the figure; failing that in broken lines, then in small ones."""
     room = figure.bbox.width - 2.0 * MARGIN * figure.dpi
     renderer = renderer_of(figure)
     for columns in _arrangements(groups):

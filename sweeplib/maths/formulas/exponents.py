@@ -258,6 +258,7 @@ def _of_many(fields: Term, powers: Term, functions: Sequence[Formula]) -> Coeffi
 
 
 def _by_rule(nodes: int, fields: Term, powers: Term, functions: Sequence[Formula]) -> Array:
+    """The coefficients by Gauss's rule with so many nodes in each of PANELS, in a grid of all fields."""
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     lengths = np.diff(PANELS)[:, None]
     x = (PANELS[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()

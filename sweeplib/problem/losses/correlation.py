@@ -56,6 +56,7 @@ def drifts(needed: "Expectations") -> "Expectations":
 
 
 def _drifts(system, out):  # type: ignore[no-untyped-def]
+    """Fill `out` with the drifts by the rule of the square loss at a second layer s a, over s or s²."""
     Q, M, P, a, a_star, Delta, stretch, pair, others = system
     p, k = M.shape
     small = np.empty(p)
