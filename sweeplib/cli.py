@@ -99,6 +99,9 @@ def plan(
     if left.get("plan"):
         _show_plan(table(**left["plan"]), left["answers"])
         return
+    from sweeplib.execution.child import prepare_child
+
+    prepare_child()
     sweep, directory = loaded(config, given, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.report.summary import answers

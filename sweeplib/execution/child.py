@@ -6,6 +6,7 @@ is killed.
 """
 
 import faulthandler
+import importlib
 import multiprocessing
 import os
 import pickle
@@ -156,6 +157,12 @@ def lent(plugins: Sequence[str]) -> Iterator[Child]:
     waiting.append(child)
 
 
+def prepare_child() -> None:
+    """Start a child without plugins for the next context, so that its imports overlap with other work."""
+    with lent(()):
+        pass
+
+
 _waiting: dict[tuple[Any, ...], list[Child]] = {}
 """The children that nobody uses, by what they were started with; they end with this process."""
 os.register_at_fork(after_in_child=_waiting.clear)
@@ -185,6 +192,7 @@ def main_in_fork(connection: int, errors: int) -> None:
 def main(asker: Connection) -> None:
     """Run the tasks that arrive on a connection until the asker is gone."""
     import_plugins(asker.recv())
+    importlib.import_module("sweeplib.simulation")  # for all forks
     asker.send(True)
     fork: _Fork | None = None
     with suppress(EOFError):

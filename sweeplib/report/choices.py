@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.kit.interactive import Interactive, along
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import DIGITS, heading
 

@@ -6,11 +6,11 @@ import re
 from functools import cache
 from typing import Any
 
-import xarray as xr
 from markupsafe import Markup
 
 from sweeplib.figures.kit.labels import NAMED, axis_label, number
 from sweeplib.figures.kit.typeset import GREEK
+from sweeplib.late_modules import xarray as xr
 
 COMMANDS = GREEK | {"langle": "⟨", "rangle": "⟩", "min": "min", "max": "max", "sup": "sup", "infty": "∞", "log": "log"}
 COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto": "∝", "|": "‖", "leq": "≤"}

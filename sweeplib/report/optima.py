@@ -1,14 +1,16 @@
 """The table of optimal learning rates."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.kit.headlines import number_with_interval
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.figures.kit.labels import axis_label, dynamics_order, number
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.tables import heading
 
 THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import xarray as xr
-
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.figures.kit.labels import NAMED, axis_label
+from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.process.terminal import duration
 from sweeplib.report.mathematics import value_text

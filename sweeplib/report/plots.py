@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.variables import is_stochastic
@@ -15,6 +14,7 @@ from sweeplib.figures.kit.facets import PANELS_FIRST
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.rounds import ROUND, with_rounds
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.choices import (
     columns_of,
     horizontal,

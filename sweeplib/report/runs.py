@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.kit.problem_fields import has_direction
+from sweeplib.late_modules import xarray as xr
 
 
 def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:

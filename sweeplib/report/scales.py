@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.figures.kit.labels import number
@@ -19,6 +18,7 @@ from sweeplib.figures.kit.scales import (
     logarithmic_time,
     wide,
 )
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import capital, heading
 

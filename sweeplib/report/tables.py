@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.figures.kit.labels import axis_label
+from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import html_label, plain_label, value_text
 
 DIGITS = 9
