@@ -154,8 +154,9 @@ class Plan:
 
     @property
     def wall_seconds(self) -> float | None:
-        """Return the seconds until all is done if the workers share the work evenly; None for an unknown number."""
-        return self.cpu_seconds / self.workers if self.workers else None
+        """Return the seconds until all is done if the workers share the blocks evenly; None for an unknown number."""
+        blocks = sum(part.blocks for part in self.dynamics.values())
+        return self.cpu_seconds / min(self.workers, max(1, blocks)) if self.workers else None
 
     def record(self) -> dict[str, Any]:
         """Return the plan as plain values, totals included."""

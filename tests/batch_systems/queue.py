@@ -52,5 +52,7 @@ if command in ANSWERS:
     submit(command, sys.argv[1:])
 elif command in {"scancel", "qdel", "bkill"}:
     cancel(sys.argv[1:])
+elif (QUEUE / "silent").exists():
+    sys.exit("error: unable to contact the controller")
 else:
     sys.stdout.write("".join(f"{path.stem}\n" for path in QUEUE.glob("*.pid") if runs(path.stem)))

@@ -36,6 +36,10 @@ class Queue:
         """Refuse all further jobs."""
         (self.folder / "refused").write_text(reason)
 
+    def silence(self) -> None:
+        """Do not list jobs any longer."""
+        (self.folder / "silent").touch()
+
 
 def job_queue(kind: str = "slurm", **settings: Any) -> JobQueue:
     """Return settings of a kind of job queue whose jobs run on this machine and find the tests."""
@@ -59,4 +63,5 @@ def queue(folder: Path) -> Iterator[Queue]:
         try:
             yield made
         finally:
+            (folder / "silent").unlink(missing_ok=True)
             subprocess.run(["scancel", *made.running()], check=True)

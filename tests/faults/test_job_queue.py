@@ -67,6 +67,7 @@ def test_jobs_that_end_and_one_that_is_cancelled(jobs: Queue, tmp_path: Path, mo
 
 def test_jobs_that_are_refused_end_the_sweep_in_a_line(jobs: Queue, tmp_path: Path) -> None:
     jobs.refuse("error: invalid partition specified: fast\n")
+    jobs.silence()
     with pytest.raises(SweeplibError, match=r"error: invalid partition specified: fast; finished cases are stored"):
         dataset(job_queue(), tmp_path / "results")
 
@@ -75,6 +76,16 @@ def test_jobs_that_are_refused_end_the_sweep_in_a_line(jobs: Queue, tmp_path: Pa
 def test_jobs_that_end_before_their_workers_start_end_the_sweep_in_a_line(jobs: Queue, tmp_path: Path) -> None:
     with pytest.raises(SweeplibError, match=r"5 jobs ended before their workers started; their output is in .*/jobs;"):
         dataset(job_queue(prologue=["exit 1"]), tmp_path / "results")
+
+
+@pytest.mark.slow
+def test_a_job_that_waits_is_kept_although_there_is_work_for_some_of_its_workers_only(
+    jobs: Queue, tmp_path: Path
+) -> None:
+    prologue = [*job_queue().prologue, "sleep 6"]
+    waits = job_queue(jobs={"min": 0, "max": 8}, cores=4, memory="4GB", block_size=300, prologue=prologue)
+    dataset(waits, tmp_path / "results")
+    assert len(jobs.submitted()) == 1
 
 
 @pytest.mark.slow

@@ -95,7 +95,7 @@ def test_what_a_sweep_takes() -> None:
 
 def test_a_plan_is_in_core_hours_and_jobs(tmp_path: Path) -> None:
     plan = write_plan(load(config(tmp_path)), tmp_path / "results", progress=False)
-    assert plan.workers == 64
+    assert plan.workers == 64 and plan.wall_seconds == plan.cpu_seconds  # one block, for one worker
     assert "core-hours: 1 job of 04:00:00 in all" in plan.record()["resources"]
     assert "on the cluster" in str(plan.table().caption)
 
@@ -143,7 +143,9 @@ def test_a_folder_with_spaces_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/sbatch")
     with pytest.raises(InputError, match="jobs cannot write to a path with spaces"):
         settings("slurm").in_results(tmp_path / "my results").check()
-    settings("slurm").in_results(tmp_path / "results").check()
+    with pytest.raises(InputError, match=r"cluster\.interface: .* no such network interface; got 'ib9'; expected .*lo"):
+        settings("slurm", interface="ib9").check()
+    settings("slurm", interface="lo").in_results(tmp_path / "results").check()
 
 
 def test_dask_jobqueue_leaves_the_handlers_of_signals_alone(monkeypatch: pytest.MonkeyPatch) -> None:

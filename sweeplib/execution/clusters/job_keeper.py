@@ -83,11 +83,11 @@ class JobKeeper:
         at_work = set(map(job_of, self._cluster.scheduler.workers.values()))
         self._seen |= at_work
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
-        listed = await self._listed(silent) if silent else set()
-        if listed is None:
-            return
+        submitted = {name: job for name, job in silent.items() if job.refused is None}
+        listed = await self._listed(submitted) if submitted else set()
         for name, job in silent.items():
-            if job.job_id not in listed and self._cluster.workers.get(name) is job:
+            gone = name not in submitted or (listed is not None and job.job_id not in listed)
+            if gone and self._cluster.workers.get(name) is job:
                 self._failures = 0 if name in self._seen else self._failures + 1
                 self._refused = job.refused
                 self._seen.discard(name)

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+import psutil
 import pydantic
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr
 from pydantic_core import PydanticCustomError
@@ -19,7 +20,7 @@ from sweeplib.design.cluster import ClusterSettings
 from sweeplib.errors import InputError
 from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, DashboardAddress, free_address
-from sweeplib.execution.clusters.job_keeper import JobKeeper, job_of, kept
+from sweeplib.execution.clusters.job_keeper import JobKeeper, kept
 from sweeplib.process.forks import ONE_THREAD
 from sweeplib.validation import REFUSED
 
@@ -153,11 +154,15 @@ class JobQueue(ClusterSettings):
         return placed
 
     def check(self) -> None:
-        """Raise InputError if dask-jobqueue is not installed, or the command that submits a job is not there."""
+        """Raise InputError if jobs cannot be submitted from here, or cannot reach this machine."""
         command = self._job_class().submit_command
         if shutil.which(command) is None:
             problem = f"this machine cannot submit jobs: it has no command {command}"
             raise InputError(problem, key="cluster.kind", value=self._name(), expected="a login node of the cluster")
+        interfaces = sorted(psutil.net_if_addrs())
+        if self.interface is not None and self.interface not in interfaces:
+            problem = "this machine has no such network interface"
+            raise InputError(problem, key="cluster.interface", value=self.interface, expected=", ".join(interfaces))
         if re.search(r"\s", str(self._folder)):
             raise InputError("jobs cannot write to a path with spaces", value=str(self._folder))
 
@@ -201,6 +206,8 @@ class JobQueue(ClusterSettings):
         import dask
         from distributed import Client
 
+        from sweeplib.execution.clusters.whole_jobs import WholeJobs
+
         bounds, folder, kind = self._bounds(workers), self._folder.resolve(), self._kind()
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "job.sh").write_text(self.job_script())
@@ -218,10 +225,7 @@ class JobQueue(ClusterSettings):
         ):
             self._keeper = JobKeeper(cluster, self.listing, folder)
             cluster.adapt(
-                minimum_jobs=bounds.min,
-                maximum_jobs=bounds.max,
-                worker_key=job_of,
-                target_duration=WORK_AHEAD,
+                WholeJobs, minimum=bounds.min, maximum=bounds.max, cores=self.cores, target_duration=WORK_AHEAD
             )
             yield client
 
