@@ -51,6 +51,9 @@ ROWS = {
 """The row of the table of coverage (docs/theory.md) of each interval that an analysis returns."""
 
 
+WITH_QUANTITIES = [name for name in ANALYSES if ANALYSES[name].quantities]
+
+
 @cache
 def drawn(name, words):
     """Return the figure of a dataset, or the InputError of it or of an analysis that it needs; no check before."""
@@ -80,7 +83,7 @@ def test_interactive_plot(name, check):
     check(name)
 
 
-@pytest.mark.parametrize("name", ANALYSES)
+@pytest.mark.parametrize("name", slow_among(ANALYSES, *COSTLY))
 def test_analysis_refuses_a_dataset_in_the_words_for_its_outline(name):
     for words in analyses.DATASETS:
         result, before = analysed(name, words), foreseen(name, words)
@@ -88,7 +91,7 @@ def test_analysis_refuses_a_dataset_in_the_words_for_its_outline(name):
         assert not isinstance(result, Exception) or str(result) == str(before), words
 
 
-@pytest.mark.parametrize("name", ANALYSES)
+@pytest.mark.parametrize("name", slow_among(ANALYSES, *COSTLY))
 def test_intervals_have_a_row_in_the_table_of_their_coverage(name):
     results = [analysed(name, words) for words in analyses.DATASETS]
     variables = {str(each) for result in results if not isinstance(result, Exception) for each in result}
@@ -110,7 +113,7 @@ def test_figure_refuses_a_dataset_in_the_words_for_its_outline(name):
         assert not isinstance(result, Exception) or str(result) == str(before), words
 
 
-@pytest.mark.parametrize("name", [name for name in ANALYSES if ANALYSES[name].quantities])
+@pytest.mark.parametrize("name", slow_among(WITH_QUANTITIES, *(name for name in COSTLY if name in WITH_QUANTITIES)))
 def test_quantities_of_an_analysis_have_the_axes_that_its_outline_says(name):
     """They are drawn by the general figures, with a reason for bounds and a label for theory."""
     drawn = set()
@@ -126,7 +129,7 @@ def test_quantities_of_an_analysis_have_the_axes_that_its_outline_says(name):
     assert drawn
 
 
-@pytest.mark.parametrize("name", ANALYSES)
+@pytest.mark.parametrize("name", slow_among(ANALYSES, *COSTLY))
 def test_analysis_averages_over_seeds(name):
     for words, result in results_by_dataset(analysed, name).items():
         assert "seed" not in result.dims, words

@@ -130,7 +130,8 @@ def tier(name: str, field: str) -> Any:
     if field == "teacher_activation":
         return pytest.mark.long
     batches = name in ("sgd", "sgd_chain") and field in ("batch_size", "repeats")
-    return pytest.mark.slow if batches or name in ALONE else ()
+    without_variance = name == "gradient_flow" and field in ("keep_probability", "replay", "target")
+    return pytest.mark.slow if batches or without_variance or name in ALONE else ()
 
 
 ACCEPTED = [

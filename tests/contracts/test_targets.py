@@ -229,11 +229,10 @@ STEEP = {
 """Formulas, smooth, steep, with kinks and nearly jumps, most neither odd nor even, and the knots of each field, some of
 which depend on the fields before.
 """
-QUICK = [("relu(lam1 - 2)", "relu"), ("tanh(5*lam1)*lam2 + 0.5", "erf")]
 BY_PANELS = [(name, student) for name in STEEP for student in ("erf", "tanh", "relu", "square")]
 
 
-@pytest.mark.parametrize(("name", "student"), slow_but(BY_PANELS, *QUICK))
+@pytest.mark.parametrize(("name", "student"), slow_but(BY_PANELS, ("relu(lam1 - 2)", "relu")))
 def test_risks_are_those_of_another_rule_within_their_error(name, student):
     """Below 10⁻⁸ or the stated error, which is at most ten times as large as the true one where this counts."""
     k = len(STEEP[name])

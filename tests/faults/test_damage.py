@@ -25,6 +25,7 @@ from sweeplib.storage.store.run_store import RunStore
 from tests.faults.finished import STEP
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
+from tests.tiers import slow_among
 
 CONFIG = """\
 name: damaged
@@ -132,7 +133,12 @@ def flip(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "harm"), [("exit_steps", Path.unlink), ("overlap_M", flip), ("status", flip), ("status", Path.unlink)]
+    ("name", "harm"),
+    slow_among(
+        [("exit_steps", Path.unlink), ("overlap_M", flip), ("status", flip), ("status", Path.unlink)],
+        ("exit_steps", Path.unlink),
+        ("status", flip),
+    ),
 )
 def test_a_damaged_or_lost_chunk_is_named_and_its_block_computed_again(
     again: tuple[Design, Path, Path], name: str, harm: Callable[[Path], None]

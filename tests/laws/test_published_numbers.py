@@ -6,6 +6,7 @@ import pytest
 from sweeplib import Overlaps, Problem, simulate, theory
 from sweeplib.data.published import reference
 from sweeplib.problem import PARAMETERS
+from tests.tiers import slow_but
 
 
 def published(name):
@@ -62,7 +63,9 @@ def test_floor_of_projected_sgd(fields, row):
     assert theory.asymptotic_risk(gamma, Delta) == pytest.approx(floor, abs=5e-5 * Delta / 0.1)
 
 
-@pytest.mark.parametrize(("fields", "row"), published("phase_retrieval_exit_times"))
+@pytest.mark.parametrize(
+    ("fields", "row"), slow_but(published("phase_retrieval_exit_times"), published("phase_retrieval_exit_times")[0])
+)
 def test_mean_exit_time_of_sgd(fields, row):
     """512 random starts by the chain, against the published mean ± standard error: |z| < 4 (false alarms 6·10⁻⁵)."""
     thresholds = (row["threshold"],)

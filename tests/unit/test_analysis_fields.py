@@ -9,6 +9,7 @@ from sweeplib.analysis.kit.problem_fields import field, with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from tests.datasets import sweep_dataset, with_constants_as_attributes
+from tests.tiers import slow_but
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +49,10 @@ def test_analyses_are_the_same_in_both_layouts(name, layouts):
     assert second.attrs["Delta"] == 1.0
 
 
-@pytest.mark.parametrize("name", ["learning_rate_scan", "exit_time_scaling", "exit_time_distributions", "risk_floor"])
+DRAWN = ["learning_rate_scan", "exit_time_scaling", "exit_time_distributions", "risk_floor"]
+
+
+@pytest.mark.parametrize("name", slow_but(DRAWN, "exit_time_scaling", "risk_floor"))
 def test_figures_draw_theory_in_both_layouts(name, layouts):
     first, second = (FIGURES[name](ds) for ds in layouts)
     for one, other in zip(first.axes, second.axes, strict=True):

@@ -6,6 +6,7 @@ import xarray as xr
 
 from sweeplib import InputError
 from sweeplib.analysis import ANALYSES
+from tests.tiers import slow_but
 
 time_exponent = ANALYSES["time_exponent"]
 FLAGS = {"flag_values": [0, 1, 2], "flag_meanings": "missing ok diverged"}
@@ -56,7 +57,7 @@ def test_a_power_has_no_change_and_a_bend_has_its_own():
 
 
 @pytest.mark.parametrize("law", FACTORS)
-@pytest.mark.parametrize("seeds", [3, 8, 32])
+@pytest.mark.parametrize("seeds", slow_but([3, 8, 32], 3))
 def test_intervals_cover(law, seeds):
     """2000 experiments, coverage known to .005; of three exponential runs a mean is measured in 30 % of them."""
     found = time_exponent(sweep(runs(law, np.random.default_rng(seeds), 2000, seeds)))

@@ -15,6 +15,7 @@ from sweeplib import InputError, Sweep
 from sweeplib.cli import app
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
 from tests.in_process import InProcess
+from tests.tiers import slow_but
 
 SWEEP = {
     "name": "small",
@@ -103,7 +104,7 @@ def test_an_asynchronous_client_is_refused(tmp_path: Path) -> None:
         asyncio.run(run())
 
 
-@pytest.mark.parametrize("module", ["os", "posix"])
+@pytest.mark.parametrize("module", slow_but(["os", "posix"], "os"))
 def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path, module: str) -> None:
     (tmp_path / "ends.py").write_text(f"import {module}\n{module}._exit(0)\n")
     done = subprocess.run(

@@ -209,12 +209,29 @@ PANELS = {
     "unit_clouds": {"one": ("units", {"time": 4.0}), "many": ("units", {"time": [0.0, 1.0, 2.0, 3.0, 4.0]})},
     "trajectories": {"one": ("small", ONE | {"gamma_ratio": 0.9}), "many": ("large", {})},
 }
+COSTLY = (
+    "batch_tradeoff",
+    "deviation",
+    "exit_time_scaling",
+    "learning_rate_scan",
+    "optimal_learning_rate",
+    "overparametrisation_gain",
+    "phase_diagram",
+    "ratio",
+)
+"""Figures that take longest, by their analyses; they have the parts of the others."""
 
 
 @pytest.mark.parametrize(
     ("name", "panels"),
     [
-        pytest.param(name, panels, marks=pytest.mark.long if panels == "many" and "one" in PANELS.get(name, ()) else ())
+        pytest.param(
+            name,
+            panels,
+            marks=pytest.mark.long
+            if panels == "many" and "one" in PANELS.get(name, ())
+            else [pytest.mark.slow] * (name in COSTLY),
+        )
         for name in FIGURES
         for panels in PANELS.get(name, ["many"])
     ],

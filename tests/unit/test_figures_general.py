@@ -16,6 +16,7 @@ from sweeplib.figures.kit.style import UNKNOWN, save
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.dataset.outline import outline_of
 from tests.datasets import giant_steps_dataset, sweep_dataset, with_outcome
+from tests.tiers import slow_but
 
 line, ratio, heat, spread, paths = (FIGURES[n] for n in ("line", "ratio", "map", "distribution", "trajectories"))
 ONE = {"Delta": 1.0, "d": 3000, "dynamics": "sgd_chain"}
@@ -313,7 +314,7 @@ def test_trajectories_are_single_runs_with_their_end_and_the_median(ds):
     assert np.isnan(median.get_ydata()[~early]).all()
 
 
-@pytest.mark.parametrize("chosen", [[], ["x"], ["y"], ["x", "y"]])
+@pytest.mark.parametrize("chosen", slow_but([[], ["x"], ["y"], ["x", "y"]], ["x"]))
 @pytest.mark.parametrize("name", ["line", "trajectories", "risk_curves", "risk_fans"])
 def test_axes_are_logarithmic_as_chosen_and_curves_begin_above_zero(ds, analyses, name, chosen):
     figure, options = FIGURES[name], {"log_axes": chosen}

@@ -12,6 +12,7 @@ from sweeplib.maths.activations import activation
 from sweeplib.maths.second_layer import population_moments, ridge_regression
 from sweeplib.problem import target
 from sweeplib.simulation import Case, Recording, Status, run_cases
+from tests.tiers import slow_but
 
 FIELDS = {"gamma": 1.0, "p": 3, "k": 2, "d": 40, "Delta": 0.2, "activation": "erf", "a_star": (1.0, -0.7)}
 
@@ -64,7 +65,7 @@ def fitted_by_numpy(problem, W, W_star, rng):
     return risk_of(a, W, W_star, problem.a_star)
 
 
-@pytest.mark.parametrize(("m", "ridge"), [(2, 0.0), (7, 0.01), (60, 0.0)])
+@pytest.mark.parametrize(("m", "ridge"), slow_but([(2, 0.0), (7, 0.01), (60, 0.0)], (7, 0.01)))
 def test_samples_have_the_law_of_a_fit_on_the_weights(m, ridge):
     """Kolmogorov-Smirnov at 1e-4, also for fewer samples than units."""
     problem, (W, W_star) = Problem(second_layer_samples=m, ridge=ridge, **FIELDS), rows()

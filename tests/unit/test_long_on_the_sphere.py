@@ -10,12 +10,16 @@ import pytest
 
 from sweeplib import simulate
 from sweeplib.problem import Problem
+from tests.tiers import slow_but
 
 SHRINKS = Problem(gamma=0.2, p=1, k=1, d=20, Delta=0.1, activation="erf", a_star=0.2, spherical=True)
 SHOWN = ("risk", "overlap_Q", "overlap_M")
 
 
-@pytest.mark.parametrize("fields", [{}, {"d": 1, "gamma": 0.5}, {"p": 2, "k": 2, "a": (1.0, 0.6)}], ids=str)
+TWO = {"p": 2, "k": 2, "a": (1.0, 0.6)}
+
+
+@pytest.mark.parametrize("fields", slow_but([{}, {"d": 1, "gamma": 0.5}, TWO], TWO), ids=str)
 def test_sgd_stays_on_the_sphere_however_seldom_it_is_recorded(fields):
     """Its weights are those of a run recorded often, which divides rows by their norms at every record."""
     problem = dataclasses.replace(SHRINKS, **fields)

@@ -44,7 +44,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize(("loss", "labels"), slow_but(NUMBERS, ("logistic", "sign"), ("huber", "real")))
+@pytest.mark.parametrize(("loss", "labels"), slow_but(NUMBERS, ("logistic", "sign")))
 def test_the_ode_of_a_unit_has_the_numbers_of_an_independent_code(loss, labels):
     """M, Q and the mean loss at two times; the drifts say that they are better than 1e-12."""
     ds = simulate(unit(loss, labels), "ode", times=[1.0, 3.0], initial=ONE, observables=("test_loss", *SHOWN))
@@ -71,7 +71,7 @@ KAPPAS = {
 }
 
 
-@pytest.mark.parametrize("loss", KAPPAS)
+@pytest.mark.parametrize("loss", slow_but(KAPPAS, "huber"))
 def test_a_linear_unit_follows_its_equations_in_closed_form(loss):
     """ṁ = κ₁ (P − m), q̇ = 2 κ₁ (m − q) + γ κ₂ with κ₁ = E g'(E), κ₂ = E g(E)², E ~ N(0, P − 2m + q + Δ)."""
     problem = unit(loss, activation="linear", gamma=0.5, Delta=0.1)

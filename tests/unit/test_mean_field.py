@@ -21,6 +21,7 @@ from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.recording import Status
+from tests.tiers import slow_but
 
 DIMENSIONS = (2, 3, 10, 400, math.inf)
 
@@ -150,7 +151,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("noise", ["none", "whole"])
+@pytest.mark.parametrize("noise", slow_but(["none", "whole"], "whole"))
 @pytest.mark.parametrize(("student", "teacher", "k", "d", "spherical"), CASES)
 def test_drifts_and_risk_are_means_over_random_directions(student, teacher, k, d, spherical, noise):
     """False alarms: 13 to 17 numbers a case of which a few are independent, 10 cases, |z| > 5: below 1e-4."""

@@ -11,6 +11,7 @@ from sweeplib.data.published import reference
 from sweeplib.maths.expectations import expectations
 from sweeplib.theory.exit_times import mean_log_growth, noise_variance
 from tests import plain
+from tests.tiers import slow_but
 
 SETTINGS = [(1, 0.05, 0.3), (2, 0.2, 1.0), (4, 0.4, 0.0), (8, 1.5, 0.5)]
 
@@ -179,7 +180,10 @@ def diffusion_passages(gamma, p, d, Delta, T, count, step):
     return times
 
 
-@pytest.mark.parametrize(("gamma", "p", "d", "Delta"), [(0.05, 1, 3000, 0.5), (0.18, 1, 300, 0.0), (0.4, 4, 3000, 0.0)])
+@pytest.mark.parametrize(
+    ("gamma", "p", "d", "Delta"),
+    slow_but([(0.05, 1, 3000, 0.5), (0.18, 1, 300, 0.0), (0.4, 4, 3000, 0.0)], (0.4, 4, 3000, 0.0)),
+)
 def test_first_passage_time_is_that_of_the_diffusion(gamma, p, d, Delta):
     """4000 paths, |z| < 4 (false alarms 6·10⁻⁵ a case); an Euler step overshoots the exit by O(√step): 2 % allowed."""
     times = diffusion_passages(gamma, p, d, Delta, 0.01, 4000, 5e-4)

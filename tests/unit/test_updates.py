@@ -52,7 +52,7 @@ def test_the_ode_of_a_committee_has_the_numbers_of_an_independent_code(rule, sta
 @pytest.mark.parametrize(
     ("rule", "m", "q"),
     [
-        (RULES["normalised"], [0.26392310, 0.82941280], [0.79635196, 0.93830948]),
+        pytest.param(RULES["normalised"], [0.26392310, 0.82941280], [0.79635196, 0.93830948], marks=pytest.mark.slow),
         (RULES["clipped"] | {"clip_norm": 0.7}, [0.18111178, 0.64264194], [0.77646592, 0.65370867]),
         (RULES["adagrad_norm"] | {"adagrad_start": 0.5}, [0.41457164, 0.81461963], [0.76598365, 0.79483279]),
     ],
@@ -149,7 +149,7 @@ def test_sgd_takes_the_steps_of_its_rule_in_numpy(rule, kind):
     takes_the_steps_of_numpy(dataclasses.replace(COMMITTEE, **fields | RULES[rule] | KINDS[kind]), 1e-9)
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", slow_but(RULES, "clipped", "heavy_ball"))
 def test_exits_of_the_chain_do_not_depend_on_the_bound_of_the_risk(rule):
     """The risk is computed only when it may have reached its target; that of each step says where it did."""
     problem = dataclasses.replace(COMMITTEE, d=60, gamma=0.2, k=1, a=1.0, **RULES[rule])
