@@ -47,7 +47,7 @@ def forgetting(
     at_switch, later = _at(first, switch, ds), _at(first, last if after is None else switch + after, ds)
     kinds = {
         "forgetting": (later - at_switch, "forgetting of the first task", r"\mathcal{F}"),
-        "transfer": (second.isel(time=0) - _at(second, switch, ds), "transfer to the second task", r"\mathcal{T}"),
+        "transfer": (_at(second, 0.0 * switch, ds) - _at(second, switch, ds), "transfer to the second task", r"\mathcal{T}"),
         "risk_at_switch": (at_switch, "risk of the first task at the switch", r"\mathcal{R}_1"),
     }
     lost = without_value(kinds["forgetting"][0] + kinds["transfer"][0], run)
@@ -100,7 +100,7 @@ def _check_times(ds: Outline, after: float | None) -> None:
         return
     times = np.array(ds.axes["time"], float)
     for switch in map(float, ds.axes.get("switch_time", [ds.attrs.get("switch_time", np.nan)])):
-        for time in (switch, switch + (after or 0.0)):
+        for time in (0.0, switch, switch + (after or 0.0)):
             if not (abs(times - time) <= ROUNDING * time).any():
                 expected = f"it among the `times`, the last of which is {times[-1]:g}"
                 raise InputError("forgetting needs a record at the time", key="times", value=time, expected=expected)

@@ -32,7 +32,7 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
 
     risk_floor, risk_floor_error: mean over the runs and its standard error, per dynamics and point. risk_drift,
     risk_drift_error: the mean over the second half of that window minus that over the first; far from zero where the
-    floor is not reached. seeds_used: number of runs used; seeds_lost: number of runs without a value somewhere in the
+    floor is not reached, NaN of a single time. seeds_used: number of runs used; seeds_lost: number of runs without a value somewhere in the
     window, because they stopped at their exit, diverged, timed out, became inaccurate or failed. NaN where more than
     the fraction `max_lost` of all runs is lost: the remaining runs are not a random sample.
     risk_floor_theory: γΔ/(1 − 6γ), the floor of phase retrieval by one unit under SGD and its ODE; NaN elsewhere.
@@ -42,8 +42,9 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
     run, risk = has_run(ds), values_of(ds, "risk").isel(time=window)
     lost = without_value(risk, run).any("time")
     kept = unless_lost(risk.where(run & ~lost), lost, run, max_lost)
-    halves = kept.isel(time=slice(len(window) // 2, None)), kept.isel(time=slice(0, max(len(window) // 2, 1)))
-    level, drift = kept.mean("time"), halves[0].mean("time") - halves[1].mean("time")
+    middle = len(window) // 2
+    level = kept.mean("time")
+    drift = kept.isel(time=slice(middle, None)).mean("time") - kept.isel(time=slice(0, middle)).mean("time")
     symbol = r"\mathcal{R}_\infty"
     result = {
         "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol).assign_attrs(theory="risk_floor_theory"),

@@ -71,6 +71,14 @@ def test_floor_that_is_not_reached_drifts():
     assert (found.risk_drift > 0.2).all()
 
 
+def test_a_single_record_has_no_drift():
+    """It was 0 with an error of 0, as of runs that have reached their floor."""
+    found = floor(stationary([1.0, 2.0, 3.0, 2.0], drift=1.0), last=0.01).isel(dynamics=0)
+    np.testing.assert_allclose(found.risk_floor, 3.0)
+    assert found.risk_drift.isnull().all()
+    assert found.risk_drift_error.isnull().all()
+
+
 def test_floor_is_refused_where_runs_stopped_early():
     """The mean of the remaining runs would be 1.5, that of all runs 8/3."""
     ds = stationary([1.0, 2.0, 5.0])
