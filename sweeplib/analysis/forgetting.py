@@ -45,9 +45,10 @@ def forgetting(
     last = float(ds["time"][-1]) * field(ds, "clock", 1.0)
     first, second = (risks.isel(task=task, drop=True) for task in (0, 1))
     at_switch, later = _at(first, switch, ds), _at(first, last if after is None else switch + after, ds)
+    transfer = _at(second, 0.0 * switch, ds) - _at(second, switch, ds)
     kinds = {
         "forgetting": (later - at_switch, "forgetting of the first task", r"\mathcal{F}"),
-        "transfer": (_at(second, 0.0 * switch, ds) - _at(second, switch, ds), "transfer to the second task", r"\mathcal{T}"),
+        "transfer": (transfer, "transfer to the second task", r"\mathcal{T}"),
         "risk_at_switch": (at_switch, "risk of the first task at the switch", r"\mathcal{R}_1"),
     }
     lost = without_value(kinds["forgetting"][0] + kinds["transfer"][0], run)
