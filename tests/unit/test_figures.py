@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+import xarray as xr
 from matplotlib.figure import Figure as Drawing
 
 from sweeplib.errors import InputError
@@ -171,6 +172,14 @@ def test_logarithmic_axes_have_numbers_in_one_notation(low, high, texts):
         drawing.draw_without_rendering()
     labels = [label.get_text() for label in axes.get_xticklabels()]
     assert set(texts) <= set(labels) and len({"10^" in label for label in labels}) == 1
+
+
+def test_a_point_of_a_table_is_named_by_what_points_differ_in():
+    columns = {"gamma": [0.1, 0.2], "p": [4, 4], "target": ["committee", "lam1"], "round": [0, 1]}
+    points = xr.DataArray([0, 1], dims="point", name="point").assign_coords(point=[0, 1])
+    points = points.assign_coords({name: ("point", values) for name, values in columns.items()})
+    assert value_label(points[1], points) == r"$\gamma$ = 0.2, target = $\lambda^*_{1}$"
+    assert value_label(points[1].drop_vars(columns), points.drop_vars(columns)) == "point = 1"
 
 
 def test_ticks_are_written_out_without_an_offset():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from sweeplib.design.axis import places_in
+from sweeplib.design.axis import POINT, places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.labels import dynamics_order, value_label
 from sweeplib.late_modules import xarray as xr
@@ -60,7 +60,7 @@ class Facets:
 
     def title(self, ds: xr.Dataset) -> str:
         """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
-        values = [value_label(self.selected(ds[dim])) for dim in self.titled]
+        values = [value_label(self.selected(ds[dim]), ds[dim] if dim == POINT else None) for dim in self.titled]
         return f"at {', '.join(values)}" if values else ""
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.design.axis import POINT
 from sweeplib.figures.kit.typeset import expression_text, name_latex, name_text
 from sweeplib.late_modules import xarray as xr
 
@@ -84,8 +85,11 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
     """Return a scalar coordinate and its value: '$d$ = 3000'. Dynamics are their name alone.
 
     A fraction has `digits` significant digits, or more if they are needed to tell apart the values `among` which it is.
+    A point of a table is the values by which those `among` which it is differ: '$d$ = 3000, $p$ = 4'.
     """
     value = coordinate.item()
+    if coordinate.name == POINT and among is not None and (names := _varying(among)):
+        return ", ".join(value_label(coordinate.coords[name], among.coords[name], digits) for name in names)
     if coordinate.name == "dynamics":
         return dynamics_label(value)
     if coordinate.name in NAMED:
@@ -94,6 +98,16 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
     rounded = float(f"{value:.{digits}g}") if isinstance(value, float) else value
     text = number(rounded, max(digits, MOST_DIGITS))
     return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+
+
+def _varying(points: xr.DataArray) -> list[str]:
+    """Return the coordinates by which points of a table differ, but for the round and the reason of rounds."""
+    along = {str(name): values for name, values in points.coords.items() if values.dims == points.dims}
+    return [
+        name
+        for name, values in along.items()
+        if name not in (POINT, "round", "reason") and len(set(values.values.tolist())) > 1
+    ]
 
 
 def _digits(values: xr.DataArray, least: int) -> int:
