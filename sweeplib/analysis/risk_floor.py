@@ -32,9 +32,9 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
 
     risk_floor, risk_floor_error: mean over the runs and its standard error, per dynamics and point. risk_drift,
     risk_drift_error: the mean over the second half of that window minus that over the first; far from zero where the
-    floor is not reached, NaN of a single time. seeds_used: number of runs used; seeds_lost: number of runs without a value somewhere in the
-    window, because they stopped at their exit, diverged, timed out, became inaccurate or failed. NaN where more than
-    the fraction `max_lost` of all runs is lost: the remaining runs are not a random sample.
+    floor is not reached, NaN of a single time. seeds_used: number of runs used; seeds_lost: number of runs without a
+    value somewhere in the window, because they stopped at their exit, diverged, timed out, became inaccurate or failed.
+    NaN where more than the fraction `max_lost` of all runs is lost: the remaining runs are not a random sample.
     risk_floor_theory: γΔ/(1 − 6γ), the floor of phase retrieval by one unit under SGD and its ODE; NaN elsewhere.
     """
     time = ds["time"].values
