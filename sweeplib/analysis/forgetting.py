@@ -10,6 +10,7 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
+from sweeplib.analysis.kit.needs import need_start
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_means import mean_and_error
@@ -39,16 +40,15 @@ def forgetting(
     R_2 at the start minus R_2 at the switch, what the first task taught of the second. risk_at_switch: R_1 there.
     Intervals are those of Student's law, of the differences of the same run. seeds_used, seeds_lost: runs used, and
     runs without a value at one of these times; NaN where more than the fraction `max_lost` of all runs is lost.
-    The times must be recorded.
+    The times, and the start, must be recorded.
     """
     run, risks, switch = has_run(ds), values_of(ds, RISKS), field(ds, "switch_time").astype(float)
     last = float(ds["time"][-1]) * field(ds, "clock", 1.0)
     first, second = (risks.isel(task=task, drop=True) for task in (0, 1))
     at_switch, later = _at(first, switch, ds), _at(first, last if after is None else switch + after, ds)
-    transfer = _at(second, 0.0 * switch, ds) - _at(second, switch, ds)
     kinds = {
         "forgetting": (later - at_switch, "forgetting of the first task", r"\mathcal{F}"),
-        "transfer": (transfer, "transfer to the second task", r"\mathcal{T}"),
+        "transfer": (second.isel(time=0) - _at(second, switch, ds), "transfer to the second task", r"\mathcal{T}"),
         "risk_at_switch": (at_switch, "risk of the first task at the switch", r"\mathcal{R}_1"),
     }
     lost = without_value(kinds["forgetting"][0] + kinds["transfer"][0], run)
@@ -89,6 +89,7 @@ def _outline(ds: Outline, *, after: float | None, **_: Any) -> Outline:
     if ds.attrs.get("task_order", DEFAULTS["task_order"]) not in (None, "None", "[1, 2]"):
         expected = "[1, 2], its default"
         raise InputError("another order of tasks", key="task_order", value=ds.attrs["task_order"], expected=expected)
+    need_start(ds)
     _check_times(ds, after)
     outline = ds.only(RISKS).without("seed", "time", "task")
     dims = outline.dims_of(RISKS)
@@ -101,7 +102,7 @@ def _check_times(ds: Outline, after: float | None) -> None:
         return
     times = np.array(ds.axes["time"], float)
     for switch in map(float, ds.axes.get("switch_time", [ds.attrs.get("switch_time", np.nan)])):
-        for time in (0.0, switch, switch + (after or 0.0)):
+        for time in (switch, switch + (after or 0.0)):
             if not (abs(times - time) <= ROUNDING * time).any():
                 expected = f"it among the `times`, the last of which is {times[-1]:g}"
                 raise InputError("forgetting needs a record at the time", key="times", value=time, expected=expected)

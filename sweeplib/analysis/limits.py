@@ -12,7 +12,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.limit_theory import limits_expected
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
-from sweeplib.analysis.kit.needs import need_stochastic
+from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
 from sweeplib.analysis.kit.variables import require
@@ -211,6 +211,7 @@ def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
         if name not in known:
             raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
     need_stochastic(ds)
+    need_start(ds)
     outline = ds.only("risk").without("dynamics", "seed", "time")
     return outline.along("candidate", candidates).with_variables({"limit": outline.dims_of("status")})
 

@@ -25,7 +25,7 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
     W₂² = ∫ (F⁻¹ − G⁻¹)² over the levels of the quantiles, per seed. norm_distance and norm_distance_error are mean and
     standard error over the seeds; NaN for the reference itself, and where more than the fraction `max_lost` of the
     pairs has no value.
-    norm_moved, norm_moved_error: the distance of each dynamics from its own start.
+    norm_moved, norm_moved_error: the distance of each dynamics from its own start; NaN if that is not recorded.
     """
     require(ds, QUANTITY)
     check_reference(ds, reference)

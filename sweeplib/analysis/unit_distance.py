@@ -52,8 +52,9 @@ def unit_distance(
     unit_distance is W₂² = min over permutations π of the mean over i of |x_i − y_π(i)|², per seed: the Wasserstein
     distance of the empirical measures, by an exact assignment. unit_synchronous has π = 1, each unit and itself in the
     other dynamics, with the same start: the coupling of propagation of chaos, W₂ ≤ unit_synchronous. unit_moved is W₂
-    from a dynamics' own start. All are roots. NAME and NAME_error are mean and standard error over the seeds; NaN for
-    the reference itself, and where more than the fraction `max_lost` of the pairs has no value.
+    from a dynamics' own start, NaN if that is not recorded. All are roots. NAME and NAME_error are mean and standard
+    error over the seeds; NaN for the reference itself, and where more than the fraction `max_lost` of the pairs has no
+    value.
 
     reference : a dynamics; by default mean_field, or another deterministic one.
     units : the number of units that are compared, drawn at random, the same at all times and in all dynamics; by

@@ -57,6 +57,14 @@ def test_z_scores_of_tiny_probabilities_are_finite():
     assert np.isnan(found[3])
 
 
+def test_what_is_rounding_at_a_point_is_none_of_its_neighbour():
+    """Beside a point of risks of 10¹², a deviation of .1 was taken for a rounding error, and set to 0."""
+    small = runs([np.ones((3, 2)), np.full((3, 2), 1.1)])
+    large = small.assign(risk=1e12 * small.risk)
+    found = deviation(xr.concat([small, large], xr.DataArray([1.0, 1e6], dims="a_star"), combine_attrs="override"))
+    np.testing.assert_allclose(found.risk_sup_deviation.squeeze(), [0.1, 1e11])
+
+
 def test_rounding_is_no_deviation():
     ode = np.full((4, 3), 0.7)
     found = deviation(runs([ode, ode + 1e-16 * np.arange(12).reshape(4, 3)])).squeeze()

@@ -64,12 +64,7 @@ def test_intervals_cover(law, seeds, least):
         (sweep(np.ones(4)).assign_attrs(tasks="single"), {}, "tasks: no two tasks in turn"),
         (sweep(np.ones(4)).assign_attrs(task_order="[2, 1]"), {}, "task_order: another order of tasks"),
         (sweep(np.ones(4), switch=(1.0, 1.5)), {}, "times: forgetting needs a record at the time; got 1.5"),
-        (sweep(np.ones(4), times=(0.5, 1.0, 2.0, 3.0)), {}, "times: forgetting needs a record at the time; got 0"),
-        (
-            sweep(np.ones(4), times=(0.5, 1.0, 2.0, 3.0)).assign_attrs(clock=1.0),
-            {},
-            "times: no record at the time; got 0",
-        ),
+        (sweep(np.ones(4), times=(0.5, 1.0, 2.0, 3.0)), {}, "times: the start is not recorded; got 0.5"),
         (sweep(np.ones(4)), {"after": 2.5}, "times: forgetting needs a record at the time; got 3.5"),
         (sweep(np.ones(4)).drop_vars("risk_of_task"), {}, "risk_of_task among the `observables`"),
         (sweep(np.ones(4)).assign_attrs(clock=1.5), {}, "times: no record at the time; got 1"),

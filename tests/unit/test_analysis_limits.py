@@ -80,6 +80,8 @@ def test_what_was_not_run_is_undecided_or_refused():
     assert name(ds.assign(status=xr.zeros_like(ds.status).assign_attrs(FLAGS))) == "undecided"
     with pytest.raises(InputError, match=r"candidates: not among the dynamics that were run.*hdmf"):
         analysis(ds, candidates=["hdmf"])
+    with pytest.raises(InputError, match=r"times: the start is not recorded; got 0\.5"):
+        analysis(ds.isel(time=slice(1, None)))
 
 
 @pytest.mark.parametrize(("scatter", "expected"), [(0.003, "mean_field"), (0.03, "ode")])

@@ -171,3 +171,8 @@ def test_the_dimension_must_vary_and_seeds_be_several():
         analysis(regime_dataset([0.5], (0.0,), (100,)))
     with pytest.raises(InputError, match="too few replicas"):
         analysis(regime_dataset([0.5], (0.0,), D, seeds=2))
+
+
+def test_the_start_must_be_recorded():
+    with pytest.raises(InputError, match="times: the start is not recorded"):
+        analysis(regime_dataset([0.5], (0.0,), D).isel(time=slice(1, None)))

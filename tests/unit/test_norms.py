@@ -51,6 +51,13 @@ def test_the_distance_of_shifted_laws_is_the_shift():
     np.testing.assert_allclose(moved, found.time * np.sqrt((QUANTILES**2).mean()), rtol=1e-12)
 
 
+def test_without_a_record_of_the_start_nothing_has_a_distance_from_it():
+    """It was the distance from the first record, and 0 there."""
+    found = distance(norms_dataset().isel(time=slice(1, None)))
+    assert found.norm_moved.isnull().all()
+    np.testing.assert_allclose(found.norm_distance.sel(dynamics="sgd"), 0.1, rtol=1e-12)
+
+
 def test_datasets_without_norms_are_refused():
     with pytest.raises(InputError, match="norm_quantiles"):
         distance(sweep_dataset(seeds=2))

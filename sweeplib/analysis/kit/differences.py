@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sweeplib.storage.dataset.outline import Outline
 
 ROUNDING = 1e-12
-"""Differences below this fraction of the largest value are rounding errors and are set to 0."""
+"""Differences below this fraction of the largest value at a point are rounding errors and are set to 0."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,8 @@ def differences(ds: xr.Dataset, reference: str, until: float, max_lost: float) -
     for name in over_time(ds):
         values = values_of(ds, name).isel(time=ds["time"].values <= until)
         difference = values.isel(dynamics=others) - values.sel(dynamics=reference, drop=True)
-        scale = float(abs(values).where(ok).max())  # without runs that diverge, whose values may be arbitrarily large
+        inner = ["dynamics", "seed", *(dim for dim in values.dims if dim not in ok.dims)]
+        scale = abs(values).where(ok).max(inner).fillna(0.0)  # of runs that diverge values may be arbitrarily large
         difference = difference.where(abs(difference) > ROUNDING * scale, 0.0 * difference).where(paired)
         variables[name] = difference.assign_attrs(ds[name].attrs)
         complete = complete | (paired & ~without_value(difference, paired).any("time"))

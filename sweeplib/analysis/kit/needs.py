@@ -43,3 +43,10 @@ def need_stochastic(ds: Outline) -> None:
     known = ds.axes["dynamics"]
     if not any(map(is_stochastic, known)):
         raise InputError("no stochastic dynamics was run", key="dynamics", value=known, expected="sgd or sgd_chain")
+
+
+def need_start(ds: Outline) -> None:
+    """Raise InputError unless the start, at the time 0, is recorded."""
+    first = float(ds.axes["time"][0])
+    if first > 0.0:
+        raise InputError("the start is not recorded", key="times", value=first, expected="0, and then later times")

@@ -29,8 +29,9 @@ def from_reference(
 
 
 def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost: float) -> xr.DataArray:
-    """Return the distance of the `state` of each dynamics from that at its first time, per seed."""
-    return _unless_lost(distance(state, state.isel(time=0, drop=True)), has_run(ds), max_lost, has_diverged(ds))
+    """Return the distance of the `state` of each dynamics from its start, per seed; NaN if that is not recorded."""
+    start = state.isel(time=0, drop=True).where(ds["time"][0].item() == 0.0)
+    return _unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
 
 
 def with_error(name: str, distance: xr.DataArray, long_name: str, symbol: str) -> dict[str, xr.DataArray]:

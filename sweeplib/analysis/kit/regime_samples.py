@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
-from sweeplib.analysis.kit.needs import need_dynamics, need_stochastic
+from sweeplib.analysis.kit.needs import need_dynamics, need_start, need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.late_modules import xarray as xr
 
@@ -61,7 +61,8 @@ def sgd_values(values: xr.DataArray, run: xr.DataArray) -> xr.DataArray:
 
 
 def need_samples(ds: Outline) -> None:
-    """Raise InputError if the sweep does not run the dynamics or record the variables of the samples."""
+    """Raise InputError if the sweep does not run the dynamics, or record the start or the variables of the samples."""
     require(ds, "risk", "student_norm")
     need_dynamics(ds, *LIMITS)
     need_stochastic(ds)
+    need_start(ds)
