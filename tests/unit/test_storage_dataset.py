@@ -88,7 +88,8 @@ def test_a_run_store_is_no_dataset(tmp_path: Path) -> None:
     xr.DataTree.from_dict({"ode": xr.Dataset({"status": ("case", [1])})}).to_zarr(
         tmp_path / "runs.zarr", consolidated=False
     )
-    with pytest.raises(InputError, match=r"runs\.zarr: no dataset here; expected `dataset\.zarr`"):
+    refusal = pytest.raises(InputError, match=r"runs\.zarr: no dataset here; expected `dataset\.zarr`")
+    with pytest.warns(RuntimeWarning, match="consolidated"), refusal:
         open_dataset(tmp_path / "runs.zarr")
 
 
