@@ -17,6 +17,13 @@ from sweeplib.errors import InputError
 
 Path = tuple[str | int, ...]
 TAG = "tag:yaml.org,2002:"
+REMEDIES = {
+    "'\\t'": "a space in place of the tab",
+    "mapping values are not allowed here": "the indentation of the line above, or quotes around a text with a colon",
+    "<block end>": "the indentation of the other names of this block",
+    "<document start>": "the indentation of the first line",
+}
+"""What to write instead, by a part of what the parser says."""
 SHORTER = "spacings such as {range: [0, 1000]} are shorter than lists"
 
 
@@ -55,12 +62,15 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
-        """Return a mapping; InputError for a key that is not a scalar or that is repeated."""
+        """Return a mapping; InputError for a key that is not a scalar, is repeated, or has its value in it (`p:1`)."""
         seen: dict[Any, int] = {}
-        for key_node, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        for key_node, value_node in node.value if isinstance(node, yaml.MappingNode) else ():
             key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise InputError("a key must be a word", file=f":{line}", expected="`name: value`")
+            if key_node.style is None and re.match(r"\w+:", key) and value_node.value == "":
+                expected = f"`{key.replace(':', ': ', 1)}`"
+                raise InputError("no space after the colon", file=f":{line}", value=key, expected=expected)
             if key in seen:
                 raise InputError(f"key given twice, first on line {seen[key]}", file=f":{line}", value=key)
             seen[key] = line
@@ -197,7 +207,7 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
         mark = error.problem_mark or error.context_mark
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
-        remedy = "a space in place of the tab" if "'\\t'" in (error.problem or "") else None
+        remedy = next((remedy for part, remedy in REMEDIES.items() if part in (error.problem or "")), None)
         raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where, expected=remedy) from None
     except (ValueError, OverflowError) as error:  # escapes and versions with invalid numbers
         raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None

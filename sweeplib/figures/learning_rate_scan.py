@@ -69,9 +69,10 @@ def learning_rate_scan(
     exits, found = analyses["exit_times"], analyses["optimal_learning_rate"]
     along = outline_of(found).attrs["along"]
     split = arranged(exits, {"dynamics", along}, where, panel, hue, spare=False)
-    known, label, x_label = False, "", ""
+    known, marked, label, x_label = False, True, "", ""
     if not isinstance(found, Outline) and not isinstance(exits, Outline):
         known = bool(split.selected(found["gamma_opt_theory"]).notnull().all())
+        marked = known or bool(split.selected(found["gamma_opt"]).notnull().any())
         steps = plain_mean(exits["exit_steps_mean"]).attrs
         label = f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
         unit = found["gamma_opt_theory"].attrs["symbol"]
@@ -100,7 +101,7 @@ def learning_rate_scan(
         split=split,
         levels=(
             Level("exit_steps_mean", curves, over="step_unit", label=label, log=True, at_x=1.0 if known else None),
-            line,
+            *([line] if marked else []),
         ),
         more=more,
         x_over="gamma_unit",

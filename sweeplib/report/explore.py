@@ -83,13 +83,13 @@ class Explored:
 
     def _serve(self, ds: xr.Dataset, name: str, port: int | None) -> None:
         """Serve the page until the server is stopped; whoever waits for it gets the server, or why there is none."""
-        from bokeh.server.server import Server
-
         asyncio.set_event_loop(asyncio.new_event_loop())
         logging.getLogger("tornado.access").setLevel(logging.ERROR)
         self._path = f"/{token_urlsafe(12)}"
         pages = {self._path: lambda doc: _fill(doc, ds, name)}
         try:
+            from bokeh.server.server import Server
+
             at = _free_port() if port is None else port
             origins = [f"{host}:{at}" for host in (THIS_MACHINE, "localhost")]
             server = Server(pages, port=at, address=THIS_MACHINE, allow_websocket_origin=origins, use_index=False)

@@ -55,6 +55,17 @@ BROKEN = {
     "key given twice": Broken(DELTA, "  d: [10]", (":4: key given twice, first on line 3; got 'd'",)),
     "not YAML": Broken(DELTA, "  Delta: [0, 0.5", (": not YAML: ",)),
     "tab": Broken(DELTA, "\tDelta: [0, 0.5]", (":4: not YAML: ", "'\\t'")),
+    "no space after a colon": Broken(
+        PROBLEM, PROBLEM.replace("p: 1", "p:1"), (": no space after the colon; got 'p:1'; expected `p: 1`",)
+    ),
+    "deeper than the line above": Broken(
+        DELTA, "    Delta: [0, 0.5]", (": not YAML: ", "expected the indentation of the")
+    ),
+    "memory without a unit": Broken(
+        "seeds: 4",
+        "seeds: 4\ncluster: {kind: local, memory_limit: 4}",
+        ("cluster.memory_limit: ", "got 4; expected 'auto', a size"),
+    ),
     "tab inside a line": Broken(
         "seeds: 4", "seeds:\t4", (":6: not YAML: ", "column 7; expected a space in place of the tab")
     ),

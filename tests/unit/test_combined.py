@@ -85,3 +85,9 @@ def test_what_cannot_be_one_is_refused_in_one_line(ds: xr.Dataset, name: str) ->
 def test_nothing_cannot_be_combined() -> None:
     with pytest.raises(InputError, match="nothing to combine"):
         sweeplib.combine()
+
+
+def test_a_list_or_a_path_is_not_combined() -> None:
+    for other in (["results/scan/dataset.zarr"], "results/scan/dataset.zarr"):
+        with pytest.raises(InputError, match=rf"not the dataset of a sweep; got '{type(other).__name__}'"):
+            sweeplib.combine(other)

@@ -1,6 +1,7 @@
 """The interactive plot of a dataset of any size: its numbers are those of the analyses, its page is for its reader."""
 
 import socket
+import sys
 import urllib.error
 import urllib.request
 import warnings
@@ -109,6 +110,14 @@ def test_the_page_is_on_this_machine_at_an_address_that_nobody_guesses(ds: xr.Da
         page.close()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(page.address)
+
+
+def test_a_server_that_cannot_be_imported_is_an_error_and_no_wait_without_end(
+    ds: xr.Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "bokeh.server.server", None)
+    with pytest.raises(ImportError):
+        Explored(ds, "scan")
 
 
 def test_the_command_prints_the_address_and_opens_it(

@@ -56,6 +56,11 @@ def test_scan_without_theory_is_in_gamma(ds):
     assert not any("theory" in text for text in texts(drawing))
 
 
+def test_scan_without_optima_has_nothing_below(ds):
+    few = ds.isel(gamma_ratio=slice(0, 3)).assign_coords(activation="erf")
+    assert len(scan(few).axes) == ds.sizes["Delta"]
+
+
 def test_scan_with_one_problem_has_one_panel(ds):
     assert len(scan(ds, where={"Delta": 1.0, "d": 300}).axes) == 2
 

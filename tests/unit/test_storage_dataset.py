@@ -84,6 +84,15 @@ def test_missing_dataset_is_refused_by_name(tmp_path: Path) -> None:
         open_dataset(tmp_path / "nothing.zarr")
 
 
+def test_a_run_store_is_no_dataset(tmp_path: Path) -> None:
+    xr.DataTree.from_dict({"ode": xr.Dataset({"status": ("case", [1])})}).to_zarr(
+        tmp_path / "runs.zarr", consolidated=False
+    )
+    refusal = pytest.raises(InputError, match=r"runs\.zarr: no dataset here; expected `dataset\.zarr`")
+    with pytest.warns(RuntimeWarning, match="consolidated"), refusal:
+        open_dataset(tmp_path / "runs.zarr")
+
+
 @given(st.lists(st.integers(1, 3000), min_size=1, max_size=4), st.sampled_from([1, 8]))
 def test_chunks_have_one_place_of_a_dimension_or_all(shape: list[int], itemsize: int) -> None:
     """Then no selection cuts a chunk."""

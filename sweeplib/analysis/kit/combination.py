@@ -18,7 +18,7 @@ RECORDED = ("time", "instant", "threshold", "quantile")
 """Axes along which a case without a value would be a run that ended early: all sweeps need the same values."""
 
 
-def combine(*datasets: xr.Dataset) -> xr.Dataset:
+def combine(*datasets: Any) -> xr.Dataset:
     """Return one dataset with the cases of all datasets of sweeps, in memory.
 
     A field that is fixed in each dataset, but at different values, becomes an axis. A case that several have must have
@@ -29,6 +29,10 @@ def combine(*datasets: xr.Dataset) -> xr.Dataset:
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")
+    for ds in datasets:
+        if not isinstance(ds, xr.Dataset):
+            expected = "datasets, as in `combine(sweeplib.open(A), sweeplib.open(B))`"
+            raise InputError("not the dataset of a sweep", value=type(ds).__name__, expected=expected)
     first, *others = _with_same_axes(datasets)
     exact = len({ds.attrs.get("processors") for ds in datasets}) == 1
     whole = reduce(lambda one, other: _merged(one, other, exact=exact), others, first)

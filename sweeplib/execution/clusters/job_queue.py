@@ -206,7 +206,7 @@ class JobQueue(ClusterSettings):
         import dask
         from distributed import Client
 
-        from sweeplib.execution.clusters.whole_jobs import WholeJobs
+        from sweeplib.execution.whole_jobs import WholeJobs
 
         bounds, folder, kind = self._bounds(workers), self._folder.resolve(), self._kind()
         folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from sweeplib.design.cluster import CLUSTERS, LEAST_MEMORY, ClusterSettings
@@ -40,14 +40,14 @@ SETTINGS = {
 """Of Dask, for the cluster and its workers."""
 
 
-def _memory(limit: str) -> str:
+def _memory(limit: Any) -> Any:
     """Return the limit if Dask can read it; an error if it cannot, or if no worker would fit in."""
     if limit == "auto":
         return limit
     from dask.utils import parse_bytes
 
     with suppress(ValueError, OverflowError):
-        if 0 < _number(limit) <= 1 or LEAST_MEMORY <= parse_bytes(limit) < 2**63:
+        if isinstance(limit, str) and (0 < _number(limit) <= 1 or LEAST_MEMORY <= parse_bytes(limit) < 2**63):
             return limit
     expected = "'auto', a size from 400 MB on such as '2GB', or a part of the machine's such as '0.25'"
     raise PydanticCustomError(REFUSED, expected)
@@ -71,7 +71,7 @@ class Local(ClusterSettings):
 
     kind: Literal["local"] = "local"
     workers: Annotated[int, Field(ge=1, le=1024)] | None = Field(default=None, examples=[4])
-    memory_limit: Annotated[str, AfterValidator(_memory)] = "auto"
+    memory_limit: Annotated[str, BeforeValidator(_memory)] = "auto"
     dashboard_address: DashboardAddress = DEFAULT_ADDRESS
 
     def expected_workers(self, workers: int | None = None) -> int:

@@ -201,11 +201,17 @@ def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Da
     group = None if shape is None else shape_group(*shape)
     if not has_shape(version, shape):
         if shape is None:
-            raise InputError("no dataset here", file=path, expected="that of a finished sweep")
+            raise _no_dataset(path)
         raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
     ds = plain(xr.open_zarr(store, group=group, chunks=None))
+    if not ds.variables:
+        raise _no_dataset(path)
     ds.encoding |= {"source": str(path), "opened": version}
     return ds
+
+
+def _no_dataset(path: Path) -> InputError:
+    return InputError("no dataset here", file=path, expected="`dataset.zarr` in the folder of a finished sweep")
 
 
 def has_shape(dataset: Opened, shape: tuple[int, int] | None) -> bool:

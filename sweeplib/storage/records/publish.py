@@ -54,7 +54,7 @@ class PublishAddress:
             files_and_path: tuple[AbstractFileSystem, str] = url_to_fs(address, use_listings_cache=False)
         except ImportError as error:
             missing = f"{error}".splitlines()[0]
-            remedy = '; install it with `pip install "sweeplib[s3]"`' if address.startswith(("s3://", "s3a://")) else ""
+            remedy = "; install it with `pip install s3fs`" if address.startswith(("s3://", "s3a://")) else ""
             raise self._refusal(f"no package for this kind of address: {missing}{remedy}") from None
         except (ValueError, OSError) as error:
             raise self._refusal(str(error)) from None
