@@ -14,8 +14,6 @@ from sweeplib.validation import REFUSED
 
 ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-
-
 OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
 
 
@@ -101,8 +99,8 @@ Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)
 Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
 Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
 Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
-Rows = Annotated[list[dict[str, Scalar]], Field(min_length=1)]
-Points = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=str | dict[str, Values] | Rows | None)]
+Table = str | dict[str, Values] | list[dict[str, Scalar]] | None
+Points = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Table)]
 GridSection = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
 
 
