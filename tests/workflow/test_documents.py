@@ -70,6 +70,12 @@ def not_run(text: str) -> bool:
     return any(text.startswith(start) for start in NOT_RUN)
 
 
+def test_the_first_page_leads_to_every_how_to() -> None:
+    text = (ROOT / "docs/index.md").read_text()
+    pages = {path.name for path in (ROOT / "docs/how-to").glob("*.md")} - {"index.md"}
+    assert not {page for page in pages if f"(how-to/{page})" not in text}
+
+
 def test_every_block_is_run_or_has_a_reason_not_to() -> None:
     run = {*of("yaml"), *STARTED, *((page, text) for page, text in of("python") if page in ALONE)}
     for page, _, text in BLOCKS:
