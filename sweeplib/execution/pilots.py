@@ -20,6 +20,9 @@ RECORDS_FIRST = 2.0
 SCHEDULED = Path("/proc/thread-self/schedstat")
 """Nanoseconds that this thread has run, and those that it has waited for a processor."""
 
+LATE = 0.5
+"""The part of its times after which the rest of a run is taken to cost as much as the part before, by the time."""
+
 NO_STEP, FEW_STEPS = 1e-9, 0.1
 """The factor by which times are shortened to those of no step, and the part of the steps done that does not count."""
 
@@ -94,11 +97,30 @@ def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
     start = min(_start(some, part.done / len(some)), part.a_case)
     rest, steps = part.seconds - start * len(some), 0.0
     if part.recorded <= RECORDS_FIRST * part.done:
-        return start + rest / max(part.done, 1e-9)
+        done = max(part.done / len(some), 1e-9)
+        return start + rest / len(some) / done ** _growth(some, rest, start, done * part.ended)
     bare = _taken([_without_records(case) for case in some], limit, part.ended)
     if bare.done > 0.0:
         steps = max(0.0, bare.seconds - start * len(some)) / bare.done
     return start + steps + max(0.0, rest - steps * part.done) / part.recorded
+
+
+def _growth(some: Sequence[Case], seconds: float, start: float, reached: float) -> float:
+    """Return the power of time with which the cost of some cases grows, by a run to half the part of times `reached`.
+
+    It is 1 but for adaptive steps, which become longer as runs come to rest.
+    """
+    if not hasattr(some[0].numerical_options(), "rtol") or reached > LATE:
+        return 1.0
+    half = _taken([_until(case, reached / 2) for case in some], np.inf).seconds - start * len(some)
+    return float(np.clip(np.log2(seconds / half), 0.0, 1.0)) if 0.0 < half < seconds else 1.0
+
+
+def _until(case: Case, part: float) -> Case:
+    """Return the case that ends after a part of its times."""
+    times = case.recording.times
+    end = part * times[-1]
+    return replace(case, recording=replace(case.recording, times=(*(time for time in times if time < end), end)))
 
 
 def _some(cases: Sequence[Case], count: int) -> Sequence[Case]:

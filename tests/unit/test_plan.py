@@ -265,6 +265,24 @@ def test_runs_that_are_too_long_end_where_similar_ones_did() -> None:
     assert measured(whole, 0.1 * seconds, ended)[0] == pytest.approx(seconds, rel=0.9)
 
 
+@pytest.mark.parametrize("dynamics", ["ode", "overlap_map"])
+def test_adaptive_steps_that_become_longer_are_noticed(monkeypatch: pytest.MonkeyPatch, dynamics: str) -> None:
+    """Runs of 100 √t seconds by adaptive steps, or 100 t by others, are ended after 10 s, beside a start of 3 s."""
+    case = Case(Problem(gamma=0.1, p=1, k=1, d=30, Delta=0.0, activation="erf"), dynamics, 0, Recording((0.0, 1.0), ()))
+    power = 0.5 if dynamics == "ode" else 1.0
+
+    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Taken:
+        last = cases[0].clock * cases[0].recording.times[-1]
+        if last < 1e-6:
+            return pilots.Taken(3.0, 1, 1.0, 1.0)
+        done = min(1.0, (limit / 100.0) ** (1.0 / power) / last)
+        return pilots.Taken(3.0 + 100.0 * (done * last) ** power, 1, done, done, complete=done == 1.0)
+
+    monkeypatch.setattr(pilots, "_taken", taken)
+    monkeypatch.setattr(pilots, "_start", lambda *_: 3.0)
+    assert measured([case], 10.0)[0] == pytest.approx(103.0)
+
+
 @pytest.mark.parametrize("start", [0.0, 500.0])
 @pytest.mark.parametrize("times", [np.geomspace(1e-6, 1.0, 60), np.linspace(0.0, 1.0, 61)[1:]])
 def test_starts_records_and_steps_are_told_apart(
