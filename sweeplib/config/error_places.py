@@ -23,7 +23,12 @@ def location_of(key: str) -> tuple[str | int, ...]:
 
 def input_error(error: pydantic.ValidationError) -> InputError:
     """Return the first error that pydantic found in a config; misspelt keys come before missing ones."""
-    return refusal(error, known=_valid_keys, example=_example)
+    from sweeplib.problem import PARAMETERS
+
+    refused = refusal(error, known=_valid_keys, example=_example)
+    if refused.choices and refused.key in PARAMETERS:
+        refused.choices, refused.expected = (), "it below `problem`, `grid` or `derive`"
+    return refused
 
 
 def error_at(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:

@@ -26,7 +26,7 @@ from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_on, unexited
 from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.progress import Steps
-from sweeplib.process.terminal import bytes_text, duration
+from sweeplib.process.terminal import bytes_text, cases_text, duration
 from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.config_files import write_complete_config
@@ -225,7 +225,7 @@ class Plan:
         guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         notes += [
-            f"{name}: the cost of {count:,} cases is extrapolated, not measured" for name, count in guessed.items()
+            f"{name}: the cost of {cases_text(count)} is extrapolated, not measured" for name, count in guessed.items()
         ]
         for name, part in self.dynamics.items():
             notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
@@ -273,7 +273,7 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
     memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
     known = costs_on(directory / "plan.json", measured_on)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
-        with steps.step(f"planning {sweep.size:,} cases"):
+        with steps.step(f"planning {cases_text(sweep.size)}"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
             for name, demand in demands.items():
                 if demand.todo:

@@ -116,6 +116,11 @@ def duration(seconds: float) -> str:
     return f"{value:.2g} {unit}" if value < 99.5 else f"{value:,.0f} {unit}"
 
 
+def cases_text(number: int) -> str:
+    """Return a number of cases in words."""
+    return "1 case" if number == 1 else f"{number:,} cases"
+
+
 def bytes_text(nbytes: float) -> str:
     """Return a number of bytes in words."""
     for unit in ("B", "kB", "MB"):

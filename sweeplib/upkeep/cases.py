@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.errors import InputError
+from sweeplib.process.terminal import cases_text
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.run_store import RunStore, whole
@@ -56,11 +57,6 @@ class CasesByName:
             values = ", ".join(f"{name}={_extent(self.wanted.column(name, places))}" for name in names)
             words.insert(0, f"{cases_text(len(places))} of {self.dynamics}: {values}")
         return "; ".join(words)
-
-
-def cases_text(number: int) -> str:
-    """Return a number of cases in words."""
-    return "1 case" if number == 1 else f"{number:,} cases"
 
 
 def _extent(column: np.ndarray) -> str:

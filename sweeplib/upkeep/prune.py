@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.process.terminal import bytes_text
+from sweeplib.process.terminal import bytes_text, cases_text
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import DamageError, files_below, read_json, remove_files
@@ -138,7 +138,7 @@ def _other_files(sweep: "Design", directory: Path) -> Iterator[Stale]:
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
-    yield Stale(f"descriptions of {len(cases)} cases, by an earlier version of sweeplib", cases)
+    yield Stale(f"descriptions of {cases_text(len(cases))}, by an earlier version of sweeplib", cases)
     others = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
     others = [path for path in others if _record(path)]
     yield Stale(f"descriptions of {len(others)} failures that are not of this config", tuple(others))

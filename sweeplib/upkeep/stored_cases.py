@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.process.terminal import cases_text
 from sweeplib.simulation import Status
 from sweeplib.storage.records.files import (
     DAMAGED,
@@ -27,7 +28,7 @@ from sweeplib.storage.store.layout_files import is_of_layout
 from sweeplib.storage.store.layout_restoration import is_restored
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.storage.store.run_store import RunStore, write_group
-from sweeplib.upkeep.cases import CasesByName, cases_text
+from sweeplib.upkeep.cases import CasesByName
 from sweeplib.upkeep.finding import Finding, Remedy
 
 if TYPE_CHECKING:

@@ -112,7 +112,7 @@ def test_a_name_of_no_case_is_refused_in_a_line(finished: Done, case: str, said:
 
 
 def test_one_case_is_retried(done: Done) -> None:
-    assert done.told("retry", "p=2,gamma=101,seed=3") == (0, "calm: 1 cases to run again\n")
+    assert done.told("retry", "p=2,gamma=101,seed=3") == (0, "calm: 1 case to run again\n")
     assert done.told("retry", "p=2,gamma=101,seed=3") == (0, "calm: 0 cases to run again\n")
     assert not (done.directory / "outcomes" / "calm.csv").exists(), "it is written when all cases are done"
     assert done.told("retry", "all") == (0, "calm: 3 cases to run again\n")
@@ -158,7 +158,7 @@ def test_what_a_smaller_config_does_not_use_is_listed_and_deleted_only_if_asked(
         ": 1 block of calm/p1_k1_w",
         "the version of the dataset before the present one: ",
         "analysis exit_times, which is not in the config",
-        "descriptions of 1 cases, by an earlier version of sweeplib",
+        "descriptions of 1 case, by an earlier version of sweeplib",
         "temporary files of writers that were killed",
         "in all ",
     ):

@@ -51,6 +51,9 @@ DERIVED = "\nderive: {gamma: %s}"
 
 BROKEN = {
     "unknown key": Broken("seeds: 4", "seed: 4", (":6: seed: unknown key", "did you mean 'seeds'?")),
+    "field at the top": Broken(
+        "seeds: 4", "seeds: 4\nDelta: 0.5", (":7: Delta: unknown key", "below `problem`, `grid` or `derive`")
+    ),
     "missing key": Broken(TIMES, "", (": times: this key is needed", "such as `times: {linspace")),
     "key given twice": Broken(DELTA, "  d: [10]", (":4: key given twice, first on line 3; got 'd'",)),
     "not YAML": Broken(DELTA, "  Delta: [0, 0.5", (": not YAML: ",)),

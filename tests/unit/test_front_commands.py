@@ -216,7 +216,7 @@ def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None
         assert json.loads(invoked("status", named, "--json", status=3))["done"] == 2
     assert "the same bits" in invoked("reproduce", directory, "gamma=0.1,dynamics=ode")
     assert "computing 2 cases again" in invoked("verify", directory)
-    assert invoked("retry", directory, "gamma=0.1,dynamics=ode") == "ode: 1 cases to run again\n"
+    assert invoked("retry", directory, "gamma=0.1,dynamics=ode") == "ode: 1 case to run again\n"
     run_sweep(replace(sweep, runs={"ode": sweep.runs["ode"]}), directory, progress=False)
     assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "finished", "2", "of", "2"], "no plan but the run's"
 
