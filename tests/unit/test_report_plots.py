@@ -92,7 +92,7 @@ def drawable(name):
     return False
 
 
-@pytest.mark.parametrize("name", filter(drawable, FIGURES))
+@pytest.mark.parametrize("name", list(filter(drawable, FIGURES)))
 def test_every_declared_plot_has_points_and_labels(name, ds, analyses):
     plot = interactive_plot(name, FIGURES[name].declared(ds, analyses), ds, analyses, {})
     assert plot.table.rows > 0
