@@ -68,9 +68,8 @@ class _Loader(yaml.SafeLoader):
             key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise InputError("a key must be a word", file=f":{line}", expected="`name: value`")
-            if key_node.style is None and re.match(r"\w+:", key) and value_node.value == "":
-                expected = f"`{key.replace(':', ': ', 1)}`"
-                raise InputError("no space after the colon", file=f":{line}", value=key, expected=expected)
+            if key_node.style is None and value_node.start_mark.index == key_node.end_mark.index:
+                _refuse_no_space(key, f":{line}")
             if key in seen:
                 raise InputError(f"key given twice, first on line {seen[key]}", file=f":{line}", value=key)
             seen[key] = line
@@ -89,6 +88,14 @@ class _Loader(yaml.SafeLoader):
 def _has_open_call(text: str) -> bool:
     """Return whether a text has a call that is not closed, such as `hermite(0`."""
     return text.count("(") > text.count(")") and re.search(r"\w\(", text) is not None
+
+
+def _refuse_no_space(line: str, where: str) -> None:
+    """Raise InputError for a line that is a name and its value without a space after the colon, which YAML joins."""
+    joined = re.fullmatch(r"[\s-]*(\w+:)([^\s/].*)", line)
+    if joined:
+        given, expected = "".join(joined.groups()), f"`{' '.join(joined.groups())}`"
+        raise InputError("no space after the colon", file=where, value=given, expected=expected)
 
 
 def _refuse_cut(text: str, line: int) -> None:
@@ -205,6 +212,9 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
         raise error.within(file=f"{file or 'YAML'}{error.file}") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        lines = text.splitlines()
+        for at in {mark.line - 1, error.context_mark.line if error.context_mark else 0} if mark else ():
+            _refuse_no_space("".join(lines[at : at + 1]), f"{file or 'YAML'}:{at + 1}")
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
         remedy = next((remedy for part, remedy in REMEDIES.items() if part in (error.problem or "")), None)

@@ -26,15 +26,19 @@ def table_axis(table: Any) -> TableAxis:
     """
     if isinstance(table, str):
         return _table_axis(_read(Path(table)), table)
-    if isinstance(table, list) and table and all(isinstance(row, Mapping) for row in table):
+    if isinstance(table, list) and table and all(_is_row(row) for row in table):
         try:
             return table_axis(_columns(table))
         except InputError as error:
             error.key = re.sub(r"^points\.(.+)\[(\d+)\]$", r"points[\2].\1", error.key or "points")
             raise
-    if not isinstance(table, Mapping) or not all(isinstance(name, str) for name in table):
+    if not _is_row(table):
         raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
     return _table_axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
 
 
 def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

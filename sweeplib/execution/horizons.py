@@ -60,9 +60,11 @@ def shares(store: RunStore, found: OtherCases) -> dict[str, float]:
 class HorizonTrial:
     """What `tried` says of `count` cases: `late` do not make all exits by the horizon, `left` not by `factor` of it.
 
+    cases : what they are called in a sentence after their number.
     where : the values of a late case by which it differs from the others, ready for a sentence.
     """
 
+    cases: str
     count: int
     late: int
     left: int
@@ -71,7 +73,7 @@ class HorizonTrial:
 
     def line(self, who: str, horizon: float) -> str:
         """Return a sentence about those `who` do not exit by the horizon."""
-        end = f"; of {self.count} that were tried {self.left} do not by {self.factor * horizon:g} either"
+        end = f"; of {self.count} {self.cases} {self.left} do not by {self.factor * horizon:g} either"
         end = f"; nearly all do by `horizon={self.factor * horizon:g}`" if self.left <= FEW * self.count else end
         return f"{who} not exit by the horizon {horizon:g}{self.where}{end if self.factor > 1 else ''}"
 
@@ -90,15 +92,16 @@ def horizon_lines(
     """
     (sample, part), lines, trial = stored, [], earlier
     if missing and (earlier is None or not sample):
-        trial = earlier or _trial(dynamics, [missing[at] for at in spread(len(missing), SAMPLE)], calibration)
+        pilots = [missing[at] for at in spread(len(missing), SAMPLE)]
+        trial = earlier or _trial(dynamics, pilots, "pilots", calibration)
         if trial and trial.late:
             lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing)))
     if sample:
-        late = earlier if earlier and earlier.late else _trial(dynamics, sample, calibration)
+        late = earlier if earlier and earlier.late else _trial(dynamics, sample, "of these", calibration)
         share = f"{100 * part:.{3 if part > 0.995 else 2}g} % of the stored runs did"
         if late:
             lines.append(late.line(f"{dynamics}: {share}", _horizon(sample)))
-        trial = trial or late
+        trial = late or trial
     return lines, trial
 
 
@@ -112,27 +115,29 @@ def _horizon(cases: Sequence[Case]) -> float:
     return cases[0].recording.times[-1]
 
 
-def _trial(dynamics: str, cases: Sequence[Case], calibration: Calibration) -> HorizonTrial | None:
-    """Return the trial of cases in the process of a calibration; None without thresholds, or if it fails."""
+def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calibration) -> HorizonTrial | None:
+    """Return the trial of cases in the process of a calibration; None without thresholds or time, or if it fails."""
     if not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
         return None
     pilot = Pilot(f"{dynamics}/horizon", tuple(cases))
     with suppress(TaskError):
         calibration.compile(pilot)
-        late, left, factor = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
-        return HorizonTrial(len(cases), len(late), left, factor, _values(cases, late[0]) if late else "")
+        found = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
+        if found is not None:
+            late, left, factor = found
+            return HorizonTrial(called, len(cases), len(late), left, factor, _values(cases, late[0]) if late else "")
     return None
 
 
-def tried(cases: Sequence[Case]) -> tuple[list[int], int, int]:
+def tried(cases: Sequence[Case]) -> tuple[list[int], int, int] | None:
     """Return which cases do not make all exits by the horizon, and how many of them not by so many times the horizon.
 
-    The horizon is doubled until they are few or there is no more time.
+    The horizon is doubled until they are few or there is no more time. None if there is no time for the first.
     """
     deadline, factor = time.monotonic() + SECONDS, 1
     late = left = _late(cases, range(len(cases)), factor, SECONDS)
     if left is None:
-        return [], 0, factor
+        return None
     while len(left) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
         later = _late(cases, left, 2 * factor, deadline - time.monotonic())
         if later is None:

@@ -42,16 +42,17 @@ class WholeJobs(Adaptive):
         return math.ceil(await super().target() / self._cores)
 
     async def workers_to_close(self, target: int) -> list[Any]:
-        """Return the names of jobs to end, so that `target` jobs remain."""
+        """Return the names of jobs to end, of which no worker has a task, so that `target` jobs remain or more."""
         closing = set(await super().workers_to_close(target * self._cores))
-        return list({job_of(worker) for worker in self._workers() if worker.name in closing})
+        busy = {job_of(worker) for worker in self._workers() if worker.processing}
+        return list({job_of(worker) for worker in self._workers() if worker.name in closing} - busy)
 
     async def scale_up(self, n: int) -> None:
         """Submit jobs until there are `n`."""
         await super().scale_up(n * self._cores)
 
     async def scale_down(self, workers: Iterable[Any]) -> None:
-        """End jobs with these names, whose workers give up their tasks first."""
+        """End jobs with these names."""
         jobs = set(workers)
         await super().scale_down([*jobs, *(worker.name for worker in self._workers() if job_of(worker) in jobs)])
 

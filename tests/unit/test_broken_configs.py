@@ -62,7 +62,10 @@ BROKEN = {
         PROBLEM, PROBLEM.replace("p: 1", "p:1"), (": no space after the colon; got 'p:1'; expected `p: 1`",)
     ),
     "deeper than the line above": Broken(
-        DELTA, "    Delta: [0, 0.5]", (": not YAML: ", "expected the indentation of the")
+        DELTA, "    Delta: [0, 0.5]", (":4: not YAML: ", "expected the indentation of the")
+    ),
+    "no space after a colon in a block": Broken(
+        DELTA, "  Delta:0.5", (":4: no space after the colon; got 'Delta:0.5'; expected `Delta: 0.5`",)
     ),
     "memory without a unit": Broken(
         "seeds: 4",

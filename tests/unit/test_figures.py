@@ -180,7 +180,13 @@ def test_logarithmic_axes_have_numbers_in_one_notation(low, high, texts):
 
 
 def test_a_point_of_a_table_is_named_by_what_points_differ_in():
-    columns = {"gamma": [0.1, 0.2], "p": [4, 4], "target": ["committee", "lam1"], "round": [0, 1]}
+    columns = {
+        "gamma": [0.1, 0.2],
+        "p": [4, 4],
+        "a": [np.nan, np.nan],
+        "target": ["committee", "lam1"],
+        "round": [0, 1],
+    }
     points = xr.DataArray([0, 1], dims="point", name="point").assign_coords(point=[0, 1])
     points = points.assign_coords({name: ("point", values) for name, values in columns.items()})
     assert value_label(points[1], points) == r"$\gamma$ = 0.2, target = $\lambda^*_{1}$"

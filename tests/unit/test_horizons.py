@@ -1,6 +1,7 @@
 """Runs that go on from where they ended: a longer horizon has the bits of a run of that length."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from sweeplib.config.values import up_to, values
 from sweeplib.execution import horizons, plan, work
+from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.execution.horizons import tried
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, cases
@@ -77,12 +79,35 @@ def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path, monkeyp
 def test_the_horizon_is_doubled_until_few_have_not_exited() -> None:
     recording = Recording((0.0, 0.1), (0.3,))
     problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
-    late, left, factor = tried([Case(problem, "sgd_chain", seed, recording) for seed in range(20)])
+    found = tried([Case(problem, "sgd_chain", seed, recording) for seed in range(20)])
+    assert found is not None
+    late, left, factor = found
     assert len(late) > 1 >= left and factor in {2, 4, 8, 16, 32}
     never = replace(recording, thresholds=(1 - 1e-12,))
     noisy = replace(problem, Delta=0.5)
-    late, left, factor = tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])
-    assert (late, left) == ([0, 1, 2, 3], 4)
+    found = tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])
+    assert found is not None and found[:2] == ([0, 1, 2, 3], 4)
+
+
+def test_a_trial_is_used_again_if_it_says_who_does_not_exit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One without time is none; one of pilots that all exit says nothing of the stored runs that do not."""
+    problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
+    cases = [Case(problem, "sgd_chain", seed, Recording((0.0, 0.1), (0.3,))) for seed in range(40)]
+    answers: list[Any] = [None, ([], 0, 1), ([0, 1], 1, 4)]
+
+    class Answers(Calibration):
+        def compile(self, pilot: Pilot) -> None: ...
+
+        def asked(self, pilot: Pilot, seconds: float, task: Any, *args: Any) -> Any:
+            return answers.pop(0)
+
+    told = partial(horizons.horizon_lines, "sgd_chain", cases, calibration=Answers())
+    assert told(stored=((), 0.0)) == ([], None)
+    lines, none_late = told(stored=((), 0.0))
+    assert (lines, none_late and none_late.late) == ([], 0)
+    [line], trial = told(stored=(tuple(cases[:2]), 0.01), earlier=none_late)
+    assert "1 % of the stored runs did not exit by the horizon 0.1; of 2 of these 1 do not by 0.4 either" in line
+    assert told(stored=(tuple(cases[:2]), 0.01), earlier=trial) == ([line], trial) and not answers
 
 
 @pytest.mark.slow

@@ -49,4 +49,4 @@ def need_start(ds: Outline) -> None:
     """Raise InputError unless the start, at the time 0, is recorded."""
     first = float(ds.axes["time"][0])
     if first > 0.0:
-        raise InputError("the start is not recorded", key="times", value=first, expected="0, and then later times")
+        raise InputError("the start is not recorded", key="times", value=first, expected="0 as the first of the times")

@@ -106,7 +106,7 @@ def _varying(points: xr.DataArray) -> list[str]:
     return [
         name
         for name, values in along.items()
-        if name not in (POINT, "round", "reason") and len(set(values.values.tolist())) > 1
+        if name not in (POINT, "round", "reason") and len(set(map(repr, values.values.tolist()))) > 1
     ]
 
 
