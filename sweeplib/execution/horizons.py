@@ -22,6 +22,9 @@ SAMPLE, BLOCKS, SECONDS = 32, 16, 1.0
 DOUBLINGS, FEW = 5, 0.05
 """Of the horizon, until only a few of the cases have not exited."""
 
+PILOTS, STORED = "pilots", "of these"
+"""What the cases of a trial are called after their number."""
+
 Unexited = tuple[tuple[Case, ...], float]
 
 
@@ -58,7 +61,7 @@ def shares(store: RunStore, found: OtherCases) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class HorizonTrial:
-    """What `tried` says of `count` cases: `late` do not make all exits by the horizon, `left` not by `factor` of it.
+    """What `tried` says of `count` cases: `late` do not exit by the horizon, `left` not by `factor` times it.
 
     cases : what they are called in a sentence after their number.
     where : the values of a late case by which it differs from the others, ready for a sentence.
@@ -93,11 +96,12 @@ def horizon_lines(
     (sample, part), lines, trial = stored, [], earlier
     if missing and (earlier is None or not sample):
         pilots = [missing[at] for at in spread(len(missing), SAMPLE)]
-        trial = earlier or _trial(dynamics, pilots, "pilots", calibration)
+        is_of_pilots = earlier is not None and earlier.cases == PILOTS
+        trial = earlier if is_of_pilots else _trial(dynamics, pilots, PILOTS, calibration)
         if trial and trial.late:
             lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing)))
     if sample:
-        late = earlier if earlier and earlier.late else _trial(dynamics, sample, "of these", calibration)
+        late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)
         share = f"{100 * part:.{3 if part > 0.995 else 2}g} % of the stored runs did"
         if late:
             lines.append(late.line(f"{dynamics}: {share}", _horizon(sample)))

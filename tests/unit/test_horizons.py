@@ -93,7 +93,7 @@ def test_a_trial_is_used_again_if_it_says_who_does_not_exit(monkeypatch: pytest.
     """One without time is none; one of pilots that all exit says nothing of the stored runs that do not."""
     problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
     cases = [Case(problem, "sgd_chain", seed, Recording((0.0, 0.1), (0.3,))) for seed in range(40)]
-    answers: list[Any] = [None, ([], 0, 1), ([0, 1], 1, 4)]
+    answers: list[Any] = [None, ([], 0, 1), ([0, 1], 1, 4), ([], 0, 1)]
 
     class Answers(Calibration):
         def compile(self, pilot: Pilot) -> None: ...
@@ -107,7 +107,8 @@ def test_a_trial_is_used_again_if_it_says_who_does_not_exit(monkeypatch: pytest.
     assert (lines, none_late and none_late.late) == ([], 0)
     [line], trial = told(stored=(tuple(cases[:2]), 0.01), earlier=none_late)
     assert "1 % of the stored runs did not exit by the horizon 0.1; of 2 of these 1 do not by 0.4 either" in line
-    assert told(stored=(tuple(cases[:2]), 0.01), earlier=trial) == ([line], trial) and not answers
+    assert told(stored=(tuple(cases[:2]), 0.01), earlier=trial) == ([line], trial)
+    assert told(stored=((), 0.0), earlier=trial)[0] == [] and not answers, "a trial of late runs is none of pilots"
 
 
 @pytest.mark.slow
