@@ -131,7 +131,8 @@ def tier(name: str, field: str) -> Any:
         return pytest.mark.long
     batches = name in ("sgd", "sgd_chain") and field in ("batch_size", "repeats")
     without_variance = name == "gradient_flow" and field in ("keep_probability", "replay", "target")
-    return pytest.mark.slow if batches or without_variance or name in ALONE else ()
+    by_nodes = name == "ode" and field in ("update", "clip_norm", "huber_delta", "labels")
+    return pytest.mark.slow if batches or without_variance or by_nodes or name in ALONE else ()
 
 
 ACCEPTED = [

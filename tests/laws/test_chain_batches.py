@@ -80,9 +80,12 @@ PROBLEMS = {
     "signs": problem_of(2, 20, 1, k=2, spherical=True, loss=["square", "sign"]),
     "a batch in three steps with decay": problem_of(2, 9, 7, 3, k=2, spherical=True, second_layer_rate=1.0, decay=1.0),
 }
+REPEATED = [name for name in PROBLEMS if PROBLEMS[name].repeats > 1]
+PAIRED = ("decay", "decay on the sphere", "correlation", "batches, logistic of real labels", "signs")
+"""What each of these has, another problem has together with something else."""
 
 
-@pytest.mark.parametrize("name", slow_among(PROBLEMS, *(name for name in PROBLEMS if PROBLEMS[name].repeats > 1)))
+@pytest.mark.parametrize("name", slow_among(PROBLEMS, *REPEATED, *PAIRED))
 def test_it_has_the_law_of_sgd_in_numpy(name):
     """From one start, to the last use of a batch but one.
 

@@ -16,7 +16,7 @@ from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
 from sweeplib.simulation import Case, Recording, Status
 from sweeplib.simulation.driver import replicas_of
-from tests.tiers import slow_but
+from tests.tiers import slow_among, slow_but
 
 LEARNED = Overlaps(
     [[1.0, -0.005092957541373029], [-0.005092957541373029, 1.0]],
@@ -129,7 +129,7 @@ def recorded(name, **options):
 
 
 @pytest.mark.parametrize("rtol", slow_but([1e-4, 1e-6, 1e-8, 1e-10], 1e-6))
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", slow_among(SETTINGS, "wide flow"))
 def test_every_recorded_risk_is_within_its_tolerance_and_its_error(name, rtol):
     risk, error = recorded(name, rtol=rtol)
     difference = np.abs(risk - reference(name))

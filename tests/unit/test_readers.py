@@ -107,7 +107,10 @@ def strict() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+OTHERS = ("sel of some", "isel with a step", "mean of a variable", "sel of a dynamics", "concat before another sweep")
+
+
+@pytest.mark.parametrize("name", slow_among(OPERATIONS, *OTHERS))
 def test_what_a_reader_makes_of_it_can_be_written_and_read(name: str, paths: tuple[Path, Path], tmp_path: Path) -> None:
     made = OPERATIONS[name](*map(xr.open_zarr, paths))
     made.to_zarr(tmp_path / "made.zarr")
