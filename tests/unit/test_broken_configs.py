@@ -191,7 +191,7 @@ BROKEN = {
     "unknown spacing": Broken(
         GAMMA,
         "  gamma: {linspce: [0, 1, 3]}",
-        (":5: grid.gamma: unknown spacing; got 'linspce'", "did you mean 'linspace'?"),
+        (":5: grid.gamma: unknown spacing; got 'linspce'", "expected a list, or one of", "did you mean 'linspace'?"),
     ),
     "spacing without count": Broken(
         GAMMA, "  gamma: {linspace: [0, 1]}", (":5: grid.gamma.linspace: ", "got [0, 1]", "[first, last, count]")
