@@ -20,18 +20,29 @@ if TYPE_CHECKING:
     from sweeplib.storage.records.attempts import Attempt
 
 
+QUICKSTART = Path("config/quickstart.yaml")
+"""The sweep of a clone where none is named."""
+
+
 def settings(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration of the workflow: the `sweep`'s file, the folder `results`, and further keys of a user.
 
-    InputError for keys without a sweep's file, and for keys of such a file, which have no effect here.
+    InputError for keys without a sweep's file, for keys of such a file, which have no effect here, where no sweep is
+    named outside of a clone, and for what is no path.
     """
     from sweeplib.config.models import SweepConfig
 
+    expected = "--config sweep=FILE, in a module `config: {'sweep': FILE}`; a sweep's own keys are in its file"
     misplaced = [key for key in given if key in SweepConfig.model_fields or "sweep" not in given]
     if misplaced:
-        expected = "--config sweep=FILE, in a module `config: {'sweep': FILE}`; a sweep's own keys are in its file"
         raise InputError("not a key of the workflow", value=misplaced[0], expected=expected)
-    return {"sweep": "config/quickstart.yaml", "results": "results", **given}
+    if not given and not QUICKSTART.exists():
+        raise InputError("no sweep is named", expected=expected)
+    chosen = {"sweep": str(QUICKSTART), "results": "results", **given}
+    for key in ("sweep", "results"):
+        if not isinstance(chosen[key], str | Path):
+            raise InputError("not a path", key=key, value=chosen[key], expected="text; `./2024` for a number")
+    return chosen
 
 
 def loaded(config: str, results: str) -> tuple["Design", str]:

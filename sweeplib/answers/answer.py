@@ -9,6 +9,11 @@ from typing import Any
 from sweeplib.design.questions import Row
 
 
+def decimal(value: float, digits: int) -> str:
+    """Return a number rounded to `digits` digits, without an exponent where it is large: 11070, not 1.107e+04."""
+    return f"{float(f'{value:.{digits}g}'):.15g}"
+
+
 class State(StrEnum):
     """Whether an answer is given; `open` means that more rows would give it, `none` that no number of rows will."""
 
@@ -65,7 +70,7 @@ class Answer:
     @property
     def interval(self) -> str:
         """Return the interval in words, "" if there is none."""
-        return f"{self.low:.4g} to {self.high:.4g}" if math.isfinite(self.half_width) else ""
+        return f"{decimal(self.low, 4)} to {decimal(self.high, 4)}" if math.isfinite(self.half_width) else ""
 
     def line(self) -> str:
         """Return the answer in words."""
@@ -75,11 +80,11 @@ class Answer:
         """Return the value with its interval, and what is missing."""
         if self.state is State.given and not self.interval:
             return self.why
-        value = f"{self.value:.4g}" if math.isfinite(self.value) else "no value"
+        value = decimal(self.value, 4) if math.isfinite(self.value) else "no value"
         if self.interval:
             value += f" ({self.interval})"
         if self.state is State.given:
-            return f"{value}: ± {self.half_width:.2g}, {self.wanted:.2g} was asked"
+            return f"{value}: ± {decimal(self.half_width, 2)}, {decimal(self.wanted, 2)} was asked"
         return f"{value}: {'open' if self.state is State.open else 'no answer'}, {self.missing()}"
 
     def missing(self) -> str:

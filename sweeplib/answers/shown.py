@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.answer import Answer, State, decimal
 from sweeplib.storage.records.rounds import Rounds, rounds_of
 
 if TYPE_CHECKING:
@@ -71,10 +71,10 @@ def cells(answers: list[Answer]) -> dict[str, Any]:
         [
             answer.question,
             answer.where,
-            f"{answer.value:.4g}" if math.isfinite(answer.value) else "",
+            decimal(answer.value, 4) if math.isfinite(answer.value) else "",
             answer.interval,
-            f"{answer.half_width:.2g}" if answer.interval else "",
-            f"{answer.wanted:.2g}" if math.isfinite(answer.wanted) else "",
+            decimal(answer.half_width, 2) if answer.interval else "",
+            decimal(answer.wanted, 2) if math.isfinite(answer.wanted) else "",
             answer.state.value if answer.state is State.given else f"{answer.state.value}: {answer.missing()}",
         ]
         for answer in answers

@@ -23,6 +23,8 @@ class Override:
     text: str
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise InputError("not an override", value=self.text, expected="texts, as 'seeds=8', 'grid.d=300,1000'")
         key, equals, _ = self.text.partition("=")
         refuse_more("characters in an override", len(self.text), FILE_BYTES, key=key[:100], instead=SHORTER)
         if not equals or not all(name.strip() for name in key.split(".")):

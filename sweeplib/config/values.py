@@ -131,7 +131,7 @@ def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
         raise InputError("not one spacing", key=key, value=spec, expected=EXPECTED)
     [(name, arguments)] = spec.items()
     if name not in SPACINGS:
-        raise InputError("unknown spacing", key=key, value=name, choices=SPACINGS)
+        raise InputError("unknown spacing", key=key, value=name, expected=EXPECTED, choices=SPACINGS)
     return _values_of_spacing(name, arguments, f"{key}.{name}", most)
 
 

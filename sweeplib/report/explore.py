@@ -24,6 +24,7 @@ from sweeplib.analysis.kit.survival import medians
 from sweeplib.errors import InputError
 from sweeplib.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.figures.kit.interactive import along
+from sweeplib.figures.kit.rounds import ROUND
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
@@ -130,10 +131,10 @@ def quantities(ds: xr.Dataset) -> list[str]:
 def horizontal(ds: xr.Dataset, name: str) -> list[str]:
     """Return what a quantity can be drawn over: the time, then axes of numbers, the longest first, then what they give.
 
-    The last are coordinates, such as the learning rate where it is derived.
+    The last are coordinates, such as the learning rate where it is derived; not the round that asked for a point.
     """
     dims = [str(dim) for dim in ds[name].dims if dim != "seed"]
-    varied = [str(each) for each in ds.coords if ds[each].ndim and set(ds[each].dims) <= set(dims)]
+    varied = [str(each) for each in ds.coords if each != ROUND and ds[each].ndim and set(ds[each].dims) <= set(dims)]
     fits = [each for each in varied if ds[each].dtype.kind in "fiu" and ds.sizes[along(ds, each)] > 1]
     return sorted(fits, key=lambda each: (each != "time", each not in dims, -ds.sizes[along(ds, each)]))
 

@@ -12,6 +12,8 @@ from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
 from sweeplib.storage.records.artefacts import outdated_names
 from sweeplib.storage.records.files import read_json
+from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -54,8 +56,10 @@ def answers(sweep: "Design", directory: Path) -> list[str]:
 def _counts(sweep: "Design", directory: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name in sweep.runs:
-        done = read_json(directory / f"{name}.done.json")
-        counts.update(done["cases"] if done else {"missing": sweep.size_of(name)})
+        cases = (read_json(directory / f"{name}.done.json") or {"cases": {}})["cases"]
+        if sum(cases.values()) != sweep.size_of(name):  # a run that has not ended, or of another config
+            cases = inventory(sweep, name, RunStore(directory, name)).counts()
+        counts.update({status: count for status, count in cases.items() if count})
     return counts
 
 

@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.answers import PROPOSERS, State, rounds
+from sweeplib.answers.answer import Answer
 from sweeplib.answers.proposers.seeds import MoreSeeds
+from sweeplib.answers.shown import cells
 from sweeplib.cli import app
 from sweeplib.config import from_mapping
 from sweeplib.design.questions import Question, Row, with_rows, without_rows
@@ -371,6 +373,12 @@ def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
     [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question(budget=1)).answered()
     assert (answer.state, answer.interval) == (State.open, "")
     assert np.isnan(answer.cases) and "more runs" not in answer.line() and "does not suffice" in answer.why
+
+
+def test_large_answers_are_written_without_an_exponent() -> None:
+    answer = Answer("exits", {}, 11071.2, 10263.4, 12020.0, 1100.0, State.given)
+    assert answer.line() == "exits: 11070 (10260 to 12020): ± 950, 1100 was asked"
+    assert cells([answer])["rows"] == [["exits", "", "11070", "10260 to 12020", "950", "1100", "given"]]
 
 
 def test_a_mean_of_zero_has_no_relative_precision() -> None:

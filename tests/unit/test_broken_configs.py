@@ -6,12 +6,14 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import load
+from sweeplib.config.overrides import Override
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from tests.tiers import slow_but
@@ -189,7 +191,7 @@ BROKEN = {
     "unknown spacing": Broken(
         GAMMA,
         "  gamma: {linspce: [0, 1, 3]}",
-        (":5: grid.gamma: unknown spacing; got 'linspce'", "did you mean 'linspace'?"),
+        (":5: grid.gamma: unknown spacing; got 'linspce'", "expected a list, or one of", "did you mean 'linspace'?"),
     ),
     "spacing without count": Broken(
         GAMMA, "  gamma: {linspace: [0, 1]}", (":5: grid.gamma.linspace: ", "got [0, 1]", "[first, last, count]")
@@ -532,6 +534,11 @@ def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
 )
 def test_override_is_named_where_it_is_at_fault(override: str, message: str, tmp_path: Path) -> None:
     assert said(written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), (override,)).startswith(message)
+
+
+def test_an_override_that_is_no_text_is_refused() -> None:
+    with pytest.raises(InputError, match=r"not an override; got \{'seeds': 8\}; expected texts, as 'seeds=8'"):
+        Override.__post_init__(SimpleNamespace(text={"seeds": 8}))
 
 
 def test_overrides_together_are_no_longer_than_a_file(tmp_path: Path) -> None:

@@ -78,7 +78,8 @@ def test_long_axes_are_thinned_and_the_page_says_so() -> None:
 
 def test_axes_that_can_be_chosen(ds: xr.Dataset) -> None:
     assert quantities(ds)[0].startswith("exit_") and {"risk", "end_steps"} <= set(quantities(ds))
-    assert horizontal(ds, "risk")[0] == "time" and "seed" not in horizontal(ds, "risk")
+    asked = ds.assign_coords(round=ds.status.isel(seed=0, drop=True) * 0)
+    assert horizontal(asked, "risk")[0] == "time" and not {"seed", "round"} & set(horizontal(asked, "risk"))
     assert coloured(ds.risk, "gamma_ratio")[0] == "dynamics"
     with pytest.raises(InputError, match="nothing to draw in the dataset"):
         ds.drop_vars(quantities(ds)).sweep.explore(show=False)

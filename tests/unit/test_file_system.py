@@ -14,7 +14,7 @@ from sweeplib.numerics import cache
 from sweeplib.process.environment import caches_in
 from sweeplib.process.troubles import in_one_line
 from sweeplib.storage.records.file_system import examine
-from sweeplib.storage.records.files import read_json, write_json
+from sweeplib.storage.records.files import lost, read_json, write_json
 
 
 def lacking(number: int) -> Callable[..., None]:
@@ -86,3 +86,8 @@ def test_caches_that_the_user_cannot_write_are_kept_with_the_results(
     assert "results/.cache" in capsys.readouterr().err
     assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / "results" / ".cache")
     assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(tmp_path / "results")
+
+
+def test_a_file_whose_folder_has_moved_is_not_to_be_deleted(tmp_path: Path) -> None:
+    moved = str(lost(tmp_path / "gone" / "zarr.json", "compute it again"))
+    assert moved.endswith("zarr.json: lost, its folder was moved or deleted; bring it back, or compute it again")

@@ -4,6 +4,7 @@ import io
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -14,6 +15,7 @@ from sweeplib.front.screen import PlainLines, Screen, view
 from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
 from sweeplib.front.state import RunState, Stage
 from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
+from sweeplib.stages import settings
 from sweeplib.storage.records.jobs import DIED, Job
 
 BOX = re.compile("[\u2500-\u257f]")
@@ -273,3 +275,20 @@ def test_a_table_that_is_written_to_no_terminal_breaks_no_line_of_its_title_or_c
     words = "a line that is longer than all cells of the table together"
     show(table(("name", "n"), [("a", "1"), ("longer", "22")], title=words, caption=f"{words}\n{words}"), target)
     assert stream.getvalue().splitlines() == [words, "name     n", "a        1", "longer  22", words, words]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "no sweep is named; expected --config sweep=FILE"),
+        ({"sweeps": "a.yaml"}, "not a key of the workflow; got 'sweeps'"),
+        ({"sweep": ["a.yaml"]}, r"sweep: not a path; got \['a.yaml'\]; expected text"),
+        ({"sweep": "a.yaml", "results": 2024}, "results: not a path; got 2024; expected text; `./2024` for a number"),
+    ],
+)
+def test_what_names_no_sweep_is_refused(
+    given: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        settings(given)

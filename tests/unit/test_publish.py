@@ -117,6 +117,7 @@ def test_a_finished_sweep_is_read_from_its_address(tmp_path: Path, store: Memory
         ("nowhere://bucket/x", "unknown protocol; got 'nowhere'"),
         ("bucket/x", "not an address"),
         ("s3://", "not an address"),
+        ("s3:/bucket/x", "not an address"),
         ("s3://me:secret@bucket/x", "not a plain address"),
         ("simplecache::s3://me:secret@bucket/x", "not a plain address"),
         ("abfs://bucket/x?sig=secret", "not a plain address"),

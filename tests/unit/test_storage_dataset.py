@@ -89,7 +89,7 @@ def test_a_run_store_is_no_dataset(tmp_path: Path) -> None:
         tmp_path / "runs.zarr", consolidated=False
     )
     refusal = pytest.raises(InputError, match=r"runs\.zarr: no dataset here; expected `dataset\.zarr`")
-    with pytest.warns(RuntimeWarning, match="consolidated"), refusal:
+    with warnings.catch_warnings(action="error"), refusal:
         open_dataset(tmp_path / "runs.zarr")
 
 

@@ -186,7 +186,8 @@ def results_of(sweep: "Design", dynamics: str, directory: Path) -> Results:
     if missing:
         _forget_done(directory, dynamics)
         problem = f"{missing} cases of {dynamics} have not been run yet"
-        raise InputError(problem, file=directory, expected="`sweeplib run CONFIG` or `make sweep` first")
+        expected = "`sweeplib sweep CONFIG` or `sweeplib run CONFIG` first, again if the config changed meanwhile"
+        raise InputError(problem, file=directory, expected=expected)
     return Results(list(store.layouts.values()), wanted)
 
 

@@ -51,6 +51,8 @@ def damaged(path: Path, remedy: str) -> DamageError:
 
 def lost(path: Path, remedy: str) -> DamageError:
     """Return the error for a file that is lost."""
+    if not path.parent.exists():
+        return DamageError(f"{path}: lost, its folder was moved or deleted; bring it back, or {remedy}")
     return DamageError(f"{path}: {LOST}; {remedy}")
 
 

@@ -232,7 +232,7 @@ def checked_address(address: str) -> str:
         parts = urlsplit(address)
     except ValueError as error:
         raise InputError(f"not an address: {error}", key="publish", value=address, expected=expected) from None
-    if not parts.scheme or not (parts.netloc + parts.path).strip("/"):
+    if "://" not in address or not parts.scheme or not (parts.netloc + parts.path).strip("/"):
         raise InputError("not an address", key="publish", value=address, expected=expected)
     if parts.scheme not in (choices := sorted({*known_implementations, *registry})):
         raise InputError("unknown protocol", key="publish", value=parts.scheme, expected=expected, choices=choices)
