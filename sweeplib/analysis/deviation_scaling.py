@@ -111,7 +111,7 @@ def power_law(
 
 
 def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit: Fit) -> dict[str, xr.DataArray]:
-    logs = {key: xr.ufuncs.log(field(ds, key).astype(float)) for key in QUANTITIES}
+    logs = {key: xr.ufuncs.log(field(ds, key).astype(float)).reset_coords(drop=True) for key in QUANTITIES}
     varying = [key for key in QUANTITIES if set(logs[key].dims) & set(over)]
     coupling = {"coupling": logs["gamma"] - logs["p"] - logs["d"]}
     sets = [coupling, {key: logs[key] for key in varying}]
@@ -142,13 +142,12 @@ def fits_over(
     largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Callable[..., Any], *, vectors: int
 ) -> tuple[xr.DataArray, ...]:
     """Return the seven parts of `fit` to the points along `over`, of which the first `vectors` are along `variable`."""
-    place = {dim: largest[dim] for dim in over}
-    logarithms = logarithms.expand_dims({dim: place[dim] for dim in over if dim not in logarithms.dims})
+    logarithms = logarithms.expand_dims({dim: largest[dim] for dim in over if dim not in logarithms.dims})
     fits: tuple[xr.DataArray, ...] = xr.apply_ufunc(
         fit,
-        largest.reset_coords(drop=True).stack(point=over, create_index=False),
-        logarithms.reset_coords(drop=True).stack(point=over, create_index=False),
-        input_core_dims=[["seed", "point"], ["variable", "point"]],
+        largest.reset_coords(drop=True).stack(place=over, create_index=False),
+        logarithms.reset_coords(drop=True).stack(place=over, create_index=False),
+        input_core_dims=[["seed", "place"], ["variable", "place"]],
         output_core_dims=[["variable"]] * vectors + [[]] * (7 - vectors),
         vectorize=True,
         output_dtypes=[float] * 7,

@@ -212,7 +212,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         least = np.maximum(SAFETY * self._rtol, ROUNDING)
         risk, other = self._recorded_risks(), self._risks_of(self._companion, self._finer)
         slow = SLOW if self.replicas.equations.finer else 1.0
-        error = slow * np.abs(risk - other) + least * terms
+        error = (
+            slow * np.abs(risk - other) + least * terms + self._finer.form_errors(risk, self.a, self.replicas.a_star)
+        )
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
         self._bounds = tuple(bound for each in (risk, other) for bound in risk_bounds(each, self.risk_error, explained))

@@ -36,9 +36,11 @@ FAR = 1e2
 """A rule whose error is so many times what is aimed at is made finer by two levels at once."""
 MOST_NODES = 4e5, 3e4
 """The number of nodes of g, ρ and ω together up to which rules are made finer, likewise."""
-TRUNCATION = 1.5e-10
-"""The error of a risk relative to its terms by the end of rules at 7 standard deviations: there the mean of g² has
-1.3e-10 beyond. Gauss rules of polynomials have no end.
+TRUNCATION, BEYOND = 1.5e-10, 4e-12
+"""The errors of a risk by the end of rules at 7 standard deviations, relative to its terms and to the largest f*².
+
+The mean of g² has 1.3e-10 beyond; that of g^16, 1.4 times what 2.6e-12 inputs have with f* at the end. Gauss rules of
+polynomials have no end.
 """
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
 TINY = np.finfo(float).tiny
@@ -154,7 +156,7 @@ class Rules:
         self, flow_of: Callable[[Levels], Flow], p: int, dimensions: int, level: int, *, rough: bool, exact: bool
     ) -> None:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
-        self._least = ROUNDING if exact else TRUNCATION
+        self._least = (ROUNDING, 0.0) if exact else (TRUNCATION, BEYOND)
         self.largest = self.drift_error = self.risk_error = 0.0
         self.use(Levels(level))
 
@@ -182,7 +184,8 @@ class Rules:
 
     def least_error(self, risk: float) -> float:
         """The least error of a risk."""
-        return self._least * self.terms(risk)
+        of_terms, of_label = self._least
+        return max(of_terms * self.terms(risk), of_label * float(np.max(self.rule.flow.inputs.label**2)))
 
     def terms(self, risk: float) -> float:
         """E f*² + |R|, at least a third of ½ E f*² + ½ E f²."""

@@ -165,8 +165,8 @@ def _with_interval(axes: Axes, point: xr.Dataset, name: str) -> None:
 
 def _points(found: xr.Dataset) -> list[xr.Dataset]:
     """Return the points that have runs."""
-    flat = found.drop_dims(["d", "candidate"], errors="ignore").stack(point=PLANE, create_index=False)
-    return [flat.isel(point=place) for place in np.flatnonzero(flat["was_run"].values)]
+    flat = found.drop_dims(["d", "candidate"], errors="ignore").stack(place=PLANE, create_index=False)
+    return [flat.isel(place=place) for place in np.flatnonzero(flat["was_run"].values)]
 
 
 def _look(point: xr.Dataset) -> dict[str, Any]:

@@ -442,3 +442,16 @@ def test_slopes_beyond_the_most_nodes_are_told_by_the_error(name, power):
     systems = [np.array(part, dtype=float) for part in ([[[1.0]]], [[[0.0]]], [[[30.0]]], [[0.0]], [[1.0]])]
     found = rules.risks(*systems)
     assert abs(found[0] - true) <= max(rules.risk_errors(found, *systems)[0], 1e-10)
+
+
+@pytest.mark.parametrize("P", [0.9, 1.0, 1.1])
+def test_small_errors_of_smooth_functions_are_as_large_as_stated(P):
+    """½ E tanh(20 λ*)², which very short equal steps have to rounding."""
+    found = problem_expectations(
+        Problem(gamma=0.1, p=1, k=1, d=20, Delta=0.0, activation="erf", target="tanh(20*lam1)")
+    )
+    systems = [np.array(part, dtype=float) for part in ([[[1.0]]], [[[0.0]]], [[[P]]], [[0.0]], [[1.0]])]
+    x = np.linspace(-9.0, 9.0, 72001)
+    density, risks = np.exp(-0.5 * x * x), found.risks(*systems)
+    error = abs(risks[0] - 0.5 * density @ np.tanh(20.0 * math.sqrt(P) * x) ** 2 / density.sum())
+    assert 3e-11 < error <= found.risk_errors(risks, *systems)[0] <= 10.0 * error < 1e-8

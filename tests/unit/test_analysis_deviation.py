@@ -192,6 +192,24 @@ def test_learning_rates_tied_to_the_dimension_leave_one_exponent():
     assert found.risk_exponent.sel(variable=["gamma", "d"]).isnull().all()
 
 
+def test_exponents_are_found_in_a_table_of_points():
+    """The dimension of the points of a fit had the name of that of the rows of a table."""
+    ds = scaling_dataset({"gamma": 0.5, "d": -0.4}, noise=0.0, p=[2]).squeeze("p")
+    rows = ds.stack(point=("gamma", "d"), create_index=False).isel(point=[0, 1, 3, 5, 7]).transpose("point", ...)
+    found = scaling(rows, resamples=50).squeeze()
+    np.testing.assert_allclose(found.risk_exponent.sel(variable=["gamma", "d"]), [0.5, -0.4], rtol=1e-9)
+    assert (found.risk_points.dropna("variable") == 5).all()
+
+
+def test_exponents_are_found_where_some_numbers_are_axes_and_others_derived():
+    """p and γ = p/20 are functions of an exponent and of d, which is an axis; γ/(pd) does not depend on p."""
+    ds = scaling_dataset({"d": -0.5}, noise=0.0, gamma=[1.0], p=[1, 2, 4]).isel(gamma=0, drop=True)
+    ds = ds.rename(p="kappa").assign_coords(kappa=[0.0, 0.1, 0.2])
+    width = xr.DataArray([[1, 1, 1], [1, 2, 4], [2, 4, 8]], dims=("kappa", "d"))
+    found = scaling(ds.assign_coords(p=width, gamma=0.05 * width), resamples=50).squeeze()
+    np.testing.assert_allclose(found.risk_exponent.sel(variable="coupling"), 0.5, rtol=1e-9)
+
+
 def test_other_axes_are_fitted_apart():
     one = scaling_dataset({"gamma": 0.5, "d": -0.5}, noise=0.0)
     two = scaling_dataset({"gamma": 0.25, "d": -0.25}, noise=0.0)

@@ -106,3 +106,15 @@ def test_units_that_are_nothing_are_their_offsets():
     zero = np.zeros((2, 2))
     found = flat(expectations("sigmoid", "tanh"), zero, 1, np.array([2.0]), np.array([3.0]), 0.1)
     np.testing.assert_allclose(found, [0.5, 0.0, 0.0, 4 / 16 * (1.0 + 0.1), -0.5], rtol=3e-7, atol=1e-9)
+
+
+def test_the_error_of_a_risk_has_that_of_the_mixture():
+    """Of an orthogonal unit: R = ½ (a² + 1) E[tanh²] by equal steps, for norms up to 30."""
+    found, x, a = expectations("tanh", "tanh"), np.linspace(-9.0, 9.0, 20_001), 5.0
+    norms, weight = np.geomspace(0.1, 30.0, 9), np.exp(-0.5 * x * x) / np.exp(-0.5 * x * x).sum()
+    risks = 0.5 * (a * a + 1.0) * np.tanh(norms[:, None] * x) ** 2 @ weight
+    square, ones = norms[:, None, None] ** 2, np.ones((9, 1))
+    system = square, 0.0 * square, square, a * ones, ones
+    error, stated = np.abs(found.risks(*system) - risks), found.risk_errors(risks, *system)
+    assert (error <= stated).all()
+    assert stated.max() <= 100.0 * error.max()

@@ -556,3 +556,13 @@ def test_two_gaussians_with_noise_agree_with_sgd(name):
         gap = (sgd[quantity] - flow[quantity]).squeeze()
         z = gap.mean("seed") / (gap.std("seed") / math.sqrt(47))
         assert (np.abs(z) < 5.0).all(), (quantity, z.values, gap.mean("seed").values)
+
+
+def test_what_a_label_has_beyond_the_rules_is_in_the_error_of_the_risk():
+    """λ^16 has 3.5e-5 of its mean beyond 7 standard deviations. R = ½ E[h_8²] + ½ E[erf²], as erf is odd."""
+    problem = Problem(
+        gamma=0.1, p=1, k=1, d=8, Delta=0.0, activation="erf", teacher_activation="hermite(" + "0, " * 8 + "1)"
+    )
+    run = simulate(problem, "mean_field_hd", times=[0.0], initial=tuple(np.sqrt(8.0) * np.eye(8)[:2, None]))
+    error = abs(run.risk.item() - 0.5 * (1.0 + 1.0 / 3.0))
+    assert 0.01 * run.risk_error.item() < error < run.risk_error.item()

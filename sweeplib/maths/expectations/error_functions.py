@@ -318,7 +318,17 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
         bound(drifts_in_lanes, **constants),
         wide=-(-FULL // len(own)),
         lipschitz=lipschitz(student),
+        misfits=(_misfit(student), _misfit(teacher)),
     )
+
+
+def _misfit(activation: Activation) -> float:
+    """The largest difference between an activation and its error functions; 0 for no more than rounding."""
+    offset, terms = activation.error_functions or (0.0, ())
+    places = np.linspace(0.0, 12.0, 241).tolist()
+    forms = [offset + sum(weight * math.erf(slope * math.sqrt(0.5) * x) for weight, slope in terms) for x in places]
+    worst = max(abs(activation.value(x) - form) for x, form in zip(places, forms, strict=True))
+    return worst if worst > 1e-14 else 0.0
 
 
 FAMILIES.add(Family("error functions", 20, pair_expectations))

@@ -35,7 +35,7 @@ class Risks(Protocol):
         ...
 
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of these `risks` by quadrature; 0 for closed forms."""
+        """The errors (n,) of these `risks`, of quadrature or, for closed forms, of the forms."""
         ...
 
 
@@ -65,6 +65,7 @@ class Expectations:
     wide : the number of student units from which calling `drifts` in turn is faster than `in_lanes`.
     lipschitz : a bound of |σ'| of the student, if known.
     resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
+    misfits : the largest errors of the forms of student and teacher that the rules take for their values.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Expectations:
     wide: float = math.inf
     lipschitz: float = math.inf
     resolved: bool = True
+    misfits: tuple[float, float] = (0.0, 0.0)
 
     @cached_property
     def pair(self) -> Pair:
@@ -94,14 +96,14 @@ class Expectations:
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self, risks: Array, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
-        """The errors (n,) of the `risks` of n systems; 0 for closed forms.
+        """The errors (n,) of the `risks` of n systems; for closed forms those of the forms.
 
         Twice the difference to the finer rule, if this is small. Else the functions have kinks or jumps between nodes,
         and two grids, or three, may agree by chance: several times the spread of the risks by three rules.
         """
         systems, finer = (Q, M, P, a, a_star), self.finer
         if finer is None:
-            return np.zeros(len(M))
+            return self.form_errors(risks, a, a_star)
         found = finer.risks(*systems)
         errors = 2.0 * np.abs(found - risks)
         rough = np.flatnonzero(errors > RESOLVED)
@@ -109,6 +111,12 @@ class Expectations:
             third = finer.finer.risks(*(part[rough] for part in systems))
             errors[rough] = CHANCE * np.ptp([risks[rough], found[rough], third], axis=0)
         return np.asarray(errors)
+
+    def form_errors(self, risks: Array, a: Array, a_star: Array) -> Array:
+        """The errors (n,) of the `risks` of n systems where f and f* are off by up to the `misfits`: E|E| ε + ½ ε²."""
+        (own, others), of_units = self.misfits, [np.abs(layer).mean(axis=1) for layer in (a, a_star)]
+        off = own * of_units[0] + others * of_units[1]
+        return np.asarray(np.sqrt(2.0 * np.abs(risks)) * off + 0.5 * off * off)
 
     def drifts_of(self, system: System) -> Drifts:
         """The drifts of one system."""
