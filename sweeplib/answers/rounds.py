@@ -1,4 +1,7 @@
-"""Rounds: run the rows that there are, analyse them, let proposers ask for more, until the questions are answered."""
+"""Rounds: run the rows that there are, analyse them, let proposers ask for more, until the questions are answered.
+
+A budget in time is one of processor seconds, at the prices of the blocks that the sweep has computed.
+"""
 
 import math
 from collections import Counter
@@ -10,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.answers.answer import Answer, State
-from sweeplib.answers.prices import Price, measured_prices, price_of_rows
 from sweeplib.answers.proposer import proposer_of
 from sweeplib.answers.shown import said
 from sweeplib.answers.table import row_dims, seeds_asked, values_at
@@ -18,19 +20,26 @@ from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clients import LastingCluster
 from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import clock_time
+from sweeplib.simulation import case_work
 from sweeplib.storage.dataset.finalise import dataset_in_memory
+from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.jobs import next_part, tell
 from sweeplib.storage.records.rounds import Rounds, rounds_of
+from sweeplib.storage.store.journal import journal
+from sweeplib.storage.store.layout import cost_class
+from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
 
 Say = Callable[[str], None]
 Seeds = Callable[[Row], int]
+Price = Callable[[Row], float]
 
 
 def run_rounds(
@@ -190,3 +199,35 @@ def merged(rows: Iterable[Row]) -> list[Row]:
             reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
             found[place] = Row(row.at, max(row.seeds, other.seeds), reason)
     return list(found.values())
+
+
+def measured_prices(sweep: "Design", directory: Path) -> dict[str, float]:
+    """Return the seconds of a unit of work of each dynamics, in the blocks that were computed here.
+
+    Where none was, the nominal seconds.
+    """
+    return {dynamics: _seconds_a_unit(RunStore(directory, dynamics), directory) for dynamics in sweep.runs}
+
+
+def _seconds_a_unit(store: RunStore, directory: Path) -> float:
+    works = {name: layout.work for name, layout in store.layouts.items()}
+    lines = [line for line in read_lines(journal(directory, store.dynamics)) if sum(line["computed"].values())]
+    parts = [(line["seconds"], sum(line["computed"].values()) * works[line["block"].split("/")[0]]) for line in lines]
+    work = sum(work for _, work in parts)
+    return sum(seconds for seconds, _ in parts) / work if work else SECONDS_A_WORK_UNIT
+
+
+def price_of_rows(whole: "Design", new: Iterable[Row], prices: Mapping[str, float]) -> Price:
+    """Return the seconds that a seed of each of the `new` rows takes in all dynamics that run there."""
+    sweep = with_rows(whole, [tuple(new)])
+    seconds: Counter[int] = Counter()
+    for dynamics, price in prices.items():
+        points = sweep.points(dynamics)
+        works = price * 4.0 ** cost_class(points.cases.numbers(case_work))
+        seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
+
+    def of(row: Row) -> float:
+        index = [axis.place_of[row.at[axis.name]] for axis in sweep.grid.axes]
+        return seconds[int(np.ravel_multi_index(index, sweep.grid.shape)) if index else 0]
+
+    return of

@@ -5,13 +5,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
-from sweeplib.config.default_figures import default_figures
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import (
     analysis_options,
@@ -42,6 +41,9 @@ from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
+
+if TYPE_CHECKING:
+    from sweeplib.storage.dataset.outline import Outline
 
 
 def sweep_of(config: SweepConfig, folder: Path) -> Design:
@@ -306,3 +308,50 @@ def _with_source(sweep: Design, config: SweepConfig) -> Design:
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
+
+
+FigureEntry = tuple[str, dict[str, Any]]
+EXITS: tuple[FigureEntry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
+EXIT_MAP: tuple[FigureEntry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
+RUNS: tuple[FigureEntry, ...] = (("risk_curves", {}), ("trajectories", {}))
+STOPPED_RUNS: tuple[FigureEntry, ...] = (("exit_time_distributions", {}), ("trajectories", {}))
+LAST_RECORDS: tuple[FigureEntry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
+LONG = 7
+"""The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
+
+
+def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, dict[str, Any]]:
+    """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
+
+    ds : the outlines of the future dataset, without and with overlaps.
+
+    Runs that stop at their exits have few records: the distributions of their exit times are drawn, not their risks. A
+    figure that does not fit the sweep is left out.
+    """
+    long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
+    kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]
+    kinds += [STOPPED_RUNS] if sweep.recording.stop == "exit" else [RUNS, LAST_RECORDS]
+    fitting = (next((entry for entry in kind if _fits(sweep, ds, entry)), None) for kind in kinds)
+    return dict(entry for entry in fitting if entry is not None)
+
+
+def _fits(sweep: "Design", ds: "Mapping[bool, Outline]", entry: FigureEntry) -> bool:
+    """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
+
+    One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
+    """
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.kit.speed_fit import FEWEST
+    from sweeplib.figures.figure import requested
+
+    figure, options = requested(*entry)
+    try:
+        outlines = {
+            need: ANALYSES[need].outlined(ds[ANALYSES[need].overlaps], sweep.analyses.get(need, {}))
+            for need in figure.needed(options)
+        }
+        figure.check_fit(ds[False], outlines, options)
+    except InputError:
+        return False
+    scan = outlines.get("optimal_learning_rate")
+    return scan is None or ds[False].sizes[scan.attrs["along"]] >= FEWEST

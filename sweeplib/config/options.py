@@ -108,8 +108,7 @@ def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
     if "kind" not in settings:
         raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)
     kind = _entry_of(CLUSTERS, settings["kind"], "cluster", key="kind")
-    model: ClusterSettings = _model_of(kind, settings, "cluster")
-    return model
+    return _model_of(kind, settings, "cluster")
 
 
 def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:
