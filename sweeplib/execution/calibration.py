@@ -291,8 +291,7 @@ def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
 
 def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
     """Return the places of at most so many of some items, evenly spaced."""
-    places: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
-    return places
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
 
 
 def _extrapolated(

@@ -78,10 +78,9 @@ def computed_apart(
     """
 
     def compute(some: Sequence[Case]) -> Records:
-        records: Records = _child(plugins).call(
+        return _child(plugins).call(
             _run_cases, some, allowance.timeout_of(some), limits=Limits(allowance.seconds(some), allowance.memory)
         )
-        return records
 
     width = lanes_of(cases[0].dynamics)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]

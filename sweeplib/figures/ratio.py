@@ -142,8 +142,7 @@ def _relative_variance(
     relative = runs / runs.mean("seed")
     difference = relative - relative.isel(point, drop=True)
     both = difference.count("seed")
-    spread: xr.DataArray = difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
-    return spread
+    return difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
 
 
 def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:

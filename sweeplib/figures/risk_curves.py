@@ -106,8 +106,7 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
     run, risk = has_run(ds), values_of(ds, "risk")
     known = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
     some = known.notnull().any("seed")
-    quantiles: xr.DataArray = known.where(some, 0.0).quantile(list(levels), "seed").where(some)
-    return quantiles
+    return known.where(some, 0.0).quantile(list(levels), "seed").where(some)
 
 
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked: bool) -> None:

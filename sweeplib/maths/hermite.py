@@ -106,5 +106,4 @@ def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: 
     z = (ends[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()
     density = (lengths * (0.5 * weights)).ravel() * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     values = np.array([function(float(field)) for field in z])
-    coefficients: Array = hermite_polynomials(z, degree) @ (density * values)
-    return coefficients
+    return hermite_polynomials(z, degree) @ (density * values)

@@ -134,8 +134,7 @@ class Region:
             return flat
         index = np.unravel_index(flat, self.shape)
         local = [np.searchsorted(self.places[dim], at) for dim, at in zip(self.dims, index, strict=True)]
-        inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
-        return inside
+        return np.ravel_multi_index(local, self.sizes)
 
     def values(
         self, part: Results, name: str, variable: StoredVariable, shape: Shape | None, sizes: tuple[int, ...]
