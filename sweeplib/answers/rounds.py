@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from sweeplib.answers.shown import said
 from sweeplib.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
+from sweeplib.design.design import Design
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
@@ -34,16 +35,13 @@ from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import cost_class
 from sweeplib.storage.store.run_store import RunStore
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-
 Say = Callable[[str], None]
 Seeds = Callable[[Row], int]
 Price = Callable[[Row], float]
 
 
 def run_rounds(
-    sweep: "Design", directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
+    sweep: Design, directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
 ) -> dict[str, DynamicsSummary]:
     """Run a sweep and its rounds; return the summaries of all of its rows.
 
@@ -66,7 +64,7 @@ def run_rounds(
             tell(news=said(rounds))
 
 
-def decided(whole: "Design", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
+def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     """Return the rounds with the rows that the questions of a sweep need after those of `ds`, all of which are done."""
     before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
     answers: list[Answer] = []
@@ -96,7 +94,7 @@ def decided(whole: "Design", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
 
 
-def _told(sweep: "Design", name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
+def _told(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
     """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
     proposer = proposer_of(name, question)
     try:
@@ -201,7 +199,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     return list(found.values())
 
 
-def measured_prices(sweep: "Design", directory: Path) -> dict[str, float]:
+def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:
     """Return the seconds of a unit of work of each dynamics, in the blocks that were computed here.
 
     Where none was, the nominal seconds.
@@ -217,7 +215,7 @@ def _seconds_a_unit(store: RunStore, directory: Path) -> float:
     return sum(seconds for seconds, _ in parts) / work if work else SECONDS_A_WORK_UNIT
 
 
-def price_of_rows(whole: "Design", new: Iterable[Row], prices: Mapping[str, float]) -> Price:
+def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]) -> Price:
     """Return the seconds that a seed of each of the `new` rows takes in all dynamics that run there."""
     sweep = with_rows(whole, [tuple(new)])
     seconds: Counter[int] = Counter()

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
@@ -38,12 +38,9 @@ from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
-from sweeplib.storage.dataset.outline import planned_outline
+from sweeplib.storage.dataset.outline import Outline, planned_outline
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
 
 
 def sweep_of(config: SweepConfig, folder: Path) -> Design:
@@ -320,7 +317,7 @@ LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
 
-def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, dict[str, Any]]:
+def default_figures(sweep: "Design", ds: Mapping[bool, Outline]) -> dict[str, dict[str, Any]]:
     """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
 
     ds : the outlines of the future dataset, without and with overlaps.
@@ -335,7 +332,7 @@ def default_figures(sweep: "Design", ds: "Mapping[bool, Outline]") -> dict[str, 
     return dict(entry for entry in fitting if entry is not None)
 
 
-def _fits(sweep: "Design", ds: "Mapping[bool, Outline]", entry: FigureEntry) -> bool:
+def _fits(sweep: "Design", ds: Mapping[bool, Outline], entry: FigureEntry) -> bool:
     """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
 
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.

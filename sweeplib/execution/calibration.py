@@ -14,10 +14,11 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from threading import Thread, Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, TaskError, TimeUpError, lent
 from sweeplib.execution.clusters.local import places
@@ -29,9 +30,6 @@ from sweeplib.simulation import Case, case_work
 from sweeplib.storage.records.artefacts import settings_digest
 from sweeplib.storage.records.files import DamageError, digest, read_json
 from sweeplib.storage.records.provenance import cpu_model
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
@@ -253,7 +251,7 @@ class _Beside:
             child.close()
 
 
-def basis(sweep: "Design") -> str:
+def basis(sweep: Design) -> str:
     """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
     numerics = [sweep.numerics(name) for name in sweep.runs]
     about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]

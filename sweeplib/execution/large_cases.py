@@ -1,19 +1,15 @@
 """Refusal of a sweep whose workers do not have the memory for its cases, or for any."""
 
-from typing import TYPE_CHECKING
-
 from sweeplib.design.cluster import LEAST_MEMORY
+from sweeplib.design.design import Design
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution.blocks import MEMORY_SHARE
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.simulation import Case, case_memory
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
-
-def refuse_large_cases(sweep: "Design", dynamics: str, workers: int | None = None) -> None:
+def refuse_large_cases(sweep: Design, dynamics: str, workers: int | None = None) -> None:
     """Raise InputError if a worker has too little memory, or less than a case at a probed point; where it is known."""
     limit = cluster_of(sweep).known_memory(workers)
     if limit is None:

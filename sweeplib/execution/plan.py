@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.execution.advice import advice, round_lines
 from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import (
@@ -37,8 +38,6 @@ from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from sweeplib.design.design import Design
 
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 """What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
@@ -168,7 +167,7 @@ class Plan:
         whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
         return whole | totals | {"resources": self.resources}
 
-    def json(self, sweep: "Design", directory: Path) -> str:
+    def json(self, sweep: Design, directory: Path) -> str:
         """Return the plan as JSON, with the cases of the sweep as `rows`: columns for each dynamics."""
         rows = {name: inventory(sweep, name, RunStore(directory, name)).rows() for name in sweep.runs}
         return json.dumps(self.record() | {"rows": rows}, indent=1)
@@ -261,7 +260,7 @@ class Demand:
     unexited: Unexited
 
 
-def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
+def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
     """Write a sweep's plan to `plan.json` under `directory`; return it.
 
     The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
@@ -302,7 +301,7 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
 
 
 def plan_of(
-    sweep: "Design", dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
+    sweep: Design, dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
 ) -> Plan:
     """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
     cluster = cluster_of(sweep)
@@ -341,13 +340,13 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
     return tuple(plan.get("advice", ())) if cases_in(plan) == dict(cases) else ()
 
 
-def counted(sweep: "Design", wanted: Inventory) -> tuple[int, int]:
+def counted(sweep: Design, wanted: Inventory) -> tuple[int, int]:
     """Return the number of points of the grid and of different cases in an inventory."""
     points = wanted.flat // len(sweep.seeds)
     return int((np.diff(points, prepend=-1) != 0).sum()), sum(wanted.counts().values())
 
 
-def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
+def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     """Return what a dynamics needs of a plan; its identities are kept for the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
@@ -360,7 +359,7 @@ def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
     return Demand(points, cases, todo, pilots, existing, found.counts, found.unread, begun, parts_left, late)
 
 
-def _dynamics_plan(sweep: "Design", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
     layouts = {}
     for name, pilot in sorted(demand.pilots.items()):

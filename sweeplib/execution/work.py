@@ -8,6 +8,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.blocks import MEMORY_SHARE, Block, BlockReport, run_block_apart
 from sweeplib.execution.child import Child, EndedError, Limits, lent
@@ -15,15 +16,13 @@ from sweeplib.execution.clients import PERFORMANCE, LastingCluster, connected, p
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
 from sweeplib.execution.dispatch import dispatched
+from sweeplib.execution.live.case_map import CaseMap
 from sweeplib.execution.probe import Probe
 from sweeplib.execution.progress import RunProgress, Steps, shown_progress
 from sweeplib.storage.records.jobs import tell
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from sweeplib.design.design import Design
-    from sweeplib.execution.live.case_map import CaseMap
 
 MOMENT = 1.0
 """Seconds in which blocks may be listed without a word."""
@@ -38,12 +37,12 @@ class Workload(NamedTuple):
     the map of the cases of each dynamics, after that.
     """
 
-    sweep: "Design"
+    sweep: Design
     directory: Path
     dynamics: tuple[str, ...]
     cases: int
     blocks: Callable[[], list[Block]]
-    maps: "Callable[[], dict[str, CaseMap]]"
+    maps: Callable[[], dict[str, CaseMap]]
 
 
 def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> None:

@@ -13,14 +13,13 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.options import Confidence, checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.errors import InputError
+from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.interactive import Interactive
-    from sweeplib.storage.dataset.outline import Outline
 
 
 @dataclass(frozen=True)

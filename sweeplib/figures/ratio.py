@@ -25,11 +25,10 @@ from sweeplib.figures.kit.labels import value_label
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     from sweeplib.figures.kit.chart import ByName, Data
-    from sweeplib.storage.dataset.outline import Outline
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from sweeplib.analysis.write import analysis_failure
+from sweeplib.design.design import Design
 from sweeplib.figures import INTERACTIVE
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.report.optima import OptimaTable, optima_table
@@ -15,9 +16,6 @@ from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.tables import PageTable, analysis_tables
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 T = TypeVar("T")
 

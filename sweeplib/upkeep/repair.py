@@ -3,8 +3,8 @@
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.dataset.versions import FOLDER
 from sweeplib.storage.records.artefacts import DATASET
@@ -19,9 +19,6 @@ from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-
 
 class Repair:
     """The repair of all findings: what is damaged is forgotten at once, `complete` runs the stages that make it.
@@ -32,7 +29,7 @@ class Repair:
 
     def __init__(
         self,
-        sweep: "Design",
+        sweep: Design,
         config: Path,
         directory: Path,
         findings: Sequence[Finding],

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.process.terminal import cases_text
 from sweeplib.simulation import Status
 from sweeplib.storage.records.files import (
@@ -30,9 +30,6 @@ from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path,
 from sweeplib.storage.store.run_store import RunStore, write_group
 from sweeplib.upkeep.cases import CasesByName
 from sweeplib.upkeep.finding import Finding, Remedy
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,7 @@ class StoredCases:
         except DamageError:
             return None
 
-    def forget(self, sweep: "Design", findings: Iterable[Finding]) -> bool:
+    def forget(self, sweep: Design, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
         own = [finding for finding in findings if finding.part == self.dynamics]
         paths = {finding.path for finding in own}
@@ -170,7 +167,7 @@ class StoredCases:
         return blocks
 
 
-def stored_cases(sweep: "Design", dynamics: str, directory: Path) -> StoredCases:
+def stored_cases(sweep: Design, dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
     damage = store_damage(directory, dynamics)
     store = damage.readable()

@@ -7,6 +7,7 @@ from os import W_OK, access
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.execution.progress import Steps
 from sweeplib.storage.records.locks import alone
@@ -19,8 +20,6 @@ from sweeplib.upkeep.stored_cases import StoredCases, stored_cases
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from sweeplib.design.design import Design
 
 
 @dataclass
@@ -87,7 +86,7 @@ class Verification:
 
 
 def verify(
-    sweep: "Design",
+    sweep: Design,
     config: Path,
     directory: Path,
     *,
@@ -133,12 +132,12 @@ def _lock_if_writable(directory: Path) -> AbstractContextManager[None]:
     return alone(directory, "verifies the results") if access(directory, W_OK) else nullcontext()
 
 
-def _dynamics(sweep: "Design", directory: Path) -> list[str]:
+def _dynamics(sweep: Design, directory: Path) -> list[str]:
     """Return the dynamics of a sweep, and those of its earlier configs."""
     return [*sweep.runs, *(name for name in stored_dynamics(directory) if name not in sweep.runs)]
 
 
-def _findings(sweep: "Design", directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
+def _findings(sweep: Design, directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
     stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
     others = OtherFiles(sweep, directory, stored)
     findings = [finding for each in stored for finding in each.findings()] + list(others.findings())

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sweeplib.design.design import Design
 from sweeplib.design.grid import FIRST_DIMS
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation import recorded_variables
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.variables import Variable
 from sweeplib.storage.dataset.coordinates import constants, coordinates, instants
 from sweeplib.views import QUANTILES
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-    from sweeplib.simulation.cases import Case
-    from sweeplib.simulation.variables import Variable
 
 OF_SWEEPS = frozenset({"time", "threshold", "quantile"})
 """The dimensions of variables that have the same length in all of a sweep."""
