@@ -258,19 +258,14 @@ def basis(sweep: Design) -> str:
     return digest(json.dumps(about).encode())
 
 
-def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
-    """Return the costs that the plan in a file has measured on the same basis, by the name of their pilot."""
+def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
+    """Return the costs that the record of a plan says to be measured, by the name of their pilot."""
     return {
         f"{dynamics}/{name}": Cost(layout["seconds"], True)
-        for dynamics, part in plan_on(path, measured_on)["dynamics"].items()
+        for dynamics, part in plan["dynamics"].items()
         for name, layout in part["layouts"].items()
         if layout["measured"]
     }
-
-
-def planned_cases(path: Path, measured_on: str) -> dict[str, int | None]:
-    """Return the number of cases by dynamics of the plan in a file, none if it was measured on another basis."""
-    return cases_in(plan_on(path, measured_on))
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:

@@ -19,13 +19,12 @@ from sweeplib.execution.calibration import (
     Pilot,
     basis,
     cases_in,
-    costs_on,
-    planned_cases,
+    costs_in,
+    plan_on,
     spread,
 )
-from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_on, unexited
-from sweeplib.execution.large_cases import refuse_large_cases
+from sweeplib.execution.clusters import cluster_of, refuse_large_cases
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_in, unexited
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, cases_text, duration
 from sweeplib.simulation import case_memory, case_steps
@@ -270,7 +269,8 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     """
     steps = Steps(sweep.name if progress else None)
     memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
-    known = costs_on(directory / "plan.json", measured_on)
+    before = plan_on(directory / "plan.json", measured_on)
+    known = costs_in(before)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {cases_text(sweep.size)}"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
@@ -282,9 +282,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
-        trials = (
-            {} if any(pilot.name not in known for pilot in pilots) else trials_on(directory / "plan.json", measured_on)
-        )
+        trials = {} if any(pilot.name not in known for pilot in pilots) else trials_in(before)
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
             lines, trials[name] = horizon_lines(name, missing, demand.unexited, calibration, trials.get(name))
@@ -293,7 +291,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     cases = {name: part.cases for name, part in parts.items()}
-    if plan.todo or planned_cases(directory / "plan.json", measured_on) != cases:
+    if plan.todo or cases_in(before) != cases:
         horizons = {name: trial and asdict(trial) for name, trial in trials.items()}
         write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on, "horizons": horizons})
     write_changed(directory / "plan.done.json", {"cases": cases, "made_from": cases_made_from(sweep)})

@@ -17,9 +17,8 @@ from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clients import LastingCluster
-from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.execution.earlier_runs import EarlierRunsOf, compact
-from sweeplib.execution.large_cases import refuse_large_cases
 from sweeplib.execution.live.case_map import CaseMap
 from sweeplib.execution.plan import (
     DynamicsPlan,

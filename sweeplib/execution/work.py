@@ -8,9 +8,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
+from sweeplib.design.cluster import MEMORY_SHARE
 from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
-from sweeplib.execution.blocks import MEMORY_SHARE, Block, BlockReport, run_block_apart
+from sweeplib.execution.blocks import Block, BlockReport, run_block_apart
 from sweeplib.execution.child import Child, EndedError, Limits, lent
 from sweeplib.execution.clients import PERFORMANCE, LastingCluster, connected, performance_kept
 from sweeplib.execution.clusters import cluster_of
