@@ -66,7 +66,7 @@ class Grid:
     used: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: _dataset_order(axis.name))))
+        object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: dataset_order(axis.name))))
         self._refuse_excess()
         self._refuse_repeats()
         object.__setattr__(self, "derived", self._in_order())
@@ -378,7 +378,8 @@ def _key(axis: Axis, name: str) -> str:
     return "points" if isinstance(axis, TableAxis) else "grid.zip" if axis.linked else f"grid.{name}"
 
 
-def _dataset_order(name: str) -> tuple[int, str]:
+def dataset_order(name: str) -> tuple[int, str]:
+    """Return the place of an axis among those of a dataset."""
     return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
 
 

@@ -1,16 +1,18 @@
 """simulate: runs of one problem as a labelled Dataset."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import Dynamics
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.numerics.compiled import compilation_message
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
