@@ -20,7 +20,6 @@ from sweeplib.config.options import (
 )
 from sweeplib.config.points import table_axis
 from sweeplib.config.runs import (
-    errors_under,
     expression_at,
     refuse_never,
     refuse_unknown,
@@ -31,7 +30,7 @@ from sweeplib.config.values import count, seeds_in, up_to, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language import Expression, FormulaWithNames
 from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
@@ -231,23 +230,13 @@ def _check_observables(sweep: Design) -> None:
 
     for place, name in enumerate(sweep.recording.observables):
         along = {}
-        with _errors_at_key(f"observables[{place}]"):
+        with errors_at(f"observables[{place}]"):
             for dynamics in sweep.runs:
                 along[observable_of(name, dynamics).dims_of(DYNAMICS[dynamics].view)] = dynamics
             if len(along) > 1:
                 dimensions = " and ".join(f"({', '.join(dims)}) for {dynamics}" for dims, dynamics in along.items())
                 expected = "dynamics in which it has the same dimensions, or one sweep for each"
                 raise InputError(f"one variable along {dimensions}", value=name, expected=expected)
-
-
-@contextmanager
-def _errors_at_key(key: str) -> Iterator[None]:
-    """Replace the keys of errors raised within by this key."""
-    try:
-        yield
-    except InputError as error:
-        error.key = key
-        raise
 
 
 def _check_points(sweep: Design, name: str) -> None:

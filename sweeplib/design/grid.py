@@ -16,7 +16,7 @@ from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS,
 from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.problem import PARAMETERS, synonyms
 from sweeplib.problem.columns import ProblemRow, Problems
@@ -278,10 +278,8 @@ class Grid:
             raise
 
     def _fixed_value(self, name: str) -> Any:
-        try:
+        with errors_under("problem"):
             return field_value(name, self.fixed[name])
-        except InputError as error:
-            raise error.within(prefix="problem") from None
 
     def problems(self, points: Table) -> Problems:
         """Return the problems of points."""

@@ -105,7 +105,7 @@ class _Runs:
         version = numerics_version(problem, case.dynamics, case.recording.measured)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
         others |= case.recording.of_runs
-        return {name: _storable(value) for name, value in (fields | others).items()}
+        return {name: int(value) if isinstance(value, bool) else value for name, value in (fields | others).items()}
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +144,3 @@ def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
     for variable in frame.variables.values():
         variable.attrs = stored_attributes(variable.attrs)
     return frame
-
-
-def _storable(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else value

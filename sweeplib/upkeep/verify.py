@@ -141,13 +141,9 @@ def _lock_if_writable(directory: Path) -> AbstractContextManager[None]:
     return alone(directory, "verifies the results") if access(directory, W_OK) else nullcontext()
 
 
-def _dynamics(sweep: Design, directory: Path) -> list[str]:
-    """Return the dynamics of a sweep, and those of its earlier configs."""
-    return [*sweep.runs, *(name for name in stored_dynamics(directory) if name not in sweep.runs)]
-
-
 def _findings(sweep: Design, directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:
-    stored = [stored_cases(sweep, name, directory) for name in _dynamics(sweep, directory)]
+    names = dict.fromkeys([*sweep.runs, *stored_dynamics(directory)])  # those of earlier configs too
+    stored = [stored_cases(sweep, name, directory) for name in names]
     others = OtherFiles(sweep, directory, stored)
     findings = [finding for each in stored for finding in each.findings()] + list(others.findings())
     return stored, findings, {each.dynamics: each.damage.chunks for each in stored} | others.chunks
