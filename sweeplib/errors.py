@@ -3,7 +3,8 @@
 import difflib
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,25 @@ class InputError(SweeplibError, ValueError):
 
 class UnknownNameError(InputError, KeyError):
     """A name that is not in a registry."""
+
+
+@contextmanager
+def errors_at(key: str) -> Iterator[None]:
+    """Give InputErrors that are raised within this key, whatever key they have."""
+    try:
+        yield
+    except InputError as error:
+        error.key = key
+        raise
+
+
+@contextmanager
+def errors_under(prefix: str) -> Iterator[None]:
+    """Add the key `prefix` in front of the keys of InputErrors that are raised within."""
+    try:
+        yield
+    except InputError as error:
+        raise error.within(prefix=prefix) from None
 
 
 def _restored(kind: type[InputError], problem: str, parts: dict[str, Any]) -> InputError:

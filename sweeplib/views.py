@@ -274,5 +274,4 @@ VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoT
 
 
 def _made(lazy: Any) -> Array:
-    found: Array = lazy() if callable(lazy) else lazy
-    return found
+    return lazy() if callable(lazy) else lazy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants, without_constants
@@ -14,10 +14,7 @@ from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
 from sweeplib.simulation.labels import exit_words, stored_attributes
-from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 
 class Treated(Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,10 +16,7 @@ from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
-from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "block": ("block of inputs", "b")}
 """The dimensions that an averaged observable may have of its own, counted from 1, and their labels."""

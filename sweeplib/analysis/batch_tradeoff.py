@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -20,9 +20,7 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 
 class Slope(NamedTuple):

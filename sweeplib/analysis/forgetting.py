@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -19,9 +19,7 @@ from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import DEFAULTS
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 RISKS = "risk_of_task"
 Later = Annotated[

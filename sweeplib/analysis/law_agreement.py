@@ -21,11 +21,9 @@ from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
-
     Samples = tuple[xr.DataArray, xr.DataArray]
 
 DIGITS = 9

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -19,9 +19,7 @@ from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 Candidates = Annotated[
     Sequence[str], Field(min_length=1, description="the dynamics that may describe SGD, from the simplest.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.differences import check_reference
@@ -12,9 +12,7 @@ from sweeplib.analysis.kit.options import LostPart, Reference
 from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
 from sweeplib.analysis.kit.variables import require
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 QUANTITY = "norm_quantiles"
 

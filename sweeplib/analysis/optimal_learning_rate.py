@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,11 +21,9 @@ from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.kit.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
 
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
 

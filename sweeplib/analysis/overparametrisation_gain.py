@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,7 @@ from sweeplib.analysis.optimal_learning_rate import NEEDED, central_interval, mi
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 
 def overparametrisation_gain(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -18,10 +18,8 @@ from sweeplib.analysis.kit.regime_samples import need_samples, regime_samples
 from sweeplib.analysis.kit.regime_theory import regimes_expected
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 from sweeplib.theory.regimes import REGIMES
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
 
 MEASURES = {
     "excess_risk": ("risk above gradient flow", r"\langle R-R_{\mathrm{GF}}\rangle", "R"),

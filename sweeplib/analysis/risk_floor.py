@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -17,10 +17,8 @@ from sweeplib.analysis.kit.seed_means import standard_error
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 from sweeplib.theory import asymptotic_risk
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
 
 LastPart = Annotated[
     Part, Field(description="the last fraction of the recorded times, over which the risk is averaged.")

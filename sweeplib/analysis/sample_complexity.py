@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -21,9 +21,7 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 
 class Growth(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -18,9 +18,7 @@ from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 Observable = Annotated[
     str, Field(description="the observable; a number, or one per teacher direction or task, at each time.")

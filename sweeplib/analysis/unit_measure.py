@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,7 @@ from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.units import OVERLAP, norms, require_units
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 Bins = Annotated[int, Field(ge=1, le=500, description="the number of bins of the overlap, and of the norm.")]
 Sample = Annotated[

@@ -1,16 +1,14 @@
 """Proposer: what looks at the rows that there are, and asks for those that a question needs."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from sweeplib.answers.answer import Answer
+from sweeplib.design.questions import Question
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
-
-if TYPE_CHECKING:
-    from sweeplib.design.questions import Question
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 
 class Proposer(Protocol):
@@ -24,13 +22,13 @@ class Proposer(Protocol):
 
     example: ClassVar[Mapping[str, Any]]
 
-    def __init__(self, name: str, question: "Question") -> None: ...
+    def __init__(self, name: str, question: Question) -> None: ...
 
     @classmethod
-    def takes(cls, question: "Question") -> bool:
+    def takes(cls, question: Question) -> bool:
         """Return whether it is made for a question."""
 
-    def check(self, outline: "Outline", options: Mapping[str, Any]) -> None:
+    def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
         """Raise InputError, at its key, if the question does not fit the dataset of the sweep that is outlined."""
 
     def tell(self, ds: "xr.Dataset", options: Mapping[str, Any]) -> list[Answer]:
@@ -40,7 +38,7 @@ class Proposer(Protocol):
 PROPOSERS: Registry[type[Proposer]] = Registry("proposer")
 
 
-def proposer_of(name: str, question: "Question") -> Proposer:
+def proposer_of(name: str, question: Question) -> Proposer:
     """Return the proposer for a question: of those that take it a plugin's before one of sweeplib.
 
     InputError, at its key, if none is made for it, or plugins have several.

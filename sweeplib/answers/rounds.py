@@ -1,40 +1,47 @@
-"""Rounds: run the rows that there are, analyse them, let proposers ask for more, until the questions are answered."""
+"""Rounds: run the rows that there are, analyse them, let proposers ask for more, until the questions are answered.
+
+A budget in time is one of processor seconds, at the prices of the blocks that the sweep has computed.
+"""
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sweeplib.answers.answer import Answer, State
-from sweeplib.answers.prices import Price, measured_prices, price_of_rows
 from sweeplib.answers.proposer import proposer_of
 from sweeplib.answers.shown import said
 from sweeplib.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
+from sweeplib.design.design import Design
 from sweeplib.design.questions import Question, Row, with_rows
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
 from sweeplib.execution.clients import LastingCluster
 from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import clock_time
+from sweeplib.simulation import case_work
 from sweeplib.storage.dataset.finalise import dataset_in_memory
+from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.jobs import next_part, tell
 from sweeplib.storage.records.rounds import Rounds, rounds_of
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
+from sweeplib.storage.store.journal import journal
+from sweeplib.storage.store.layout import cost_class
+from sweeplib.storage.store.run_store import RunStore
 
 Say = Callable[[str], None]
 Seeds = Callable[[Row], int]
+Price = Callable[[Row], float]
 
 
 def run_rounds(
-    sweep: "Design", directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
+    sweep: Design, directory: Path, *, say: Say = lambda _: None, progress: bool = True, **options: Any
 ) -> dict[str, DynamicsSummary]:
     """Run a sweep and its rounds; return the summaries of all of its rows.
 
@@ -57,7 +64,7 @@ def run_rounds(
             tell(news=said(rounds))
 
 
-def decided(whole: "Design", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
+def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     """Return the rounds with the rows that the questions of a sweep need after those of `ds`, all of which are done."""
     before, spent, seconds = _seeds_of_rows(ds, rounds), dict(rounds.spent), dict(rounds.seconds)
     answers: list[Answer] = []
@@ -87,7 +94,7 @@ def decided(whole: "Design", rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
 
 
-def _told(sweep: "Design", name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
+def _told(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
     """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
     proposer = proposer_of(name, question)
     try:
@@ -190,3 +197,35 @@ def merged(rows: Iterable[Row]) -> list[Row]:
             reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
             found[place] = Row(row.at, max(row.seeds, other.seeds), reason)
     return list(found.values())
+
+
+def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:
+    """Return the seconds of a unit of work of each dynamics, in the blocks that were computed here.
+
+    Where none was, the nominal seconds.
+    """
+    return {dynamics: _seconds_a_unit(RunStore(directory, dynamics), directory) for dynamics in sweep.runs}
+
+
+def _seconds_a_unit(store: RunStore, directory: Path) -> float:
+    works = {name: layout.work for name, layout in store.layouts.items()}
+    lines = [line for line in read_lines(journal(directory, store.dynamics)) if sum(line["computed"].values())]
+    parts = [(line["seconds"], sum(line["computed"].values()) * works[line["block"].split("/")[0]]) for line in lines]
+    work = sum(work for _, work in parts)
+    return sum(seconds for seconds, _ in parts) / work if work else SECONDS_A_WORK_UNIT
+
+
+def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]) -> Price:
+    """Return the seconds that a seed of each of the `new` rows takes in all dynamics that run there."""
+    sweep = with_rows(whole, [tuple(new)])
+    seconds: Counter[int] = Counter()
+    for dynamics, price in prices.items():
+        points = sweep.points(dynamics)
+        works = price * 4.0 ** cost_class(points.cases.numbers(case_work))
+        seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
+
+    def of(row: Row) -> float:
+        index = [axis.place_of[row.at[axis.name]] for axis in sweep.grid.axes]
+        return seconds[int(np.ravel_multi_index(index, sweep.grid.shape)) if index else 0]
+
+    return of

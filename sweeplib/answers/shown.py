@@ -2,23 +2,21 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sweeplib.answers.answer import Answer, State, decimal
+from sweeplib.design.design import Design
 from sweeplib.storage.records.rounds import Rounds, rounds_of
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 MOST_LINES = 12
 
 
-def answers_of(sweep: "Design", directory: Path) -> list[Answer]:
+def answers_of(sweep: Design, directory: Path) -> list[Answer]:
     """Return the answers after the last complete round in a sweep's folder; none before the first one."""
     return [Answer.of(record) for record in rounds_of(sweep, directory).answers]
 
 
-def answer_lines(sweep: "Design", directory: Path) -> list[str]:
+def answer_lines(sweep: Design, directory: Path) -> list[str]:
     """Return how many questions of a sweep are answered, and its answers; those that are missing come first."""
     if not sweep.questions:
         return []
@@ -40,7 +38,7 @@ def said(rounds: Rounds) -> str:
     return f"answers: {given} of {len(rounds.answers)} given, {after}"
 
 
-def tables(sweep: "Design", directory: Path) -> dict[str, dict[str, Any]]:
+def tables(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
     """Return the tables of the answers of a sweep, and of the rows of its rounds; none if it asks nothing."""
     if not sweep.questions:
         return {}

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
+from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sweeplib.analysis.kit.passages import Passages
-    from sweeplib.arrays import Array
 
 RARE, ENOUGH = 0.1, 10.0
 """No more runs will exit if in the second half of the horizon so few do, of those that would at the rate of the first

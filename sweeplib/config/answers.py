@@ -11,7 +11,7 @@ from sweeplib.config.values import values
 from sweeplib.design.axis import POINT, Axis, places_in
 from sweeplib.design.design import Design
 from sweeplib.design.questions import Precision, Question, Row, with_rows
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.storage.dataset.outline import Outline
 
 
@@ -80,10 +80,8 @@ def _variable(key: str, section: AnswerSection) -> str:
     """Return the variable that a question is about: the one named, or that of the analysis; InputError for others."""
     from sweeplib.analysis import ANALYSES
 
-    try:
+    with errors_under(f"{key}.of"):
         analysis = ANALYSES[section.of]
-    except InputError as error:
-        raise error.within(prefix=f"{key}.of") from None
     labels = section.to == DECIDED
     own, kind = (analysis.label, "label") if labels else (analysis.headline, "quantity")
     known = {*(() if labels else analysis.quantities.values()), *([own] if own else ())}
@@ -109,11 +107,8 @@ def _values_at(key: str, axis: str, wanted: Any, sweep: Design, bounds: Mapping[
     if axis not in values_of_axes:
         raise InputError("not an axis of the answers", key=key, value=axis, choices=values_of_axes)
     chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))
-    try:
+    with errors_at(f"{key}.{axis}"):
         places_in(values_of_axes[axis], axis, chosen)
-    except InputError as error:
-        error.key = f"{key}.{axis}"
-        raise
     return chosen
 
 
@@ -139,11 +134,8 @@ def _refuse_bounds(name: str, question: Question, sweep: Design) -> None:
         axis = _refinable_axis(sweep, name_of, key)
         ends = question.bounds.get(name_of, (axis.values[0], axis.values[-1]))
         first = {other.name: other.values[0] for other in sweep.grid.axes}
-        try:
+        with errors_at(key):
             with_rows(sweep, [[Row({**first, axis.name: _as_of(axis, end)}, 1, "") for end in ends]])
-        except InputError as error:
-            error.key = key
-            raise
 
 
 def _refinable_axis(sweep: Design, name: str, key: str) -> Axis:

@@ -11,7 +11,6 @@ from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refu
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
-from sweeplib.config.default_figures import default_figures
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import (
     analysis_options,
@@ -21,7 +20,6 @@ from sweeplib.config.options import (
 )
 from sweeplib.config.points import table_axis
 from sweeplib.config.runs import (
-    errors_under,
     expression_at,
     refuse_never,
     refuse_unknown,
@@ -32,14 +30,14 @@ from sweeplib.config.values import count, seeds_in, up_to, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language import Expression, FormulaWithNames
 from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
 from sweeplib.simulation.variables import observable_of
-from sweeplib.storage.dataset.outline import planned_outline
+from sweeplib.storage.dataset.outline import Outline, planned_outline
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 
@@ -232,23 +230,13 @@ def _check_observables(sweep: Design) -> None:
 
     for place, name in enumerate(sweep.recording.observables):
         along = {}
-        with _errors_at_key(f"observables[{place}]"):
+        with errors_at(f"observables[{place}]"):
             for dynamics in sweep.runs:
                 along[observable_of(name, dynamics).dims_of(DYNAMICS[dynamics].view)] = dynamics
             if len(along) > 1:
                 dimensions = " and ".join(f"({', '.join(dims)}) for {dynamics}" for dims, dynamics in along.items())
                 expected = "dynamics in which it has the same dimensions, or one sweep for each"
                 raise InputError(f"one variable along {dimensions}", value=name, expected=expected)
-
-
-@contextmanager
-def _errors_at_key(key: str) -> Iterator[None]:
-    """Replace the keys of errors raised within by this key."""
-    try:
-        yield
-    except InputError as error:
-        error.key = key
-        raise
 
 
 def _check_points(sweep: Design, name: str) -> None:
@@ -306,3 +294,50 @@ def _with_source(sweep: Design, config: SweepConfig) -> Design:
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
     refuse_more("keys and values, with those of all defaults", size(complete), NODES, instead=SHORTER)
     return replace(sweep, source=written(complete))
+
+
+FigureEntry = tuple[str, dict[str, Any]]
+EXITS: tuple[FigureEntry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
+EXIT_MAP: tuple[FigureEntry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
+RUNS: tuple[FigureEntry, ...] = (("risk_curves", {}), ("trajectories", {}))
+STOPPED_RUNS: tuple[FigureEntry, ...] = (("exit_time_distributions", {}), ("trajectories", {}))
+LAST_RECORDS: tuple[FigureEntry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
+LONG = 7
+"""The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
+
+
+def default_figures(sweep: "Design", ds: Mapping[bool, Outline]) -> dict[str, dict[str, Any]]:
+    """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
+
+    ds : the outlines of the future dataset, without and with overlaps.
+
+    Runs that stop at their exits have few records: the distributions of their exit times are drawn, not their risks. A
+    figure that does not fit the sweep is left out.
+    """
+    long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
+    kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]
+    kinds += [STOPPED_RUNS] if sweep.recording.stop == "exit" else [RUNS, LAST_RECORDS]
+    fitting = (next((entry for entry in kind if _fits(sweep, ds, entry)), None) for kind in kinds)
+    return dict(entry for entry in fitting if entry is not None)
+
+
+def _fits(sweep: "Design", ds: Mapping[bool, Outline], entry: FigureEntry) -> bool:
+    """Return whether a figure fits a sweep whose dataset has these outlines, without and with overlaps.
+
+    One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
+    """
+    from sweeplib.analysis import ANALYSES
+    from sweeplib.analysis.kit.speed_fit import FEWEST
+    from sweeplib.figures.figure import requested
+
+    figure, options = requested(*entry)
+    try:
+        outlines = {
+            need: ANALYSES[need].outlined(ds[ANALYSES[need].overlaps], sweep.analyses.get(need, {}))
+            for need in figure.needed(options)
+        }
+        figure.check_fit(ds[False], outlines, options)
+    except InputError:
+        return False
+    scan = outlines.get("optimal_learning_rate")
+    return scan is None or ds[False].sizes[scan.attrs["along"]] >= FEWEST

@@ -211,8 +211,7 @@ def registry_of(kind: str) -> Registry[Any]:
     if kind not in KINDS:
         raise InputError("not a kind of names", value=kind, choices=[KEYS, *KINDS, PLUGINS])
     module, attribute = KINDS[kind]
-    registry: Registry[Any] = getattr(importlib.import_module(module), attribute)
-    return registry
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _meaning(registry: Registry[Any], name: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 from sweeplib.validation import Location, refusal
 
 if TYPE_CHECKING:
@@ -34,11 +34,9 @@ def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     from sweeplib.figures.figure import requested
 
     for name, options in figures.items():
-        try:
+        with errors_under(f"figures.{name}"):
             figure, rest = requested(name, options)
             figure.check(rest)
-        except InputError as error:
-            raise error.within(prefix=f"figures.{name}") from None
     return {name: dict(options) for name, options in figures.items()}
 
 
@@ -49,10 +47,8 @@ def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) ->
     needed = {need: {} for name in figures for need in needed_analyses(name, figures[name])} | dict(analyses)
     for name, options in needed.items():
         analysis = _entry_of(ANALYSES, name, "analyses")
-        try:
+        with errors_under(f"analyses.{name}"):
             analysis.check(options)
-        except InputError as error:
-            raise error.within(prefix=f"analyses.{name}") from None
     return {name: dict(options) for name, options in needed.items()}
 
 
@@ -108,8 +104,7 @@ def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
     if "kind" not in settings:
         raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)
     kind = _entry_of(CLUSTERS, settings["kind"], "cluster", key="kind")
-    model: ClusterSettings = _model_of(kind, settings, "cluster")
-    return model
+    return _model_of(kind, settings, "cluster")
 
 
 def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:

@@ -2,8 +2,7 @@
 
 import graphlib
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from sweeplib.budget import ASKED, WHERE, refuse_more
@@ -14,21 +13,12 @@ from sweeplib.design.choices import COST
 from sweeplib.design.design import Design, Run
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.language import Expression, is_symbol
 
 CHEAPEST = "cheapest"
 WORD = r"[A-Za-z0-9_]+"
 Sections = Mapping[str, DynamicsSection]
-
-
-@contextmanager
-def errors_under(prefix: str) -> Iterator[None]:
-    """Add the key `prefix` in front of the keys of errors raised within."""
-    try:
-        yield
-    except InputError as error:
-        raise error.within(prefix=prefix) from None
 
 
 def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str, Run]:
@@ -47,7 +37,7 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
 def written_runs(sweep: Design) -> dict[str, Any]:
     """Return the section `dynamics` of the complete config: with all options."""
     return {
-        name: _written_law(sweep, runs) if sweep.runs[runs[0]].law else _written_run(sweep.runs[runs[0]])
+        name: _written_law(sweep, runs) if (run := sweep.runs[runs[0]]).law else _places(run) | dict(run.options)
         for name, runs in sweep.simulators.items()
     }
 
@@ -56,10 +46,6 @@ def _written_law(sweep: Design, runs: tuple[str, ...]) -> dict[str, Any]:
     first = sweep.runs[runs[0]]
     simulators = {run.partition("-")[0]: dict(sweep.runs[run].options) for run in runs}
     return {"kind": CHEAPEST, "of": simulators} | _places(first)
-
-
-def _written_run(run: Run) -> dict[str, Any]:
-    return _places(run) | dict(run.options)
 
 
 def _places(run: Run) -> dict[str, Any]:
@@ -177,11 +163,8 @@ def refuse_never(when: Expression, key: str, points: int) -> NoReturn:
 
 def expression_at(text: str, key: str) -> Expression:
     """Return an expression; InputError, at its key, unless it is one."""
-    try:
+    with errors_at(key):
         return Expression(text)
-    except InputError as error:
-        error.key = key
-        raise
 
 
 def refuse_unknown(expression: Expression, grid: Grid, key: str, others: tuple[str, ...] = ()) -> None:

@@ -130,10 +130,7 @@ def _recorded(observable: Observable, own: dict[str, Any]) -> Array:
         return _values(observable, view, VIEWS[view](), **own)
     needed = {name: OTHERS[name] for name in observable.needs} | {name: two_values(name)[0] for name in observable.own}
     given: dict[str, Any] = {"gamma": 0.2, "p": 3, "k": 2, "d": 40, "Delta": 0.1, "activation": "erf"} | needed | own
-    recorded: Array = simulate(Problem(**given), "sgd", times=[0.5], observables=[observable.name])[
-        observable.name
-    ].values
-    return recorded
+    return simulate(Problem(**given), "sgd", times=[0.5], observables=[observable.name])[observable.name].values
 
 
 def _require_same(observable: Observable, view: type[View], field: str, one: Array, other: Array) -> None:

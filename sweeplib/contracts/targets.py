@@ -35,8 +35,7 @@ def _taught(name: str, student: str = "erf") -> Problem:
 def _factor(k: int) -> Array:
     """Return F of Ω = F Fᵀ, fields none of which is independent of another, nor of variance one."""
     scales = np.resize([1.0, 0.9, 1.2, 0.8, 1.1], 2 + k)[:, None]
-    factor: Array = np.random.default_rng(3).normal(size=(2 + k, 4 + k)) * scales / math.sqrt(4 + k)
-    return factor
+    return np.random.default_rng(3).normal(size=(2 + k, 4 + k)) * scales / math.sqrt(4 + k)
 
 
 def _samples(problem: Problem) -> Array:

@@ -3,7 +3,7 @@
 The simulators of a law are runs of their own, at the points where each is the cheapest, which the dataset has as one.
 Their cases are shared with all sweeps that name the simulator; only what makes the dataset knows of the law.
 
-Costs are those of the model (`simulation/costs.py`) and not measured, so that a config has the same rows on every
+Costs are those of a model, `case_seconds`, and not measured, so that a config has the same rows on every
 machine, and a point the same simulator however the sweep grows.
 """
 
@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
-from sweeplib.simulation import Case, case_seconds
+from sweeplib.simulation import Case, case_steps, case_work
 from sweeplib.simulation.cases import CHECKS
 from sweeplib.table import Column, Table
 
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 COST = "cost"
 """The name in a `when` of the seconds of a row, for all of its seeds."""
+
+SECONDS_A_WEIGHT = 1e-8
+"""Seconds of a random weight of a start."""
 
 LARGEST = float(np.finfo(float).max)
 """The seconds of what cannot be run, as expressions have finite numbers only."""
@@ -118,6 +122,15 @@ def row_seconds(
     with np.errstate(over="ignore"):
         of_row = np.searchsorted(places, sweep.own_counts(points)) * np.minimum(seconds, LARGEST)
     return np.minimum(of_row, LARGEST)
+
+
+def case_seconds(case: Case) -> float:
+    """Return the seconds of one core of 3 GHz for a case that runs to its last recording time, with its start."""
+    kind, problem = DYNAMICS[case.dynamics], case.problem
+    of_work, of_step, of_unit = kind.cost_seconds
+    steps = case_steps(case) / kind.step_length(problem, case.numerical_options())
+    weights = (2.0 * problem.p + problem.k) * problem.d if "start" in kind.reads else 0.0
+    return of_work * case_work(case) + steps * (of_step + of_unit * problem.p) + SECONDS_A_WEIGHT * weights
 
 
 def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np.float64]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 LEAST_MEMORY = 400 * 10**6
 """Bytes that a worker needs for what it imports and for the compilation of a kernel, without any case."""
+MEMORY_SHARE = 0.9
+"""The fraction of a worker's memory that a process of cases may take; Dask ends a worker at 95 %."""
 
 
 class ClusterSettings(pydantic.BaseModel, ABC):

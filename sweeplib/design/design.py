@@ -21,7 +21,7 @@ from sweeplib.design.grid import Grid
 from sweeplib.design.places import Condition
 from sweeplib.design.questions import Question, RowCounts
 from sweeplib.dynamics import kind_of
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at
 from sweeplib.language import Expression
 from sweeplib.numerics.random import checked_seed
 from sweeplib.simulation import Case, Cases, Recording
@@ -47,11 +47,8 @@ def replica_counts(replicas: Expression | RowCounts, points: Table) -> NDArray[n
 def _values_of(
     expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], count: int, key: str
 ) -> list[Any]:
-    try:
+    with errors_at(key):
         return expression.evaluated(columns, count)
-    except InputError as error:
-        error.key = key
-        raise
 
 
 def _values_at(expression: Expression | RowCounts, columns: Mapping[str, Sequence[Any]], at: int) -> str:

@@ -16,7 +16,7 @@ from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS,
 from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_under
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.problem import PARAMETERS, synonyms
 from sweeplib.problem.columns import ProblemRow, Problems
@@ -66,7 +66,7 @@ class Grid:
     used: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: _dataset_order(axis.name))))
+        object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: dataset_order(axis.name))))
         self._refuse_excess()
         self._refuse_repeats()
         object.__setattr__(self, "derived", self._in_order())
@@ -278,10 +278,8 @@ class Grid:
             raise
 
     def _fixed_value(self, name: str) -> Any:
-        try:
+        with errors_under("problem"):
             return field_value(name, self.fixed[name])
-        except InputError as error:
-            raise error.within(prefix="problem") from None
 
     def problems(self, points: Table) -> Problems:
         """Return the problems of points."""
@@ -378,7 +376,8 @@ def _key(axis: Axis, name: str) -> str:
     return "points" if isinstance(axis, TableAxis) else "grid.zip" if axis.linked else f"grid.{name}"
 
 
-def _dataset_order(name: str) -> tuple[int, str]:
+def dataset_order(name: str) -> tuple[int, str]:
+    """Return the place of an axis among those of a dataset."""
     return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
 
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sweeplib.design.axis import Axis
+from sweeplib.language import Expression
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
-    from sweeplib.language import Expression
 
 
 class Precision(NamedTuple):
@@ -80,7 +80,7 @@ class RowCounts:
 
     axes: tuple[Axis, ...]
     most: int
-    seeds: "Expression | None"
+    seeds: Expression | None
     rounds: tuple[tuple[Row, ...], ...]
 
     @property

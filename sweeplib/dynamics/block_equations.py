@@ -41,8 +41,7 @@ LIMIT_ERROR = Diagnostic(
 
 def limit_errors(replicas: Replicas) -> Array:
     """γ λ_max/(pd) (n,)."""
-    errors: Array = replicas.step_time * replicas.eigenvalues.max(axis=1)
-    return errors
+    return replicas.step_time * replicas.eigenvalues.max(axis=1)
 
 
 def block_equations(replicas: Replicas, fields: Systems) -> Equations:

@@ -70,8 +70,7 @@ def root(P: Array) -> Array:
         return P
     values, vectors = np.linalg.eigh(P)
     kept = values > SINGULAR * values[-1]
-    found: Array = vectors[:, kept] * np.sqrt(values[kept])
-    return found
+    return vectors[:, kept] * np.sqrt(values[kept])
 
 
 DYNAMICS.register("mean_field", MeanField)

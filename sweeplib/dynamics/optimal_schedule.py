@@ -146,8 +146,7 @@ class RiskAtEnd:
     def mean(self, rates: Array) -> Array:
         """The mean risks (m,) of schedules (m, K) by coarse steps, not finite for a solution that blows up."""
         states, among = self._ends(rates, COARSE, derivatives=False)
-        means: Array = self._risks(states, among).reshape(len(rates), -1).mean(axis=1)
-        return means
+        return self._risks(states, among).reshape(len(rates), -1).mean(axis=1)
 
     def gradient(self, rates: Array) -> tuple[float, Array]:
         """The mean risk of a schedule (K,), and its derivatives (K,) by the factors at the knots."""
@@ -195,5 +194,4 @@ def _advanced(equations: Equations, states: Array, width: Array, accuracy: Accur
     targets, most = np.empty((len(width), 0)), accuracy.max_steps
     solution = Integration(equations, begun, width, rtol=rtol, atol=atol, targets=targets, max_steps=most)
     solution.advance(order, width, stops=False, late=lambda: False)
-    ended: Array = np.where((solution.times >= width)[:, None], solution.states[:, :-1], np.nan)
-    return ended
+    return np.where((solution.times >= width)[:, None], solution.states[:, :-1], np.nan)

@@ -79,8 +79,7 @@ class OverlapStates:
             return None
         Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
         last = state[-1:] if self._timed else None
-        packed: Array = pack(Q[None], M[None], a[None], given.spherical, self.trained, last)[0]
-        return packed
+        return pack(Q[None], M[None], a[None], given.spherical, self.trained, last)[0]
 
     @property
     def _timed(self) -> bool:
@@ -158,8 +157,7 @@ class ReplayStates(OverlapStates):
         return self.replicas.replayed
 
     def _heads(self, states: Array) -> Array:
-        heads: Array = states[:, self._heads_at(states)].reshape(self._lessons.heads.shape)
-        return heads
+        return states[:, self._heads_at(states)].reshape(self._lessons.heads.shape)
 
     def _heads_at(self, states: Array) -> slice:
         last = self._head_at(states).stop

@@ -23,8 +23,7 @@ from sweeplib.dynamics.replicas import Lessons, Replicas
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.kernels.batches import batch_steps
-from sweeplib.kernels.inputs import inputs_address
-from sweeplib.kernels.labels import labels
+from sweeplib.kernels.labels import inputs_address, labels
 from sweeplib.kernels.replay import tasks_of
 from sweeplib.kernels.sample_blocks import BLOCK
 from sweeplib.kernels.schedules import rates

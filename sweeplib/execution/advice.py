@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sweeplib.design.design import Design
 from sweeplib.design.questions import RowCounts, without_rows
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
@@ -12,7 +13,6 @@ from sweeplib.execution.child import EndedError
 from sweeplib.simulation import Case
 
 if TYPE_CHECKING:
-    from sweeplib.design.design import Design
     from sweeplib.execution.plan import DynamicsPlan
 
 ADVISED_SECONDS = 60.0
@@ -154,7 +154,7 @@ def _power(value: float) -> str:
     return f"{value:g}".replace("e-0", "e-")
 
 
-def round_lines(sweep: "Design") -> tuple[str, ...]:
+def round_lines(sweep: Design) -> tuple[str, ...]:
     """Return a line about the cases of a sweep that its rounds have added; none without rounds."""
     if not isinstance(sweep.replicas, RowCounts):
         return ()

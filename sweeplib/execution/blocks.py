@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.code.plugins import import_plugins
+from sweeplib.design.cluster import MEMORY_SHARE
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.execution.earlier_runs import EarlierRuns
@@ -46,9 +47,6 @@ class _Own:
 
 
 _own = _Own()
-
-MEMORY_SHARE = 0.9
-"""The fraction of a worker's memory that a process of cases may take; Dask ends a worker at 95 %."""
 
 
 @dataclass(frozen=True)

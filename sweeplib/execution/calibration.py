@@ -14,10 +14,11 @@ from functools import cached_property
 from itertools import groupby, pairwise
 from pathlib import Path
 from threading import Thread, Timer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, TaskError, TimeUpError, lent
 from sweeplib.execution.clusters.local import places
@@ -29,9 +30,6 @@ from sweeplib.simulation import Case, case_work
 from sweeplib.storage.records.artefacts import settings_digest
 from sweeplib.storage.records.files import DamageError, digest, read_json
 from sweeplib.storage.records.provenance import cpu_model
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 PILOT_SECONDS = 1.5
 PILOT_CASES = 128
@@ -253,26 +251,21 @@ class _Beside:
             child.close()
 
 
-def basis(sweep: "Design") -> str:
+def basis(sweep: Design) -> str:
     """Return a digest of what the cost of a case depends on: the config without its seeds, the code, the machine."""
     numerics = [sweep.numerics(name) for name in sweep.runs]
     about = [settings_digest(sweep.source, "seeds"), *numerics, platform.node(), cpu_model()]
     return digest(json.dumps(about).encode())
 
 
-def costs_on(path: Path, measured_on: str) -> dict[str, Cost]:
-    """Return the costs that the plan in a file has measured on the same basis, by the name of their pilot."""
+def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
+    """Return the costs that the record of a plan says to be measured, by the name of their pilot."""
     return {
         f"{dynamics}/{name}": Cost(layout["seconds"], True)
-        for dynamics, part in plan_on(path, measured_on)["dynamics"].items()
+        for dynamics, part in plan["dynamics"].items()
         for name, layout in part["layouts"].items()
         if layout["measured"]
     }
-
-
-def planned_cases(path: Path, measured_on: str) -> dict[str, int | None]:
-    """Return the number of cases by dynamics of the plan in a file, none if it was measured on another basis."""
-    return cases_in(plan_on(path, measured_on))
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
@@ -291,8 +284,7 @@ def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
 
 def spread(count: int, most: int = MOST_PILOTS) -> list[int]:
     """Return the places of at most so many of some items, evenly spaced."""
-    places: list[int] = np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
-    return places
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(int)).tolist()
 
 
 def _extrapolated(

@@ -148,7 +148,10 @@ def lent(plugins: Sequence[str]) -> Iterator[Child]:
     """
     surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), tuple(sorted(os.environ.items()))
     waiting = _waiting.setdefault(surroundings, [])
-    child = waiting.pop() if waiting else Child(plugins)
+    try:
+        child = waiting.pop()
+    except IndexError:
+        child = Child(plugins)
     try:
         yield child
     except BaseException:

@@ -4,14 +4,14 @@ In the process of the worker, exceptions of a case are caught. Suspect cases are
 a time, and one by one if the group ends the process.
 """
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from sweeplib.execution.block_size import lanes_of
-from sweeplib.execution.child import Child, DiedError, Limits, RaisedError, TaskError
+from sweeplib.execution.child import DiedError, Limits, RaisedError, TaskError, lent
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Begun, Case, Excess, Records, Status, run_cases
 
@@ -76,37 +76,15 @@ def computed_apart(
     `explained` is called with the status killed for a case that ends its process. If the process was not ended because
     of a limit, it must die twice of the same case.
     """
-
-    def compute(some: Sequence[Case]) -> Records:
-        records: Records = _child(plugins).call(
-            _run_cases, some, allowance.timeout_of(some), limits=Limits(allowance.seconds(some), allowance.memory)
-        )
-        return records
-
     width = lanes_of(cases[0].dynamics)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]
-    return Records.joined([_guarded(group, compute, explained) for group in groups])
+    with lent(plugins) as child:
 
+        def compute(some: Sequence[Case]) -> Records:
+            run = partial(run_cases, timeout=allowance.timeout_of(some))
+            return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
 
-def _run_cases(cases: Sequence[Case], timeout: float | None) -> Records:
-    return run_cases(cases, timeout=timeout)
-
-
-class _Children(threading.local):
-    """The children of a thread, by their plugins; they end with this process."""
-
-    def __init__(self) -> None:
-        self.by_plugins: dict[tuple[str, ...], Child] = {}
-
-
-_children = _Children()
-
-
-def _child(plugins: Sequence[str]) -> Child:
-    kept, key = _children.by_plugins, tuple(plugins)
-    if key not in kept:
-        kept[key] = Child(key)
-    return kept[key]
+        return Records.joined([_guarded(group, compute, explained) for group in groups])
 
 
 def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> Records:

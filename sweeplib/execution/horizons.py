@@ -1,16 +1,15 @@
 """Horizons in a plan: what is left of runs that go on, and by which one runs exit that do not by the present one."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sweeplib.execution.calibration import Calibration, Pilot, plan_on, spread
+from sweeplib.execution.calibration import Calibration, Pilot, spread
 from sweeplib.execution.child import TaskError
 from sweeplib.simulation import Case, Status, run_cases
 from sweeplib.storage.store.inventory import Inventory
@@ -109,10 +108,9 @@ def horizon_lines(
     return lines, trial
 
 
-def trials_on(path: Path, measured_on: str) -> dict[str, HorizonTrial | None]:
-    """Return the trials of the plan in a file, by dynamics; none if it was made on another basis."""
-    records = plan_on(path, measured_on).get("horizons", {})
-    return {name: record and HorizonTrial(**record) for name, record in records.items()}
+def trials_in(plan: Mapping[str, Any]) -> dict[str, HorizonTrial | None]:
+    """Return the trials in the record of a plan, by dynamics."""
+    return {name: record and HorizonTrial(**record) for name, record in plan.get("horizons", {}).items()}
 
 
 def _horizon(cases: Sequence[Case]) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.execution.advice import advice, round_lines
 from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even, lanes_of
 from sweeplib.execution.calibration import (
@@ -18,13 +19,12 @@ from sweeplib.execution.calibration import (
     Pilot,
     basis,
     cases_in,
-    costs_on,
-    planned_cases,
+    costs_in,
+    plan_on,
     spread,
 )
-from sweeplib.execution.clusters import cluster_of
-from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_on, unexited
-from sweeplib.execution.large_cases import refuse_large_cases
+from sweeplib.execution.clusters import cluster_of, refuse_large_cases
+from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_in, unexited
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, cases_text, duration
 from sweeplib.simulation import case_memory, case_steps
@@ -37,8 +37,6 @@ from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from sweeplib.design.design import Design
 
 SHAPE_SECONDS, MANY_SHAPES = 0.1, 100
 """What a shape takes in store and dataset, about, in addition to its blocks; from how many shapes on this is said."""
@@ -168,7 +166,7 @@ class Plan:
         whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
         return whole | totals | {"resources": self.resources}
 
-    def json(self, sweep: "Design", directory: Path) -> str:
+    def json(self, sweep: Design, directory: Path) -> str:
         """Return the plan as JSON, with the cases of the sweep as `rows`: columns for each dynamics."""
         rows = {name: inventory(sweep, name, RunStore(directory, name)).rows() for name in sweep.runs}
         return json.dumps(self.record() | {"rows": rows}, indent=1)
@@ -261,7 +259,7 @@ class Demand:
     unexited: Unexited
 
 
-def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
+def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
     """Write a sweep's plan to `plan.json` under `directory`; return it.
 
     The run uses its block sizes and costs. Its done.json is the same for the same cases, however many of them are done
@@ -271,7 +269,8 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
     """
     steps = Steps(sweep.name if progress else None)
     memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
-    known = costs_on(directory / "plan.json", measured_on)
+    before = plan_on(directory / "plan.json", measured_on)
+    known = costs_in(before)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {cases_text(sweep.size)}"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
@@ -283,9 +282,7 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
         found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
-        trials = (
-            {} if any(pilot.name not in known for pilot in pilots) else trials_on(directory / "plan.json", measured_on)
-        )
+        trials = {} if any(pilot.name not in known for pilot in pilots) else trials_in(before)
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
             lines, trials[name] = horizon_lines(name, missing, demand.unexited, calibration, trials.get(name))
@@ -294,7 +291,7 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
     cases = {name: part.cases for name, part in parts.items()}
-    if plan.todo or planned_cases(directory / "plan.json", measured_on) != cases:
+    if plan.todo or cases_in(before) != cases:
         horizons = {name: trial and asdict(trial) for name, trial in trials.items()}
         write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on, "horizons": horizons})
     write_changed(directory / "plan.done.json", {"cases": cases, "made_from": cases_made_from(sweep)})
@@ -302,7 +299,7 @@ def write_plan(sweep: "Design", directory: Path, *, workers: int | None = None, 
 
 
 def plan_of(
-    sweep: "Design", dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
+    sweep: Design, dynamics: dict[str, DynamicsPlan], advice: tuple[str, ...], workers: int | None = None
 ) -> Plan:
     """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
     cluster = cluster_of(sweep)
@@ -341,13 +338,13 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
     return tuple(plan.get("advice", ())) if cases_in(plan) == dict(cases) else ()
 
 
-def counted(sweep: "Design", wanted: Inventory) -> tuple[int, int]:
+def counted(sweep: Design, wanted: Inventory) -> tuple[int, int]:
     """Return the number of points of the grid and of different cases in an inventory."""
     points = wanted.flat // len(sweep.seeds)
     return int((np.diff(points, prepend=-1) != 0).sum()), sum(wanted.counts().values())
 
 
-def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
+def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     """Return what a dynamics needs of a plan; its identities are kept for the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
@@ -360,7 +357,7 @@ def _demand(sweep: "Design", dynamics: str, directory: Path) -> Demand:
     return Demand(points, cases, todo, pilots, existing, found.counts, found.unread, begun, parts_left, late)
 
 
-def _dynamics_plan(sweep: "Design", demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
     layouts = {}
     for name, pilot in sorted(demand.pilots.items()):

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.blocks import Block
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
-from sweeplib.execution.clusters import cluster_of
+from sweeplib.execution.clients import LastingCluster
+from sweeplib.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.execution.earlier_runs import EarlierRunsOf, compact
-from sweeplib.execution.large_cases import refuse_large_cases
+from sweeplib.execution.live.case_map import CaseMap
 from sweeplib.execution.plan import (
     DynamicsPlan,
     LayoutPlan,
@@ -48,10 +50,6 @@ from sweeplib.storage.store.run_store import RunStore
 if TYPE_CHECKING:
     from distributed import Client
 
-    from sweeplib.design.design import Design
-    from sweeplib.execution.clients import LastingCluster
-    from sweeplib.execution.live.case_map import CaseMap
-
 START_SECONDS = 2.0
 """What a local cluster takes to start."""
 APPENDED_AT_ONCE = 8
@@ -67,14 +65,14 @@ class DynamicsSummary:
 
 
 def run_sweep(
-    sweep: "Design",
+    sweep: Design,
     directory: Path,
     dynamics: Iterable[str] | None = None,
     *,
     workers: int | None = None,
     progress: bool = True,
     client: "Client | None" = None,
-    lasting: "LastingCluster | None" = None,
+    lasting: LastingCluster | None = None,
 ) -> dict[str, DynamicsSummary]:
     """Run the cases of each dynamics (by default all), store them in the run store, and return the summaries.
 
@@ -114,7 +112,7 @@ def run_sweep(
         return {part.store.dynamics: _ended(sweep, part) for part in parts}
 
 
-def _record_numbers(sweep: "Design", directory: Path, parts: list["_Part"]) -> None:
+def _record_numbers(sweep: Design, directory: Path, parts: list["_Part"]) -> None:
     """Write the numbers of cases of a plan, unless they are those of the plan that was written last."""
     before = (read_json(directory / "plan.done.json") or {}).get("cases", {})
     now = {part.store.dynamics: sum(part.wanted.counts().values()) for part in parts}
@@ -154,7 +152,7 @@ class _Part:
         return plan.seconds, plan.measured, not plan.measured
 
 
-def _part(sweep: "Design", dynamics: str, directory: Path, workers: int | None) -> _Part:
+def _part(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> _Part:
     """Return the state of a dynamics before the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
@@ -165,13 +163,13 @@ def _part(sweep: "Design", dynamics: str, directory: Path, workers: int | None) 
     return _Part(store, wanted, missing, planned_layouts(directory, dynamics), found, found.begun)
 
 
-def _refuse(sweep: "Design", dynamics: str, directory: Path, workers: int | None) -> None:
+def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> None:
     """Raise InputError if cases of a dynamics cannot be computed on the sweep's cluster."""
     cluster_of(sweep).in_results(directory).check()
     refuse_large_cases(sweep, dynamics, workers)
 
 
-def _with_taken(sweep: "Design", part: _Part, workers: int | None, *, show: bool) -> _Part:
+def _with_taken(sweep: Design, part: _Part, workers: int | None, *, show: bool) -> _Part:
     """Return the part after what other folders have was copied into its store."""
     found = part.found
     if found is None or not found.counts:
@@ -197,7 +195,7 @@ def _with_taken(sweep: "Design", part: _Part, workers: int | None, *, show: bool
     return replace(part, wanted=wanted, todo=todo, found=None)
 
 
-def _plan(sweep: "Design", directory: Path, parts: list[_Part], workers: int | None) -> Plan:
+def _plan(sweep: Design, directory: Path, parts: list[_Part], workers: int | None) -> Plan:
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
     dynamics = {}
     for part in parts:
@@ -210,7 +208,7 @@ def _plan(sweep: "Design", directory: Path, parts: list[_Part], workers: int | N
     return plan_of(sweep, dynamics, advice, workers)
 
 
-def _is_short(sweep: "Design", plan: Plan, workers: int | None) -> bool:
+def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
     """Return whether processes of this machine are done before a cluster has started, by measured costs."""
     cluster = cluster_of(sweep)
     measured = not any(part.guessed for part in plan.dynamics.values())
@@ -218,7 +216,7 @@ def _is_short(sweep: "Design", plan: Plan, workers: int | None) -> bool:
     return here and measured and plan.cpu_seconds < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 
-def _layout(sweep: "Design", part: _Part, name: str) -> LayoutPlan:
+def _layout(sweep: Design, part: _Part, name: str) -> LayoutPlan:
     """Return the plan of a layout; without a written one its costs are guesses."""
     if name in part.plans:
         return part.plans[name]
@@ -228,21 +226,21 @@ def _layout(sweep: "Design", part: _Part, name: str) -> LayoutPlan:
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
-def _all_blocks(sweep: "Design", parts: list[_Part]) -> list[Block]:
+def _all_blocks(sweep: Design, parts: list[_Part]) -> list[Block]:
     """Append new cases, replace the parts, and return the blocks with missing cases, the costliest first."""
     _append(sweep, parts)
     blocks = (block for part in parts for block in _blocks(sweep, part))
     return sorted(blocks, key=lambda block: -block.seconds)
 
 
-def _maps(parts: list["_Part"]) -> "dict[str, CaseMap]":
+def _maps(parts: list["_Part"]) -> dict[str, CaseMap]:
     """Return the map of the cases of each dynamics, all of which are in the store."""
     from sweeplib.execution.live.case_map import CaseMap
 
     return {part.store.dynamics: CaseMap(part.wanted, part.store.layouts) for part in parts if part.todo}
 
 
-def _append(sweep: "Design", parts: list[_Part]) -> None:
+def _append(sweep: Design, parts: list[_Part]) -> None:
     """Replace each part by the one with its new cases in the store; columns of earlier ones are not kept."""
     for place in range(len(parts)):
         is_grown, parts[place] = bool(parts[place].wanted.new), _grown(sweep, parts[place])
@@ -250,7 +248,7 @@ def _append(sweep: "Design", parts: list[_Part]) -> None:
             parts[place] = _located(parts[place])
 
 
-def _grown(sweep: "Design", part: _Part) -> _Part:
+def _grown(sweep: Design, part: _Part) -> _Part:
     """Append the new cases of a part; return the part without their columns, positions not yet known.
 
     New layouts have the configured or the planned block size.
@@ -284,7 +282,7 @@ def _block_size(part: _Part, name: str, new: np.ndarray) -> int:
     return source.layout.block_size
 
 
-def _blocks(sweep: "Design", part: _Part) -> Iterator[Block]:
+def _blocks(sweep: Design, part: _Part) -> Iterator[Block]:
     """Yield the blocks with missing cases."""
     store = part.store
     for number, layout in enumerate(store.layouts.values()):
@@ -304,7 +302,7 @@ def _blocks(sweep: "Design", part: _Part) -> Iterator[Block]:
             )
 
 
-def _ended(sweep: "Design", part: _Part) -> DynamicsSummary:
+def _ended(sweep: Design, part: _Part) -> DynamicsSummary:
     """Write the table of outcomes and the `done.json` of a part after the run; return its summary."""
     store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
     counts = wanted.counts()

@@ -1,27 +1,29 @@
 """The blocks of a run, computed by a cluster, or by processes of this machine if they are done before it starts."""
 
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
+from contextlib import AbstractContextManager, ExitStack, closing, nullcontext
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, NamedTuple
 
-from sweeplib.execution.blocks import Block
+from sweeplib.design.cluster import MEMORY_SHARE
+from sweeplib.design.design import Design
+from sweeplib.errors import SweeplibError
+from sweeplib.execution.blocks import Block, BlockReport, run_block_apart
+from sweeplib.execution.child import Child, EndedError, Limits, lent
 from sweeplib.execution.clients import PERFORMANCE, LastingCluster, connected, performance_kept
 from sweeplib.execution.clusters import cluster_of
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
 from sweeplib.execution.dispatch import dispatched
+from sweeplib.execution.live.case_map import CaseMap
 from sweeplib.execution.probe import Probe
-from sweeplib.execution.processes import computed_by_processes
 from sweeplib.execution.progress import RunProgress, Steps, shown_progress
 from sweeplib.storage.records.jobs import tell
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from sweeplib.design.design import Design
-    from sweeplib.execution.live.case_map import CaseMap
 
 MOMENT = 1.0
 """Seconds in which blocks may be listed without a word."""
@@ -36,12 +38,12 @@ class Workload(NamedTuple):
     the map of the cases of each dynamics, after that.
     """
 
-    sweep: "Design"
+    sweep: Design
     directory: Path
     dynamics: tuple[str, ...]
     cases: int
     blocks: Callable[[], list[Block]]
-    maps: "Callable[[], dict[str, CaseMap]]"
+    maps: Callable[[], dict[str, CaseMap]]
 
 
 def by_processes(work: Workload, seconds: float, workers: int | None, *, show: bool) -> None:
@@ -131,3 +133,40 @@ def _probe(work: Workload) -> Probe:
 def _say(shown: RunProgress, news: str) -> None:
     tell(news=news)
     shown.say(news)
+
+
+MOST_DEATHS = 3
+"""How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
+
+
+def computed_by_processes(blocks: Sequence[Block], workers: int, memory: int) -> Iterator[tuple[Block, BlockReport]]:
+    """Yield each block with its report as it is done; `workers` processes may take `memory` bytes each.
+
+    A block that ends its process is computed again (`blocks`). SweeplibError if it ends `MOST_DEATHS` processes.
+    """
+    idle: SimpleQueue[Child] = SimpleQueue()
+    limits = Limits(memory=int(MEMORY_SHARE * memory))
+    with ExitStack() as stack:
+        for _ in range(min(workers, len(blocks))):
+            idle.put(stack.enter_context(lent(blocks[0].plugins)))
+        pool = ThreadPoolExecutor(workers)
+        stack.callback(pool.shutdown, wait=False, cancel_futures=True)
+        running = {pool.submit(_report, block, idle, limits): block for block in blocks}
+        for future in as_completed(running):
+            yield running[future], future.result()
+
+
+def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockReport:
+    """Return the report of a block that an idle process computes, or after its death another one."""
+    child, problem = idle.get(), ""
+    try:
+        for _ in range(MOST_DEATHS):
+            try:
+                report: BlockReport = child.call(run_block_apart, block, limits.memory, limits=limits)
+            except EndedError as error:
+                problem = str(error)
+            else:
+                return report
+        raise SweeplibError(f"block {block.name} ends each process that computes it: {problem}")
+    finally:
+        idle.put(child)

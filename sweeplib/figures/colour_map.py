@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at
 from sweeplib.figures.figure import FIGURES, Panel, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
@@ -131,7 +131,8 @@ def _arranged(
         raise InputError("drawn twice", key="y", value=y, expected="another axis than x")
     taken = {"where": where, "panel": panel}
     across = horizontal_axis(outline, x, taken | ({"y": y} if y else {}))[1]
-    up = _vertical_axis(outline, y, taken | {"x": across})
+    with errors_at("y"):
+        up = horizontal_axis(outline, y, taken | {"x": across})[1]
     for key, given in (("x", x), ("y", y)):
         if given is not None and given not in outline.axes:
             raise InputError("not an axis of the sweep", key=key, value=given, choices=outline.axes)
@@ -147,15 +148,6 @@ def _arranged(
 
 def _fixed(where: Mapping[str, Any] | None, axis: str) -> bool:
     return axis in (where or {}) and not isinstance((where or {})[axis], list | tuple)
-
-
-def _vertical_axis(outline: Outline, y: str | None, chosen: Mapping[str, Any]) -> str:
-    """Return the vertical axis; InputError with the key `y`."""
-    try:
-        return horizontal_axis(outline, y, chosen)[1]
-    except InputError as error:
-        error.key = "y"
-        raise
 
 
 def _norm(values: np.ndarray) -> Any:

@@ -127,11 +127,10 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
 
 def _at_times(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataArray) -> xr.DataArray:
     """Return the law of theory at the times of each curve."""
-    found: xr.DataArray = xr.apply_ufunc(
+    return xr.apply_ufunc(
         law, time, *(field.astype(float) for field in fields), input_core_dims=[["place"], *([] for _ in fields)],
         output_core_dims=[["place"]], vectorize=True,
     )  # fmt: skip
-    return found
 
 
 def _at_places(exits: np.ndarray, ends: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -91,8 +91,7 @@ def _cut_short(ds: xr.Dataset) -> xr.DataArray:
     """Return, per cell, whether no run without an exit was observed up to the horizon, for want of time."""
     left = passages(ds, "steps").censored()
     late = left & with_status(ds, *STOPPED)
-    cut: xr.DataArray = late.any("seed") & ~(left & ~with_status(ds, *STOPPED)).any("seed")
-    return cut
+    return late.any("seed") & ~(left & ~with_status(ds, *STOPPED)).any("seed")
 
 
 FIGURES.add(chart_figure("exited_fraction", exited_fraction, CAPTION, ("exit_times",)))

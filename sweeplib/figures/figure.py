@@ -12,15 +12,14 @@ from pydantic import Field
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.options import Confidence, checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at
+from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.interactive import Interactive
-    from sweeplib.storage.dataset.outline import Outline
 
 
 @dataclass(frozen=True)
@@ -147,11 +146,8 @@ def requested(name: str, options: Mapping[str, Any]) -> tuple[Figure, dict[str, 
     kind = rest.pop("kind")
     if not OWN_NAME.fullmatch(name):
         raise InputError("not a name of a figure", value=name, expected="letters, digits and _, 64 at most")
-    try:
+    with errors_at("kind"):
         return FIGURES[kind], rest
-    except InputError as error:
-        error.key = "kind"
-        raise
 
 
 def first_entry(kind: str, figures: Mapping[str, Mapping[str, Any]]) -> str | None:

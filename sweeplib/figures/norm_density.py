@@ -17,14 +17,13 @@ from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.style import COLOURS, INK
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
 
     from sweeplib.figures.kit.chart import Data
-    from sweeplib.storage.dataset.outline import Outline
 
 CAPTION = (
     "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: SGD; lines: "

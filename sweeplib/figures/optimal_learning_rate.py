@@ -67,14 +67,12 @@ def optimal_learning_rate(
 
 
 def _limit(one: xr.Dataset, p: np.ndarray) -> np.ndarray:
-    limit: np.ndarray = theory.optimal_learning_rate(p, float(field(one, "Delta")))
-    return limit
+    return theory.optimal_learning_rate(p, float(field(one, "Delta")))
 
 
 def _corrected(one: xr.Dataset, p: np.ndarray) -> np.ndarray:
     d, Delta, T = (float(field(one, name)) for name in ("d", "Delta", "threshold"))
-    corrected: np.ndarray = theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
-    return corrected
+    return theory.noise_corrected_optimal_learning_rate(p, d, Delta, T)
 
 
 def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

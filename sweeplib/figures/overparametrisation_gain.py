@@ -69,8 +69,7 @@ def stochastic_or_all(data: xr.Dataset, name: str) -> list[str]:
 
 def _limit(one: xr.Dataset, p: np.ndarray) -> np.ndarray:
     known = bool(one["gain_limit"].notnull().all())
-    gain: np.ndarray = np.where(known, theory.overparametrisation_gain(p, float(field(one, "Delta"))), np.nan)
-    return gain
+    return np.where(known, theory.overparametrisation_gain(p, float(field(one, "Delta"))), np.nan)
 
 
 FIGURES.add(

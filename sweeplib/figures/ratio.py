@@ -25,11 +25,10 @@ from sweeplib.figures.kit.labels import value_label
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import outline_of
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     from sweeplib.figures.kit.chart import ByName, Data
-    from sweeplib.storage.dataset.outline import Outline
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "
@@ -142,8 +141,7 @@ def _relative_variance(
     relative = runs / runs.mean("seed")
     difference = relative - relative.isel(point, drop=True)
     both = difference.count("seed")
-    spread: xr.DataArray = difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
-    return spread
+    return difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
 
 
 def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:

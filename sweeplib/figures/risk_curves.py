@@ -12,8 +12,8 @@ from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
-from sweeplib.figures.kit.facets import Facets, arranged
-from sweeplib.figures.kit.labels import axis_label, dynamics_order, value_label
+from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
+from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.references import References, references
@@ -71,7 +71,7 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
     ds = ds.assign(risk=above_error(ds["risk"], ds, DECADE, log_axes))
     data = split.selected(ds[["risk", "status"]])
     panels = panels_of(data, split, width=2.4, alone=4.0, height=2.6)
-    shown = run_dynamics(data)
+    shown = measured_dynamics(data, "risk")
     for place, index, one in split.series(data):
         axes = panels.stacks[place][0]
         _curves(axes, one, shown, index, marked=split.hue is not None)
@@ -92,12 +92,6 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
     return panels.drawing
 
 
-def run_dynamics(data: xr.Dataset) -> list[str]:
-    """Return the dynamics with results, stochastic ones first."""
-    known = data["risk"].notnull().any([dim for dim in data["risk"].dims if dim != "dynamics"])
-    return dynamics_order(data["dynamics"].values[known.values])
-
-
 def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
     """Return quantiles of the risk over the seeds at `levels`, a dim `quantile`; NaN where too many runs have no value.
 
@@ -106,8 +100,7 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
     run, risk = has_run(ds), values_of(ds, "risk")
     known = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
     some = known.notnull().any("seed")
-    quantiles: xr.DataArray = known.where(some, 0.0).quantile(list(levels), "seed").where(some)
-    return quantiles
+    return known.where(some, 0.0).quantile(list(levels), "seed").where(some)
 
 
 def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked: bool) -> None:

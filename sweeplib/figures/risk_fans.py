@@ -12,12 +12,12 @@ from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.figure import FIGURES, LogAxes, SingleRuns, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
-from sweeplib.figures.kit.facets import Facets, arranged
+from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panel_grid
 from sweeplib.figures.kit.style import COLOURS, INK, plain_ticks, set_log
-from sweeplib.figures.risk_curves import risk_bands, risk_quantiles, run_dynamics
+from sweeplib.figures.risk_curves import risk_bands, risk_quantiles
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
 
@@ -61,7 +61,7 @@ def _painted(
     ds: xr.Dataset, _: Mapping[str, xr.Dataset], *, split: Facets, runs: int, log_axes: Sequence[Literal["x", "y"]]
 ) -> Drawing:
     data = split.selected(ds[["risk", "status"]])
-    names = run_dynamics(data)
+    names = measured_dynamics(data, "risk")
     shown = [name for name in names if is_stochastic(name)]
     if not shown:
         raise SweeplibError("no run of a stochastic dynamics has a risk")

@@ -14,8 +14,8 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
-from sweeplib.figures.kit.facets import Facets, arranged
-from sweeplib.figures.kit.labels import dynamics_order, wrapped_label
+from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
+from sweeplib.figures.kit.labels import wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.quantities import recorded_quantity
@@ -78,7 +78,7 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_ax
     found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
     data = split.selected(found)
     panels = panels_of(data, split, width=2.4, alone=4.0)
-    shown = _shown(data)
+    shown = measured_dynamics(data, "values")
     axes = panels.stacks[0][0]
     if is_log("y", log_axes, wide(data["values"].values, DECADE)):
         set_log(axes, "y")
@@ -96,12 +96,6 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_ax
             plain_ticks(axis, (1.0, 2.0, 5.0))
     _legend(panels.drawing, data, split, shown)
     return panels.drawing
-
-
-def _shown(data: xr.Dataset) -> list[str]:
-    """Return the dynamics with a value, stochastic ones first."""
-    known = data["values"].notnull().any([dim for dim in data["values"].dims if dim != "dynamics"])
-    return dynamics_order(data["dynamics"].values[known.values])
 
 
 def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:

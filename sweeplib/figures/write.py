@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.write import analysis_failure
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.figures.figure import requested
+from sweeplib.storage.records.attempts import Attempt
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.design.design import Design
-    from sweeplib.storage.records.attempts import Attempt
 
 REPRODUCE = """\
 # in the folder of the sweep
@@ -28,7 +27,7 @@ save(drawn(load("config.yaml"), {name!r}, "."), Path({name!r}))  # as PDF and as
 MOST_LINES = 8
 
 
-def write_figure(sweep: "Design", name: str, directory: str | Path) -> "Attempt":
+def write_figure(sweep: Design, name: str, directory: str | Path) -> Attempt:
     """Draw figures/<name>.pdf and .png from a sweep's dataset.zarr and analysis/*.zarr; return the attempt.
 
     If the figure raises, the failure is described in `failures/` and both files show the reason as text. InputError if
@@ -65,7 +64,7 @@ def _refuse_without_analyses(name: str, needs: Iterable[str], directory: Path) -
             raise InputError(f"the figure {name!r} needs the analysis", value=need, expected=f"{path}")
 
 
-def drawn(sweep: "Design", name: str, directory: str | Path) -> "Drawing":
+def drawn(sweep: Design, name: str, directory: str | Path) -> "Drawing":
     """Return a figure of the sweep, from the files in its directory; all exceptions of the figure are passed on."""
     from sweeplib.storage.dataset.folder import open_dataset
 

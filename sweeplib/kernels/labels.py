@@ -1,4 +1,4 @@
-"""The labels f*(λ*) of a target, called by address."""
+"""The labels f*(λ*) of a target, and the inputs of a data law one sample after another, called by address."""
 
 from typing import Any
 
@@ -7,6 +7,8 @@ from numba import types
 
 from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import call_by_address, pointer
+from sweeplib.numerics.random import random_words
+from sweeplib.problem import DATA
 from sweeplib.problem import target as target_of
 
 _FIELDS = types.Array(types.float64, 2, "C")
@@ -24,3 +26,14 @@ def labels(target: str, teacher: str, lam_star: Array, a_star: Array) -> Array:
     layers = np.repeat(a_star[:, None], len(out), axis=1)
     call_by_address(labels_address(target, teacher), np.ascontiguousarray(lam_star), layers, out)
     return out
+
+
+_NUMBERS = types.Array(types.float64, 1, "C")
+_INPUTS = types.float64(_NUMBERS, types.uint64, types.uint64, types.uint64, _NUMBERS)
+
+
+def inputs_address(data: str) -> Any:
+    """The address of a law's function (numbers, key, seed, number, x (d,)), which returns a part of the label."""
+    law = DATA[data].inputs
+    draws = {"random_words": random_words} if "random_words" in law.__code__.co_names else {}
+    return pointer(law, _INPUTS, **draws)

@@ -32,8 +32,7 @@ def rounded(value: Number, digits: Number | None = None) -> Number:
         return round(value)
     if abs(digits) > MAX_DIGITS:
         raise ValueError(f"rounded to {digits} digits")
-    number: Number = round(value, digits)  # type: ignore[arg-type]
-    return number
+    return round(value, digits)  # type: ignore[arg-type]
 
 
 FUNCTIONS: dict[str, Callable[..., Number]] = {

@@ -70,8 +70,7 @@ class Reader:
     def folded(self) -> ast.expr:
         """Return the tree, with numbers in place of the parts that have no names."""
         self.check(self.tree)
-        folded: ast.expr = _Folding(self).visit(self.tree)
-        return folded
+        return _Folding(self).visit(self.tree)
 
     def refused(self, node: ast.expr, problem: str, expected: str | None = None) -> InputError:
         """Return the error for a part of the text, with its position."""

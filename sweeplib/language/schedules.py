@@ -40,8 +40,7 @@ class Schedule:
         space = {"__name__": __name__, "text": self.text, "exp": math.exp, "log": math.log, "sqrt": math.sqrt}
         space |= {"ceil": math.ceil, "floor": math.floor}
         exec(compile(f"def rate(t):\n    text\n    return {source}", __file__, "exec"), space)
-        rate: Callable[[float], float] = space["rate"]  # type: ignore[assignment]
-        return rate
+        return space["rate"]  # type: ignore[return-value]
 
     def first_refused(self, first: float, last: float) -> float | None:
         """The first of many times from `first` to `last` at which ξ is negative or not finite; None if there is none.

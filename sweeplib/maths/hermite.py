@@ -58,7 +58,7 @@ def hermite_orders(activation: Activation, variances: tuple[float, ...] = (1.0,)
     knots = [] if activation.hinges is None else [knot for knot, _ in activation.hinges[1]]
 
     def orders(root: float) -> list[int]:
-        series = hermite_series(_stretched(activation.value, root), degree, tuple(knot / root for knot in knots))
+        series = hermite_series(lambda z: activation.value(root * z), degree, tuple(knot / root for knot in knots))
         return [int(n) for n in np.flatnonzero(np.abs(series.coefficients) > 10 * series.errors)]
 
     return frozenset(n for variance in variances for n in orders(math.sqrt(variance)) if n > 0)
@@ -96,15 +96,10 @@ def pair_information_exponent(
     return min(common)
 
 
-def _stretched(function: Callable[[float], float], root: float) -> Callable[[float], float]:
-    return lambda z: function(root * z)
-
-
 def _panel_coefficients(function: Callable[[float], float], degree: int, nodes: int, ends: Array) -> Array:
     offsets, weights = np.polynomial.legendre.leggauss(nodes)
     lengths = np.diff(ends)[:, None]
     z = (ends[:-1, None] + lengths * (0.5 * (offsets + 1.0))).ravel()
     density = (lengths * (0.5 * weights)).ravel() * np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
     values = np.array([function(float(field)) for field in z])
-    coefficients: Array = hermite_polynomials(z, degree) @ (density * values)
-    return coefficients
+    return hermite_polynomials(z, degree) @ (density * values)

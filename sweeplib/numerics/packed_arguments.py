@@ -84,8 +84,7 @@ def _pack(value, out):  # type: ignore[no-untyped-def]
 @cache
 def _data_size(kind: numba.types.Type) -> int:
     context = cpu_target.target_context
-    size: int = context.get_abi_sizeof(context.get_data_type(kind))
-    return size
+    return context.get_abi_sizeof(context.get_data_type(kind))
 
 
 def _address(context, builder, kind, array_type, array):  # type: ignore[no-untyped-def]

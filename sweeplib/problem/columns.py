@@ -43,12 +43,13 @@ class ProblemRow(Problem):
         return self.__dict__["read"](name) if name in PARAMETERS else super().__getattr__(name)
 
 
-def _column_property(name: str) -> Any:
+def column_property(name: str) -> Any:
+    """Return a property of a row that reads the column `name` of its table."""
     return property(lambda row: row.__dict__["read"](name))
 
 
 for _name in (*CORE, *FOLLOWING, "given"):
-    setattr(ProblemRow, _name, _column_property(_name))
+    setattr(ProblemRow, _name, column_property(_name))
 RESERVED.add("read")
 
 

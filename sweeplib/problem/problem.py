@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, errors_at
 from sweeplib.language import OptimalSchedule, canonical_schedule, schedule
 from sweeplib.maths.activations.named import canonical_name
 from sweeplib.problem.base_parameters import CORE, CORE_DEFAULTS, Core
@@ -247,11 +247,8 @@ RESERVED.difference_update(CORE)
 
 def checked_name(field: str, name: str, key: str) -> str:
     """The canonical spelling of `name`, a value of a field in `NAMED_FIELDS`; InputError at `key` for unknown names."""
-    try:
+    with errors_at(key):
         return NAMED_FIELDS[field](name)
-    except InputError as error:
-        error.key = key
-        raise
 
 
 def _registered_name(registry: Registry[Any]) -> Callable[[str], str]:

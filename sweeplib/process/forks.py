@@ -295,8 +295,7 @@ def _apart(task: str, descriptors: Sequence[int], connection: socket.socket) -> 
 def function(task: str) -> Callable[..., Any]:
     """Return the function that `task`, "module:function", names."""
     module, _, name = task.partition(":")
-    called: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return called
+    return getattr(importlib.import_module(module), name)
 
 
 def tell_status(status: int) -> None:

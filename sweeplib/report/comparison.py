@@ -6,16 +6,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sweeplib.design.design import Design
 from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.overview import overview, provenance
 from sweeplib.report.runs import journals
 from sweeplib.report.side_by_side import beside, differences, headline_tables
 from sweeplib.report.write import case_counts, counts_by_dynamics, data_url, environment, settings
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 MOST_OUTCOMES = 3
 

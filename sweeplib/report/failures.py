@@ -4,14 +4,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sweeplib.design.design import Design
 from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 """The kinds of attempts of the report itself."""
 
@@ -52,7 +50,7 @@ def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcom
     return Outcomes(shown, failed(sums), others, tables)
 
 
-def cards(sweep: "Design", directory: Path) -> list[dict[str, Any]]:
+def cards(sweep: Design, directory: Path) -> list[dict[str, Any]]:
     """Return the descriptions of the failed analyses and figures of a sweep, and of failed parts of the report."""
     found = [
         *failed_attempts(directory, "analysis", sweep.analyses),

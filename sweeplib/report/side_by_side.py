@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,12 @@ from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.analysis.write import analysis_failure
+from sweeplib.design.design import Design
 from sweeplib.figures.kit.labels import symbol
 from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import value_text
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.strict_yaml import flow, parsed
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 MOST_POINTS = 60
 LONGEST = 90

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.kit.headlines import MOST
+from sweeplib.analysis.kit.headlines import MOST, Headline
+from sweeplib.design.design import Design
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import cases_text
 from sweeplib.report.failures import cards
@@ -18,9 +19,6 @@ from sweeplib.storage.store.run_store import RunStore
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from sweeplib.analysis.kit.headlines import Headline
-    from sweeplib.design.design import Design
-
 MOST_SHOWN = 10
 
 
@@ -32,7 +30,7 @@ class Summary:
     failed: bool
 
 
-def summary(sweep: "Design", directory: str | Path) -> Summary:
+def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     unmade, counts = cards(sweep, directory), _counts(sweep, directory)
@@ -44,7 +42,7 @@ def summary(sweep: "Design", directory: str | Path) -> Summary:
     return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
 
 
-def answers(sweep: "Design", directory: Path) -> list[str]:
+def answers(sweep: Design, directory: Path) -> list[str]:
     """Return how far the questions of a sweep are from their precision; no lines without questions."""
     if not sweep.questions:
         return []
@@ -53,7 +51,7 @@ def answers(sweep: "Design", directory: Path) -> list[str]:
     return answer_lines(sweep, directory)
 
 
-def _counts(sweep: "Design", directory: Path) -> Counter[str]:
+def _counts(sweep: Design, directory: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
     for name in sweep.runs:
         cases = (read_json(directory / f"{name}.done.json") or {"cases": {}})["cases"]
@@ -72,7 +70,7 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
     return f"{name}: {cases_text(counts.total())}: {parts}{listed}"
 
 
-def headline_lines(sweep: "Design", directory: Path) -> list[str]:
+def headline_lines(sweep: Design, directory: Path) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
     lines = [line for each in headlines(sweep, directory) for line in each.lines]
     title = "by the analyses, whose intervals need not be those of the answers:"
@@ -89,7 +87,7 @@ def undecided_lines(directory: Path) -> list[str]:
 
 
 def headlines(
-    sweep: "Design",
+    sweep: Design,
     directory: Path,
     most: int = MOST,
     said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.design.design import Design
 from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.mathematics import html_label
 from sweeplib.report.overview import axes, overview, provenance
@@ -16,8 +17,6 @@ from sweeplib.report.runs import journals
 
 if TYPE_CHECKING:
     import jinja2
-
-    from sweeplib.design.design import Design
 
 
 def write_report(sweep: Design, directory: str | Path) -> Path:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import SweeplibError
-from sweeplib.problem.columns import ProblemRow, Problems, columns_of
+from sweeplib.problem.columns import ProblemRow, Problems, column_property, columns_of
 from sweeplib.problem.parameters import RESERVED
 from sweeplib.simulation.cases import CHECKS, Case, level_of, shared_digest
 from sweeplib.table import Column, Reading
@@ -30,12 +30,8 @@ class CaseRow(Case):
         self.__dict__.update(read=read, problem=ProblemRow(read))
 
 
-def _read(name: str) -> Any:
-    return property(lambda row: row.__dict__["read"](name))
-
-
 for _name in FIELDS:
-    setattr(CaseRow, _name, _read(_name))
+    setattr(CaseRow, _name, column_property(_name))
 
 
 class Cases(Problems, Sequence[Case]):

@@ -173,7 +173,9 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
     deadline = np.inf if timeout is None else run.clock() + timeout * len(cases)
     variables = stored_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
-    observed = {name: _values(cases, OBSERVABLES[name]) for name in first.recording.observables}
+    observed: dict[str, Own] = {
+        name: {own: cases.field(own, None) for own in OBSERVABLES[name].own} for name in first.recording.observables
+    }
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
     if begun is not None:
         data = {name: begun.data[name].copy() for name in variables}
@@ -226,11 +228,6 @@ def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[
             excess.setdefault(at, Excess(*first_excess))
         beyond |= above
     return beyond
-
-
-def _values(cases: Cases, observable: Observable) -> Own:
-    """The values (n,) of an observable's own parameters, by name; zero for None."""
-    return {name: cases.field(name, None) for name in observable.own}
 
 
 def _take(

@@ -1,16 +1,18 @@
 """simulate: runs of one problem as a labelled Dataset."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
-import xarray as xr
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import Dynamics
 from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
 from sweeplib.numerics.compiled import compilation_message
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
@@ -103,7 +105,7 @@ class _Runs:
         version = numerics_version(problem, case.dynamics, case.recording.measured)
         others = {"dynamics": case.dynamics, "root_seed": case.root_seed, "numerics_version": version}
         others |= case.recording.of_runs
-        return {name: _storable(value) for name, value in (fields | others).items()}
+        return {name: int(value) if isinstance(value, bool) else value for name, value in (fields | others).items()}
 
 
 @lru_cache(maxsize=64)
@@ -142,7 +144,3 @@ def _frame(runs: _Runs, seeds: tuple[int, ...]) -> xr.Dataset:
     for variable in frame.variables.values():
         variable.attrs = stored_attributes(variable.attrs)
     return frame
-
-
-def _storable(value: Any) -> Any:
-    return int(value) if isinstance(value, bool) else value

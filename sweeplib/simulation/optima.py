@@ -2,17 +2,14 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sweeplib.dynamics.optimal_schedule import Optimum
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import Initial
-
-if TYPE_CHECKING:
-    from sweeplib.dynamics.optimal_schedule import Optimum
 
 SAME_STARTS = 1e-12
 """The largest difference of the overlaps of starts that are the same but for rounding."""
@@ -42,12 +39,12 @@ def schedule_of(case: Case, initial: Initial) -> ScheduleOfCase | None:
 
 
 @lru_cache(maxsize=1024)
-def _known_optimum(case: Case, text: str, knots: int, starts: int) -> "Optimum":
+def _known_optimum(case: Case, text: str, knots: int, starts: int) -> Optimum:
     """The optimum of a case, which is found once; problems are told apart by their `text` too."""
     return _optimum(case, knots, starts, None)
 
 
-def _optimum(case: Case, knots: int, starts: int, initial: Initial) -> "Optimum":
+def _optimum(case: Case, knots: int, starts: int, initial: Initial) -> Optimum:
     """The optimum of the mean over so many starts, or for one start if all are the same but for rounding."""
     from sweeplib.dynamics.optimal_schedule import optimal_schedule
     from sweeplib.simulation.driver import replicas_of  # which imports this module

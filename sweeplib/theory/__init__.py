@@ -6,11 +6,13 @@ Every function takes numbers, numpy arrays or xarray DataArrays, broadcasts them
 from sweeplib.theory.exit_times import (
     annealed_exit_time,
     exact_exit_time,
+    first_passage_exit_time,
     noise_corrected_exit_time,
     noise_corrected_optimal_learning_rate,
+    noise_corrected_survival,
     quenched_exit_time,
+    quenched_survival,
 )
-from sweeplib.theory.first_passage import first_passage_exit_time
 from sweeplib.theory.learning_rates import (
     escape_rate,
     learnable_range,
@@ -35,7 +37,6 @@ from sweeplib.theory.single_unit import (
     overlap_variance,
     spherical_noise_variance,
 )
-from sweeplib.theory.survival import noise_corrected_survival, quenched_survival
 from sweeplib.theory.two_gaussians import bayes_risk, least_network_risk
 
 __all__ = [

@@ -4,16 +4,23 @@
 the origin μ(t) = d Σ_j m_j² = μ0 exp(2 ω_M t), and the exit is at
 t = log[(T p (p+1) d + (1−T)(2 p μ0 − τ0))/(2 p μ0)]/(2 ω_M), τ0 = 2d Σ_{j<l} Q_jl² (arXiv 2305.18502, section 4).
 Learning rates γ ≥ 2 γ_opt never exit: inf.
+
+Around the origin SGD is the diffusion dm_j = ω_M m_j dt + √(γV/(pd)) dB_j, independent for each unit, and
+r² = d Σ_j m_j² a radial Ornstein-Uhlenbeck process in p dimensions. Its mean time from r² = μ0 to r² = μ solves
+(σ²/2)(f'' + (p−1)f'/r) + ω r f' = −1: with σ² = γV/p, t = G(μ) − G(μ0), G(μ) = (μ/σ²) h(ω_M μ/σ²),
+h(s) = (1/p) ∫₀¹ 1F1(1; 1 + p/2; −s v) dv.
 """
 
 import functools
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
 from sweeplib.theory.labelled import Real, labelled
 from sweeplib.theory.learning_rates import escape_rate, maximal_learning_rate
-from sweeplib.theory.starts import starts_and_exits
+
+_NODES = 64
 
 
 @labelled(r"t_{\mathrm{ext}}^{\mathrm{anl}}", "annealed exit time")
@@ -113,3 +120,88 @@ def _optimal_fraction(growth: float, strength: float) -> float:
     if not rising.size:
         return float("nan")
     return float(scipy.optimize.brentq(slope, fractions[rising[0] - 1], fractions[rising[0]], xtol=1e-14))
+
+
+def starts_and_exits(p: float, d: float, T: float) -> tuple[Array, Array, Array]:
+    """Nodes μ0 of the start, the levels μ at which their exit is in the linear regime, and their weights.
+
+    μ = d Σ_j m_j². μ0 ~ χ²_p and τ0 = 2d Σ_{j<l} Q_jl² ~ 2 χ²_{p(p−1)/2}, independent, for d → ∞; the exit is at
+    [T p (p+1) d + (1−T)(2 p μ0 − τ0)]/(2p), and at μ0 where that is less.
+    Shapes (64, 1), (64, n), (64, n), n = 1 at p = 1.
+    """
+    mu, mu_weight = chi_squared_rule(p)
+    half_tau, tau_weight = chi_squared_rule(p * (p - 1.0) / 2.0)
+    start = mu[:, None]
+    level = 0.5 * T * (p + 1.0) * d + (1.0 - T) * (start - half_tau / p)
+    return start, np.maximum(level, start), np.outer(mu_weight, tau_weight)
+
+
+@functools.lru_cache(maxsize=64)
+def chi_squared_rule(freedom: float) -> tuple[Array, Array]:
+    """Gauss nodes and weights for the law χ² of so many degrees of freedom (Golub and Welsch 1969)."""
+    if freedom == 0.0:
+        return np.zeros(1), np.ones(1)
+    shape, order = freedom / 2.0, np.arange(_NODES, dtype=float)
+    off_diagonal = np.sqrt(order[1:] * (order[1:] + shape - 1.0))
+    nodes, vectors = scipy.linalg.eigh_tridiagonal(2.0 * order + shape, off_diagonal)
+    return 2.0 * nodes, vectors[0] ** 2
+
+
+@labelled(r"P(t_{\mathrm{ext}}>t)", "quenched probability not to have exited")
+def quenched_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
+    """E_τ0 P(μ0 < [T p (p+1) d − (1−T) τ0]/(2p (e^{2ω_M t} − 1 + T))): the law whose mean is the quenched exit time."""
+    grown = np.exp(2.0 * escape_rate(gamma, p, Delta) * t)
+    return _survival(grown - 1.0 + T, p, d, T)
+
+
+@labelled(r"P(t_{\mathrm{ext}}>t)", "noise-corrected probability not to have exited")
+def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
+    """The same with e^{2ω_M t} + s (e^{2ω_M t} − 1) for the growth, s = (γ/p) V/(2ω_M): SGD adds its noise to m.
+
+    m_j(t) is Gaussian with that variance over d, of which the mean square of the start is a part.
+    """
+    rate = escape_rate(gamma, p, Delta)
+    grown = np.exp(2.0 * rate * t)
+    strength = gamma / p * noise_variance(p, Delta) / (2.0 * rate)
+    return _survival(grown + strength * (grown - 1.0) - 1.0 + T, p, d, T)
+
+
+def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
+    return np.vectorize(_mean_survival, otypes=[float])(growth, p, d, T)
+
+
+def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
+    """E_τ0 P(μ0 growth < level), 1 before the start has grown at all."""
+    half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
+    level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
+    return float(np.sum(weights * scipy.special.chdtr(p, level / growth)))
+
+
+@labelled(r"t_{\mathrm{ext}}^{\mathrm{fp}}", "mean first-passage time to the exit")
+def first_passage_exit_time(gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
+    """The mean exit time of the linearised SDE from a random start, for every γ.
+
+    Finite also for γ ≥ 2 γ_opt, where noise alone makes the exit. Tends to the noise-corrected exit time for T d → ∞.
+    Neglects the curvature of the drift, of relative order T, and the discreteness of steps.
+    """
+    rate, diffusion = escape_rate(gamma, p, Delta), gamma / p * noise_variance(p, Delta)
+    return np.vectorize(_mean_first_passage, otypes=[float])(rate, diffusion, p, d, T)
+
+
+@functools.lru_cache(maxsize=4096)
+def _mean_first_passage(rate: float, diffusion: float, p: float, d: float, T: float) -> float:
+    start, end, weights = starts_and_exits(p, d, T)
+    times = end * _scaled_passage(rate * end / diffusion, p) - start * _scaled_passage(rate * start / diffusion, p)
+    return float(np.sum(weights * times) / diffusion)
+
+
+def _scaled_passage(s: Array, p: float) -> Array:
+    """h(s) above; for s > 0 in the variable log(1 + s v), in which the integrand is smooth up to s → ∞."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    v, half = 0.5 * (nodes + 1.0), 0.5 * weights / p
+    stretch = np.log1p(np.maximum(s, 0.0))[..., None]
+    growing = stretch[..., 0] * (
+        np.exp(stretch * v) * scipy.special.hyp1f1(1.0, 1.0 + p / 2.0, -np.expm1(stretch * v)) @ half
+    )
+    decaying = scipy.special.hyp1f1(1.0, 1.0 + p / 2.0, -np.minimum(s, 0.0)[..., None] * v) @ half
+    return np.where(s > 0.0, growing / np.where(s > 0.0, s, 1.0), decaying)

@@ -116,8 +116,7 @@ def _nearest(columns: Array) -> Array:
     """
     rows = np.vstack([columns, np.ones(columns.shape[1])])
     shares, _ = scipy.optimize.nnls(rows, np.append(np.zeros(len(columns)), 1.0))
-    weights: Array = shares / shares.sum()
-    return weights
+    return shares / shares.sum()
 
 
 def _mean_over_cosines(activation: str, d: float, scales: Array) -> Array:

@@ -5,18 +5,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import cases_text
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.run_store import RunStore, whole
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 MOST_VALUES = 4  # that are listed one by one in a message
 SHORTEST = 4
@@ -28,7 +26,7 @@ _NAME = re.compile(r"(?:^|,)\s*([A-Za-z_][\w.-]*)\s*=")
 class CasesByName:
     """The cases of one dynamics that a sweep needs, and those of them in the run store."""
 
-    sweep: "Design"
+    sweep: Design
     dynamics: str
     store: RunStore
     wanted: Inventory
@@ -84,7 +82,7 @@ class ChosenCase:
     status: Status
 
 
-def chosen_case(sweep: "Design", directory: Path, text: str) -> ChosenCase:
+def chosen_case(sweep: Design, directory: Path, text: str) -> ChosenCase:
     """Return the case with an identity that begins with `text`, or with the coordinates in `text`.
 
     Coordinates are values of names of the grid, `seed` and `dynamics`: p=4,gamma=.1,seed=3,dynamics=sgd. InputError if
@@ -112,7 +110,7 @@ def is_case(text: str) -> bool:
     return bool(_NAME.match(text) or re.fullmatch(rf"[0-9a-f]{{{SHORTEST},32}}", text))
 
 
-def _coordinates_in(text: str, sweep: "Design") -> dict[str, str] | None:
+def _coordinates_in(text: str, sweep: Design) -> dict[str, str] | None:
     """Return the coordinates in a text, None if it is an identity; InputError for names that are no coordinates."""
     names = [match.group(1) for match in _NAME.finditer(text)]
     if not names:

@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of, present_folder, versions
@@ -19,9 +20,6 @@ from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
 from sweeplib.upkeep.stored_cases import StoredCases
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-
 DATASET, ANALYSES, PUBLISHED, FILES = "dataset", "analyses", "published dataset", "other files"
 REPLACED = "another command's config: delete it, or repeat the command with its overrides"
 RECORDS = (
@@ -35,7 +33,7 @@ RECORDS = (
 class OtherFiles:
     """The files in a sweep's `directory` beside the run store; `chunks` counts those that were read, by part."""
 
-    def __init__(self, sweep: "Design", directory: Path, stored: Sequence[StoredCases]) -> None:
+    def __init__(self, sweep: Design, directory: Path, stored: Sequence[StoredCases]) -> None:
         self.sweep, self.directory, self.stored = sweep, directory, stored
         self.chunks = {DATASET: 0, ANALYSES: 0}
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.process.terminal import bytes_text, cases_text
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
@@ -25,8 +26,6 @@ from sweeplib.storage.store.run_store import RunStore, records, stored_dynamics
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from sweeplib.design.design import Design
 
 EARLIER_RECORDS = (
     "*.files.json",
@@ -60,7 +59,7 @@ class Stale:
         return max((path.stat().st_mtime for path in self.files), default=0.0)
 
 
-def stale(sweep: "Design", directory: Path) -> list[Stale]:
+def stale(sweep: Design, directory: Path) -> list[Stale]:
     """Return what the config of a sweep does not use, the runs first.
 
     Only what a record says is sweeplib's own is listed, and nothing that is a link or lies behind one.
@@ -104,7 +103,7 @@ def _own_files(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
     return tuple(file for file in files_below(folder) if is_own(file.relative_to(folder).as_posix()))
 
 
-def _other_dynamics(sweep: "Design", directory: Path) -> Iterator[Stale]:
+def _other_dynamics(sweep: Design, directory: Path) -> Iterator[Stale]:
     """Yield the runs of dynamics that are not in the config."""
     for name in stored_dynamics(directory):
         if name not in sweep.runs:
@@ -116,7 +115,7 @@ def _other_dynamics(sweep: "Design", directory: Path) -> Iterator[Stale]:
             yield Stale(f"runs of {name}, which is not in the config", files, cases)
 
 
-def _other_files(sweep: "Design", directory: Path) -> Iterator[Stale]:
+def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
     """Yield versions, analyses, figures and descriptions of failures that are not those of the config; leftovers."""
     dataset = directory / DATASET
     for version in versions(dataset):
@@ -165,14 +164,14 @@ def _is_of_a_case(path: Path) -> bool:
         return False
 
 
-def _is_current(path: Path, sweep: "Design") -> bool:
+def _is_current(path: Path, sweep: Design) -> bool:
     """Return whether a description of a failed attempt is of the config, or not of an analysis or a figure."""
     kind, _, name = path.name.removesuffix(".json").partition(".")
     known = {"analysis": sweep.analyses, "figure": sweep.figures}
     return kind not in known or name in known[kind]
 
 
-def delete_stale(sweep: "Design", directory: Path) -> list[Stale]:
+def delete_stale(sweep: Design, directory: Path) -> list[Stale]:
     """Delete what is stale, and return it.
 
     InputError while another process is at work in the directory, and if the results there are of another config.

@@ -5,8 +5,8 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import echo
@@ -17,11 +17,8 @@ from sweeplib.storage.store.outcomes import reason_in_words, reasons
 from sweeplib.upkeep.cases import ChosenCase, chosen_case, name_of
 from sweeplib.upkeep.recomputation import differences
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
-
-def reproduces(sweep: "Design", directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
+def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False, say: Callable[[str], None]) -> bool:
     """Return whether a case, computed here, ends as in the store, to the bit; `say` gets lines about it.
 
     With `debug` it runs in Python's debugger, which stops at its first line, and where an exception is raised. A case

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 from sweeplib.storage.records.locks import alone
@@ -14,16 +14,13 @@ from sweeplib.storage.store.outcomes import outcomes_path
 from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.cases import chosen_case, is_case
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-
 RETRIED = ("failed", "killed", "timeout", "diverged", "inaccurate")
 DAMAGED = "damaged"
 """Used like a status: the cases of blocks of which a file in the run store is lost or damaged."""
 ALL = "all"
 
 
-def retry(sweep: "Design", directory: Path, what: Sequence[str]) -> dict[str, int]:
+def retry(sweep: Design, directory: Path, what: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
     `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
@@ -50,14 +47,14 @@ def retry(sweep: "Design", directory: Path, what: Sequence[str]) -> dict[str, in
     return reset
 
 
-def _reset_case(sweep: "Design", directory: Path, name: str) -> dict[str, int]:
+def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
     chosen = chosen_case(sweep, directory, name)
     if is_done := chosen.status is not Status.missing:
         list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
     return {chosen.store.dynamics: int(is_done)}
 
 
-def _reset(sweep: "Design", dynamics: str, directory: Path, names: Collection[str]) -> int:
+def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]) -> int:
     """Reset the cases of a dynamics with some statuses, and those of damaged blocks if these are named."""
     layouts = RunStore(directory, dynamics).layouts.values()
     damaged = sum(len(layout.forget_damaged()) for layout in layouts) if DAMAGED in names else 0

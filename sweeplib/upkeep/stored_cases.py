@@ -1,14 +1,19 @@
-"""Verification of the run store of one dynamics: every chunk, why cases failed, and the table of outcomes."""
+"""Verification of the run store of one dynamics: every chunk, why cases failed, and the table of outcomes.
+
+Damaged metadata and indices are written again from the cases of the sweep, so that the results stay.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.process.terminal import cases_text
-from sweeplib.simulation import Status
+from sweeplib.simulation import Case, Cases, Status
 from sweeplib.storage.records.files import (
     DAMAGED,
     LOST,
@@ -16,6 +21,7 @@ from sweeplib.storage.records.files import (
     damaged_lines,
     digest,
     drop_damaged_lines,
+    lost,
     read_json,
     read_lines,
     remove_own,
@@ -23,16 +29,13 @@ from sweeplib.storage.records.files import (
 from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, store_damage
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.journal import journal
-from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.layout_files import is_of_layout
-from sweeplib.storage.store.layout_restoration import is_restored
+from sweeplib.storage.store.layout import INDEX, Layout, create_layout
+from sweeplib.storage.store.layout_files import is_of_layout, read_metadata, write_metadata
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
+from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of
 from sweeplib.storage.store.run_store import RunStore, write_group
 from sweeplib.upkeep.cases import CasesByName
 from sweeplib.upkeep.finding import Finding, Remedy
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 
 @dataclass(frozen=True)
@@ -124,7 +127,7 @@ class StoredCases:
         except DamageError:
             return None
 
-    def forget(self, sweep: "Design", findings: Iterable[Finding]) -> bool:
+    def forget(self, sweep: Design, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
         own = [finding for finding in findings if finding.part == self.dynamics]
         paths = {finding.path for finding in own}
@@ -170,9 +173,78 @@ class StoredCases:
         return blocks
 
 
-def stored_cases(sweep: "Design", dynamics: str, directory: Path) -> StoredCases:
+def stored_cases(sweep: Design, dynamics: str, directory: Path) -> StoredCases:
     """Return the run store of a dynamics, of which every file was read. Only while nobody writes."""
     damage = store_damage(directory, dynamics)
     store = damage.readable()
     cases = CasesByName(sweep, dynamics, store, inventory(sweep, dynamics, store)) if dynamics in sweep.runs else None
     return StoredCases(directory, dynamics, damage, store, cases)
+
+
+def is_restored(path: Path, cases: Cases) -> bool:
+    """Return whether the metadata and the index of a layout are intact again; `cases` are those of a sweep for it.
+
+    It needs the number of rows, the block size and, of each part of the index, the identities or all other columns;
+    with the identities alone, the sweep must have the cases. Only for the driver, while no worker runs.
+    """
+    try:
+        _restore_metadata(path, cases[0])
+        layout = Layout(path)
+        for start in range(0, len(layout), layout.index_rows):
+            _restore_index(layout, slice(start, min(start + layout.index_rows, len(layout))), cases)
+    except (DamageError, KeyError):
+        return False
+    return True
+
+
+def _restore_metadata(path: Path, case: Case) -> None:
+    """Write the damaged zarr.json files of a layout again. DamageError if its block size or number of rows are lost."""
+    whole, status, index = (_read(path / name / "zarr.json") for name in ("", "status", "case_id"))
+    if whole is not None:
+        rows, block_size = whole["attributes"]["rows"], whole["attributes"]["block_size"]
+    elif status is not None and index is not None:
+        rows, block_size = index["shape"][0], status["chunk_grid"]["configuration"]["chunk_shape"][0]
+    else:
+        raise lost(path / "zarr.json", "")
+    indices = (metadata for name in INDEX if (metadata := _read(path / name / "zarr.json")) is not None)
+    chunks = next((metadata["chunk_grid"]["configuration"]["chunk_shape"][0] for metadata in indices), None)
+    with TemporaryDirectory() as folder:
+        template = create_layout(Path(folder, path.name), case, block_size).path
+        contents = {}
+        for file in template.rglob("zarr.json"):
+            target = path / file.relative_to(template)
+            if _read(target) is None:
+                content = read_metadata(file, "")
+                if "shape" in content:
+                    content["shape"][0] = rows
+                    if file.parent.name in INDEX and chunks is not None:
+                        content["chunk_grid"]["configuration"]["chunk_shape"][0] = chunks
+                else:
+                    content["attributes"]["rows"] = rows
+                contents[target] = content
+        write_metadata(contents)
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """Return the metadata in a file, None if it is damaged or lost."""
+    try:
+        return read_metadata(path, "")
+    except DamageError:
+        return None
+
+
+def _restore_index(layout: Layout, rows: slice, cases: Cases) -> None:
+    """Write the damaged columns of a part of the index again. KeyError if too much is lost."""
+    known = {name: column for name in INDEX if (column := layout.index(name, rows)) is not None}
+    if len(known) == len(INDEX):
+        return
+    if "case_id" in known:
+        ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
+        places = {identity: place for place, identity in enumerate(cases.identities().tolist())}
+        fields = index_of(cases.at(np.array([places[identity] for identity in ids.tolist()])))
+    else:
+        fields = {name: known[name] for name in OWN_FIELDS}
+        ids = cases_of(layout.shared, fields).identities()
+    for name, column in (fields | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
+        if name not in known:
+            layout.replace_index(name, rows, column)

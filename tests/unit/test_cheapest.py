@@ -11,7 +11,7 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.config import from_mapping
-from sweeplib.design.choices import row_seconds
+from sweeplib.design.choices import case_seconds, row_seconds
 from sweeplib.design.design import Design
 from sweeplib.design.questions import Row, with_rows
 from sweeplib.dynamics import DYNAMICS
@@ -19,7 +19,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.plan import write_plan
 from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Recording, case_seconds, run_cases
+from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.storage.store.other_stores import COMPUTE_ALL
 from sweeplib.strict_yaml import parsed
 from tests.in_process import Here, computed

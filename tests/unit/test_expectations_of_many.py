@@ -8,7 +8,7 @@ from sweeplib.maths.activations.activation import Activation
 from sweeplib.maths.expectations import FAMILIES, expectations
 from sweeplib.maths.expectations.addresses import no_drifts
 from sweeplib.maths.expectations.error_functions import FULL
-from sweeplib.maths.expectations.in_turn import drifts_in_turn
+from sweeplib.maths.expectations.expectations import drifts_in_turn
 from tests import plain
 from tests.tiers import slow_among, slow_but
 

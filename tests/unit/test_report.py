@@ -3,14 +3,14 @@
 import re
 from html.parser import HTMLParser
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.config import from_mapping
 from sweeplib.figures import INTERACTIVE
+from sweeplib.report.contents import optima_table
 from sweeplib.report.failures import MOST, outcomes
-from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import Journal
@@ -183,7 +183,10 @@ def test_many_cases_are_cut_and_counted_and_none_are_none(tmp_path):
 
 def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):
     write_json(tmp_path / "ode.done.json", {"cases": {"diverged": 2, "ok": 5}})
-    sweep = SimpleNamespace(runs={"ode": None, "sgd": None})
+    problem = {"p": 1, "k": 1, "d": 10, "Delta": 0.0, "activation": "erf"}
+    sweep = from_mapping(
+        {"name": "counts", "dynamics": ["ode", "sgd"], "grid": {"gamma": [0.1]}, "problem": problem, "times": [1.0]}
+    )
     found = dict(case_counts(sweep, tmp_path))
     assert list(found.values()) == [{"ok": 5, "diverged": 2}, {"ok": 0, "diverged": 0}]
 

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import labelled, with_article
 from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, with_status, without_value
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 ROUNDING = 1e-12
 """Differences below this fraction of the largest value at a point are rounding errors and are set to 0."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,9 +14,7 @@ from sweeplib.errors import SweeplibError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.maths.activations import activation
 from sweeplib.maths.hermite import pair_information_exponent
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 ON_THE_SPHERE = (1.0,)
 ANY_NORM = (0.7, 1.3)

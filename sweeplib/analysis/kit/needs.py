@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.errors import InputError
 from sweeplib.simulation.labels import label
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 
 def need_passages(ds: Outline) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import require
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 OVERLAP, SELF_OVERLAP = "overlap_M", "self_overlap"
 

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from sweeplib.analysis.kit.lost_runs import with_status
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.storage.dataset.outline import Outline
-
+from sweeplib.storage.dataset.outline import Outline, outline_of
 
 DECLARED_BY = {"exit_": "`thresholds`, such as [0.01]", "schedule_": "an optimal `schedule`, such as optimal(6)"}
 """What a sweep needs for variables that are no observables, by how their names begin."""

@@ -25,11 +25,10 @@ from sweeplib.answers.table import points, row_dims, seeds_asked, value, values_
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sweeplib.storage.dataset.outline import Outline
 
 GROWTH, MOST = 4, 1024
 """The factor by which seeds grow, and the number beyond which they do not."""

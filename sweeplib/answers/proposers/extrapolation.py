@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -25,14 +25,12 @@ from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.boundary import next_value
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.table import AskedRows, named, points
+from sweeplib.arrays import Array
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.arrays import Array
-    from sweeplib.storage.dataset.outline import Outline
+from sweeplib.storage.dataset.outline import Outline
 
 FORM, Z = 0.7, 1.96
 MOST_FOR_FORM = 4096

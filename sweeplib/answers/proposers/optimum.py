@@ -33,11 +33,10 @@ from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sweeplib.storage.dataset.outline import Outline
 
 RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
 """The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates

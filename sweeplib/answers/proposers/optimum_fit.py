@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.answers.proposers.scan import Scan, allocation, mixed, optima, powers, slopes, solution
+from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
-
-if TYPE_CHECKING:
-    from sweeplib.arrays import Array
 
 FORMS = (mixed, powers)
 FEWEST = 6

@@ -27,11 +27,10 @@ from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from sweeplib.storage.dataset.outline import Outline
 
 FIRST = 64
 """Seeds before an interval is looked at: with fewer, rounds that stop at a width cover less."""

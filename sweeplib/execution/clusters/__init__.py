@@ -1,10 +1,13 @@
-"""The kinds of Dask clusters on which blocks run, one per file."""
+"""The kinds of Dask clusters on which blocks run, one per file, and which of them a sweep has."""
 
-from sweeplib.design.cluster import CLUSTERS, ClusterSettings
+from sweeplib.design.cluster import CLUSTERS, LEAST_MEMORY, MEMORY_SHARE, ClusterSettings
 from sweeplib.design.design import Design
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.errors import InputError
 from sweeplib.registry import import_modules
+from sweeplib.simulation import Case, case_memory
 
-__all__ = ["CLUSTERS", "ClusterSettings", "cluster_of"]
+__all__ = ["CLUSTERS", "ClusterSettings", "cluster_of", "refuse_large_cases"]
 
 import_modules(__name__, __path__)
 
@@ -12,3 +15,32 @@ import_modules(__name__, __path__)
 def cluster_of(sweep: Design) -> ClusterSettings:
     """Return the cluster settings of a sweep: by default this machine with all of its cores."""
     return sweep.cluster or CLUSTERS["local"]()
+
+
+def refuse_large_cases(sweep: Design, dynamics: str, workers: int | None = None) -> None:
+    """Raise InputError if a worker has too little memory, or less than a case at a probed point; where it is known."""
+    limit = cluster_of(sweep).known_memory(workers)
+    if limit is None:
+        return
+    if limit < LEAST_MEMORY:
+        problem = f"each worker would have {limit / 10**6:.0f} MB of memory"
+        expected = f"at least {LEAST_MEMORY // 10**6} MB: fewer workers, or a container or job with more memory"
+        raise InputError(problem, key="cluster", expected=expected)
+    case = max(sweep.probed(dynamics), key=_most_memory)
+    needed, most = _most_memory(case), int(MEMORY_SHARE * limit)
+    if needed > most:
+        fields = {name: getattr(case.problem, name) for name in ("p", "k", "d", "samples")}
+        point = ", ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
+        problem = f"a case of {sweep.name} needs more bytes of memory than a worker may take, at {point}"
+        expected = f"at most {most}: fewer samples, a smaller d, or workers with more memory"
+        raise InputError(problem, key=f"dynamics.{dynamics}", value=needed, expected=expected)
+
+
+def _most_memory(case: Case) -> int:
+    """Return the bytes of a case's large arrays, or of the weights from which its start is computed if these are more.
+
+    W takes its size twice, as rows that are drawn and as a matrix.
+    """
+    problem = case.problem
+    start = 8 * (2 * problem.p + problem.k) * problem.d if "d" in DYNAMICS[case.dynamics].reads else 0
+    return max(case_memory(case), start)

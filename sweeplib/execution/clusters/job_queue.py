@@ -197,8 +197,7 @@ class JobQueue(ClusterSettings):
 
     def job_script(self) -> str:
         """Return the text of a job; the address of the scheduler and the name of the worker are placeholders."""
-        made: str = self._job_class()("tls://SCHEDULER:8786", name="NAME", **self._options()).job_script()
-        return made
+        return self._job_class()("tls://SCHEDULER:8786", name="NAME", **self._options()).job_script()
 
     @contextmanager
     def client(self, workers: int | None = None) -> Iterator["Client"]:

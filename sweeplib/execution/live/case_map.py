@@ -56,8 +56,7 @@ class CaseMap:
 
     def _points_of(self, block: "Block") -> np.ndarray:
         first = block.number * self._sizes[block.layout]
-        points: np.ndarray = self._points[block.layout][first + np.asarray(block.positions)]
-        return points
+        return self._points[block.layout][first + np.asarray(block.positions)]
 
     def _cells(self, points: np.ndarray) -> np.ndarray:
         """Return the cells of points, by their flat indices over the grid."""

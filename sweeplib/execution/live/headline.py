@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.execution.live.case_map import in_words
+from sweeplib.execution.live.case_map import CaseMap, in_words
 from sweeplib.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.late_modules import scipy
 from sweeplib.simulation import Status
@@ -18,7 +18,6 @@ from sweeplib.storage.records.files import DamageError
 if TYPE_CHECKING:
     from sweeplib.design.axis import Axis
     from sweeplib.execution.blocks import Block
-    from sweeplib.execution.live.case_map import CaseMap
     from sweeplib.execution.work import Workload
     from sweeplib.storage.store.layout import Layout
 
@@ -37,7 +36,7 @@ class HeadlineCurves:
     It is the longest axis of numbers; each other axis has its middle value. Without such an axis there are no curves.
     """
 
-    def __init__(self, work: "Workload", maps: "dict[str, CaseMap]") -> None:
+    def __init__(self, work: "Workload", maps: dict[str, CaseMap]) -> None:
         axes = work.sweep.grid.axes
         numbers = [axis for axis in axes if len(axis) > 1 and all(_is_number(value) for value in axis.values)]
         self._axis: Axis | None = max(numbers, key=len, default=None)

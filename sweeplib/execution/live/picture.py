@@ -67,8 +67,10 @@ class CaseMapPicture:
         self.figure.x_range.end, self.figure.y_range.end = width, height
         self.figure.height = min(MOST_HEIGHT, max(LEAST_HEIGHT, 70 + ROW * height))
         axes = (self.figure.xaxis[0], self.figure.yaxis[0])
-        named = [("", [""]) if place is None else _labels(run.begun.axes[place], step)
-                 for place, step in zip(places, steps, strict=True)]  # fmt: skip
+        named = [
+            ("", [""]) if place is None else (run.begun.axes[place].name, run.begun.axes[place].labels[::step])
+            for place, step in zip(places, steps, strict=True)
+        ]
         for axis, hover, (name, labels) in zip(axes, self._hovers.values(), named, strict=True):
             stride = -(-len(labels) // MOST_TICKS)
             ticks = [index + 0.5 for index in range(0, len(labels), stride)]
@@ -82,11 +84,6 @@ class CaseMapPicture:
 def _place(axes: "Sequence[MapAxis]", name: str) -> int | None:
     """Return the place of an axis; None if there is none of this name."""
     return next((place for place, axis in enumerate(axes) if axis.name == name), None)
-
-
-def _labels(axis: "MapAxis", step: int) -> tuple[str, list[str]]:
-    """Return the name of an axis, and the first label of each cell of the picture along it."""
-    return axis.name, axis.labels[::step]
 
 
 def _over(counts: np.ndarray, places: "Sequence[int | None]") -> tuple[np.ndarray, list[int]]:

@@ -12,11 +12,10 @@ from sweeplib.figures.kit.facets import Facets
 from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.figures.kit.references import check_references
 from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.storage.dataset.outline import Outline
 
     Data = xr.Dataset | Outline
     ByName = Mapping[str, Data]

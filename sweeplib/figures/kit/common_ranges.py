@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.kit.style import styled
 from sweeplib.figures.write import drawn
@@ -15,8 +16,6 @@ from sweeplib.figures.write import drawn
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.design.design import Design
 
 DPI = 200
 

@@ -15,8 +15,7 @@ def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: 
     names = data["dynamics"]
     stochastic = names.copy(data=[is_stochastic(str(name)) for name in names.values])
     quiet = xr.where(names == "ode", ode, xr.where(names == "gradient_flow", flow, np.nan))
-    found: xr.DataArray = xr.where(stochastic, noisy, quiet)
-    return found
+    return xr.where(stochastic, noisy, quiet)
 
 
 def exit_times_expected(data: xr.Dataset) -> xr.DataArray:

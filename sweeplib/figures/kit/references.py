@@ -133,17 +133,13 @@ def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
 
 
 def _same(published: Value, value: Any) -> bool:
-    if _is_number(published) and isinstance(value, int | float | np.number | np.bool_):
+    if isinstance(published, float) and isinstance(value, int | float | np.number | np.bool_):
         return bool(np.isclose(float(published), float(value), rtol=CLOSE, atol=0.0))
     return str(published) == str(value)
 
 
 def _written(value: Value) -> str:
     return f"{value:g}" if isinstance(value, float) else value
-
-
-def _is_number(value: Value) -> bool:
-    return isinstance(value, float)
 
 
 def _numbers(rows: Sequence[Mapping[str, Value]], name: str) -> np.ndarray:

@@ -3,7 +3,18 @@
 import math
 
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
-from sweeplib.maths.activations.logistic import HALF_TANH
+
+HALF_TANH: tuple[tuple[float, float], ...] = (
+    (0.001725285058559966, 0.2409066698531198),
+    (0.030588430146303327, 0.3123607787049879),
+    (0.13666303116507864, 0.40050136832017935),
+    (0.27712933315675625, 0.5129571436681918),
+    (0.31217340200229793, 0.6559848014600373),
+    (0.18948283459369247, 0.8362457038080815),
+    (0.04918969416361819, 1.064959135504642),
+    (0.0030479861249711844, 1.3705283537479946),
+)
+"""(weight, slope) of each term of tanh(x/2)."""
 
 
 def value(field: float) -> float:

@@ -3,7 +3,7 @@
 import math
 
 from sweeplib.maths.activations.activation import ACTIVATIONS, Activation
-from sweeplib.maths.activations.logistic import HALF_TANH
+from sweeplib.maths.activations.sigmoid import HALF_TANH
 
 
 def value(field: float) -> float:

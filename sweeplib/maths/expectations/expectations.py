@@ -11,8 +11,7 @@ import numpy as np
 from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.expectations import addresses
-from sweeplib.maths.expectations.in_turn import drifts_in_turn
-from sweeplib.maths.expectations.system import Drifts, Pair, System
+from sweeplib.maths.expectations.system import Drifts, Pair, System, drifts_room
 from sweeplib.registry import Registry
 
 DriftsOf = Callable[["Expectations", System, int], Drifts]
@@ -181,3 +180,34 @@ def _expectations(student: str, teacher: str) -> Expectations:
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
     return next(found for family in families if (found := family.pair_expectations(*pair)) is not None)
+
+
+def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
+    """Ψ^M, Ψ^GF and Ψ^a of the first `filled` systems, and Ψ^Var of the same at Ω times `stretch`.
+
+    For families without a rule in lanes: the rule for one system is called by its address, so that this loop is
+    compiled once for all of them.
+    """
+    p, k, _ = system.M.shape
+    Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    a, a_star, found = np.empty(p), np.empty(k), drifts_room(p, k)
+    for lane in range(filled):
+        for i in range(p):
+            a[i] = system.a[i, lane]
+            for j in range(p):
+                Q[i, j] = system.Q[i, j, lane]
+            for r in range(k):
+                M[i, r] = system.M[i, r, lane]
+        for r in range(k):
+            a_star[r] = system.a_star[r, lane]
+            for s in range(k):
+                P[r, s] = system.P[r, s, lane]
+        one = System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair, None)
+        system.drifts(one, found)
+        for i in range(p):
+            out.a[i, lane] = found.a[i]
+            for j in range(p):
+                out.GF[i, j, lane] = found.GF[i, j]
+                out.Var[i, j, lane] = found.Var[i, j]
+            for r in range(k):
+                out.M[i, r, lane] = found.M[i, r]

@@ -4,13 +4,17 @@ The functions are called by address, so the rules are compiled once for all of t
 
 All fields share one index, z = (λ, κ) ~ N(0, Ω) with κ_r = v_r·λ*, and E = Σ_m b_m σ_m(z_m) + √Δ ζ with b = (−a/p, c).
 E[σ'_i z_j σ_m] = cov(z_j, u) E[σ'_i u σ_m] + cov(z_j, v) E[σ'_i v σ_m], z_i along u and z_m in the plane of u and v.
+All drifts but Ψ^Var are sums of these (`slope_means`): a third field has a covariance with u and one with v, and is
+independent beyond.
 """
 
+import math
 from dataclasses import replace
 from functools import cache
 
 import numpy as np
 
+from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
 from sweeplib.maths.activations.activation import bends_off_zero, lipschitz
 from sweeplib.maths.expectations.addresses import ridge_address
@@ -18,18 +22,17 @@ from sweeplib.maths.expectations.conditional import givens, room_of, variance_me
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family, refined
 from sweeplib.maths.expectations.fields import counts, fill_fields, function_number
 from sweeplib.maths.expectations.grids import filled_up, hinges_row, reach, rest_step
-from sweeplib.maths.expectations.hinges import scale_of
+from sweeplib.maths.expectations.hinges import hinge_product, hinge_slopes, scale_of, split
 from sweeplib.maths.expectations.nodes import nodes_of, rules_of
 from sweeplib.maths.expectations.parts import parts_of
 from sweeplib.maths.expectations.plane import components
-from sweeplib.maths.expectations.products import MOST_NODES, ROWS, risk
-from sweeplib.maths.expectations.slopes import slope_means
+from sweeplib.maths.expectations.products import MOST_NODES, ROWS, bend_sums, rest_sums, risk
 from sweeplib.maths.expectations.system import Drifts, Pair, Ridges, System, ridge_arrays
-from sweeplib.numerics.compiled import over_arrays
+from sweeplib.numerics.compiled import over_arrays, without_references
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Ψ^a, Ψ^M and Ψ^GF by `slopes`, and Ψ^Var at Ω times `stretch` by `conditional`."""
+    """Ψ^a, Ψ^M and Ψ^GF by `slope_means`, and Ψ^Var at Ω times `stretch` by `conditional`."""
     a, pair = system.a, system.pair
     p, k = system.M.shape
     functions, size = counts(pair.weights, p, k)
@@ -102,3 +105,37 @@ def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...],
 
 
 FAMILIES.add(Family("quadrature", 100, pair_expectations))
+
+
+@without_references
+def slope_means(
+    pair: Pair, rule: Array, other: int, s: float, t: float, c: float, room: Array
+) -> tuple[float, float, float]:
+    """E[σ(z) σ*(z*)], E[σ'(z) u σ*(z*)] and E[σ'(z) v σ*(z*)], z = s u, of the student and the function `other`.
+
+    z* has the deviation t, and the covariance c with z. Functions are hinges and a smooth rest, as in `products`: means
+    of two hinges are in closed form, those of two rests are sums over equally spaced u and v, and those of a rest and a
+    hinge integrals over the field of the rest.
+    """
+    hinges, others = pair.series[0], pair.series[other]
+    both = hinge_product(hinges, others, s, t, c)
+    first, second = hinge_slopes(hinges, others, s, t, c)
+    along, across = split(s, t, c)
+    back, behind = split(t, s, c)
+    for j in range(-1, len(others) if pair.steps[0, 0] < math.inf else -1, 2):
+        jump, knot, bends = (others[0], -1.0, 0.0) if j < 0 else (others[j + 1], others[j], 1.0)
+        if jump != 0.0:
+            sums = bend_sums(pair, rule, 0, s, bends * along, bends * across, knot, True, room)
+            both, first, second = both + jump * sums[0], first + jump * sums[1], second + jump * sums[2]
+    for j in range(-1, len(hinges) if pair.steps[0, other] < math.inf else -1, 2):
+        jump, knot, bends = (hinges[0], -1.0, 0.0) if j < 0 else (hinges[j + 1], hinges[j], 1.0)
+        if jump != 0.0:
+            sums = bend_sums(pair, rule, other, t, bends * back, bends * behind, knot, True, room)
+            both += jump * sums[0]
+            first += bends * jump * sums[3] / s if s > 0.0 else 0.0
+            second += bends * jump * across * sums[4] / t if t > 0.0 else 0.0
+    if max(pair.steps[0, 0], pair.steps[0, other]) < math.inf:
+        sums_of_rests = rest_sums(pair, 0, other, s, t, c, True, room)
+        both, first, second = both + sums_of_rests[0], first + sums_of_rests[1], second + sums_of_rests[2]
+    nothing = 0.0 * (s + t + c)  # NaN stays NaN
+    return both + nothing, first + nothing, second + nothing

@@ -31,13 +31,12 @@ class Formula:
         """The formulas that it is made of."""
         return ()
 
-    def latex(self) -> str:
-        """The formula as LaTeX without dollars."""
+    def written(self, *, latex: bool) -> str:
+        """The formula as LaTeX without dollars, or as its text."""
         raise NotImplementedError
 
-    def latex_within(self, binding: int) -> str:
-        """Its LaTeX as part of a formula that binds so tightly."""
-        return self.latex() if self.binding >= binding else f"({self.latex()})"
+    def __str__(self) -> str:
+        return self.written(latex=False)
 
     def source(self, functions: dict[str, str]) -> str:
         """The formula as Python; `functions` collects the Python names of activations."""
@@ -53,9 +52,10 @@ class Formula:
         """The depth of its tree."""
         return 1 + max((part.levels for part in self.parts), default=0)
 
-    def within(self, binding: int) -> str:
-        """Its text as part of a formula that binds so tightly."""
-        return str(self) if self.binding >= binding else f"({self})"
+    def within(self, binding: int, *, latex: bool) -> str:
+        """The same as part of a formula that binds so tightly."""
+        text = self.written(latex=latex)
+        return text if self.binding >= binding else f"({text})"
 
     def walk(self) -> Iterator["Formula"]:
         """It and all formulas that it is made of."""
@@ -75,12 +75,9 @@ class Number(Formula):
         """A negative number is like a product."""
         return 3 if self.value >= 0.0 else 1
 
-    def __str__(self) -> str:
+    def written(self, *, latex: bool) -> str:
+        """Its shortest text."""
         return repr(self.value).removesuffix(".0")
-
-    def latex(self) -> str:
-        """Its text."""
-        return str(self)
 
     def source(self, functions: dict[str, str]) -> str:
         """The number in parentheses."""
@@ -98,12 +95,9 @@ class Field(Formula):
         """The number of the field, counted from one."""
         return self.index + 1
 
-    def __str__(self) -> str:
-        return f"lam{self.index + 1}"
-
-    def latex(self) -> str:
+    def written(self, *, latex: bool) -> str:
         """λ* with its number."""
-        return rf"\lambda^*_{{{self.index + 1}}}"
+        return rf"\lambda^*_{{{self.width}}}" if latex else f"lam{self.width}"
 
     def source(self, functions: dict[str, str]) -> str:
         """The variable of the field."""
@@ -122,12 +116,9 @@ class Sum(Formula):
         """The terms."""
         return self.terms
 
-    def __str__(self) -> str:
-        return " + ".join(term.within(1) for term in self.terms).replace("+ -", "- ")
-
-    def latex(self) -> str:
+    def written(self, *, latex: bool) -> str:
         """The terms with their signs."""
-        return " + ".join(term.latex_within(1) for term in self.terms).replace("+ -", "- ")
+        return " + ".join(term.within(1, latex=latex) for term in self.terms).replace("+ -", "- ")
 
     def source(self, functions: dict[str, str]) -> str:
         """The sum in parentheses."""
@@ -146,18 +137,12 @@ class Product(Formula):
         """The factors."""
         return self.factors
 
-    def __str__(self) -> str:
+    def written(self, *, latex: bool) -> str:
+        """The factors, side by side in LaTeX."""
         first, *others = self.factors
-        if first == Number(-1.0):
-            return "-" + "*".join(factor.within(2) for factor in others)
-        return "*".join([first.within(1), *(factor.within(2) for factor in others)])
-
-    def latex(self) -> str:
-        """The factors side by side."""
-        first, *others = self.factors
-        if first == Number(-1.0):
-            return "-" + r"\,".join(factor.latex_within(2) for factor in others)
-        return r"\,".join([first.latex_within(1), *(factor.latex_within(2) for factor in others)])
+        texts = [factor.within(2, latex=latex) for factor in others]
+        times = r"\," if latex else "*"
+        return "-" + times.join(texts) if first == Number(-1.0) else times.join([first.within(1, latex=latex), *texts])
 
     def source(self, functions: dict[str, str]) -> str:
         """The product in parentheses."""
@@ -177,12 +162,11 @@ class Power(Formula):
         """The base."""
         return (self.base,)
 
-    def __str__(self) -> str:
-        return f"{self.base.within(3)}**{self.exponent}"
-
-    def latex(self) -> str:
-        """The base in parentheses with its exponent."""
-        return f"({self.base.latex()})^{{{self.exponent}}}"
+    def written(self, *, latex: bool) -> str:
+        """The base with its exponent, in parentheses in LaTeX."""
+        if latex:
+            return f"({self.base.written(latex=True)})^{{{self.exponent}}}"
+        return f"{self.base.within(3, latex=False)}**{self.exponent}"
 
     def source(self, functions: dict[str, str]) -> str:
         """The power, by a constant exponent."""
@@ -206,14 +190,11 @@ class Applied(Formula):
         """The activation."""
         return activation(self.name)
 
-    def __str__(self) -> str:
-        return f"{self.name}({self.argument})"
-
-    def latex(self) -> str:
-        """The name in upright letters; a normalised Hermite polynomial as h with its order."""
+    def written(self, *, latex: bool) -> str:
+        """The name, in LaTeX in upright letters; there a normalised Hermite polynomial is h with its order."""
         number = self.name.removeprefix("he")
         name = f"h_{{{number}}}" if number.isdigit() else rf"\mathrm{{{self.name}}}"
-        return f"{name}({self.argument.latex()})"
+        return f"{name if latex else self.name}({self.argument.written(latex=latex)})"
 
     def source(self, functions: dict[str, str]) -> str:
         """A call of a function."""

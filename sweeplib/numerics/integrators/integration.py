@@ -133,8 +133,7 @@ class Integration:
             elif i in self._stiff or (solutions.stiff[i] and solutions.time[i] < until[i]):
                 self._advance_stiff(i, until[i], stops=stops)
         ends = np.minimum(until, solutions.passages.max(axis=1, initial=-np.inf)) if stops else until
-        reached: NDArray[np.bool_] = (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
-        return reached
+        return (self.times[order] >= ends[order]) | self.failed[order] | self.spent[order]
 
     def _advance_stiff(self, i: int, until: float, *, stops: bool) -> None:
         """Carry a stiff solution on by its implicit integrator to `until`, or the first exit if it `stops` there."""

@@ -119,8 +119,7 @@ class StiffSolution:
     @property
     def state(self) -> Array:
         """The state (size,) there."""
-        state: Array = self._solver.y
-        return state
+        return self._solver.y
 
     @property
     def step(self) -> float:
@@ -151,8 +150,7 @@ class StiffSolution:
         """The state (size,) at a time of the last step."""
         if time == self.time:
             return self.state
-        state: Array = self._solver.dense_output()(time)
-        return state
+        return self._solver.dense_output()(time)
 
     def _note_passages(self) -> None:
         """Note the first time in the last step at which the risk is at each target that waits.
@@ -199,8 +197,7 @@ class LinearFlow:
 
     def at(self, time: float) -> Array:
         """The state (size,) at a time."""
-        state: Array = self._state + self._response(time - self.time, self._slope)
-        return state
+        return self._state + self._response(time - self.time, self._slope)
 
     def reaches(self, end: float, tolerance: Array) -> bool:
         """Whether it is right to a tenth of the `tolerance` (size,) until `end`, which is then its `end`.
@@ -224,5 +221,4 @@ class LinearFlow:
         generator[:size, :size], generator[:size, size] = self._jacobian, slope
         if not np.isfinite(generator).all():
             return np.full(size, np.nan)
-        response: Array = scipy.linalg.expm(span * generator)[:size, size]
-        return response
+        return scipy.linalg.expm(span * generator)[:size, size]

@@ -93,7 +93,7 @@ def _moderate_value(tree: Formula) -> float:
 def _formula_target(tree: Formula) -> Target:
     return Target(
         str(tree),
-        tree.latex(),
+        tree.written(latex=True),
         partial(_labels, tree),
         partial(_expectations, tree),
         k=tree.width,

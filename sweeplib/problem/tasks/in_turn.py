@@ -45,8 +45,7 @@ class TurnParameters(Parameters):
 
 def order_of(problem: "Problem") -> tuple[int, ...]:
     """The numbers of the tasks of the phases, from 1 on."""
-    order: tuple[int, ...] = problem.task_order or tuple(range(1, len(_switches(problem)) + 2))
-    return order
+    return problem.task_order or tuple(range(1, len(_switches(problem)) + 2))
 
 
 def _switches(problem: "Problem") -> tuple[float, ...]:

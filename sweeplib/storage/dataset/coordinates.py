@@ -3,20 +3,18 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
+from sweeplib.design.grid import Grid
 from sweeplib.design.questions import RowCounts
+from sweeplib.language import Expression
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
 from sweeplib.views import QUANTILES
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-    from sweeplib.design.grid import Grid
-    from sweeplib.language import Expression
 
 Constant = int | float | str
 
@@ -43,7 +41,7 @@ class Coordinate:
         return replace(self, column=lambda: self.values[index])
 
 
-def coordinates(sweep: "Design", problem: Problem) -> list[Coordinate]:
+def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
     """Return the coordinates of a sweep's dataset: fields that vary over the sweep, and the axes of its results.
 
     `problem`, any problem of the sweep, gives the defaults of fields that the sweep does not set.
@@ -64,7 +62,7 @@ def coordinates(sweep: "Design", problem: Problem) -> list[Coordinate]:
     return listed
 
 
-def _round_coordinates(grid: "Grid", counts: RowCounts) -> list[Coordinate]:
+def _round_coordinates(grid: Grid, counts: RowCounts) -> list[Coordinate]:
     """Return the round that asked for each point first, and why; -1 where no round did."""
     names = sorted(counts.names)
     first = [pair for points in grid.evaluated(names) for pair in points.over(names, counts.first_rounds).items()]
@@ -75,14 +73,14 @@ def _round_coordinates(grid: "Grid", counts: RowCounts) -> list[Coordinate]:
     ]
 
 
-def instants(sweep: "Design") -> Coordinate:
+def instants(sweep: Design) -> Coordinate:
     """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
     attributes = _time_attributes(sweep)
     more = label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
     return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
 
 
-def constants(sweep: "Design", problem: Problem) -> dict[str, Constant]:
+def constants(sweep: Design, problem: Problem) -> dict[str, Constant]:
     """Return the fields and numbers of expressions that are the same at all points, by name.
 
     Fields without a value are left out; true and false are stored as 1 and 0, a list as its text.
@@ -98,7 +96,7 @@ def _attribute_value(value: Any) -> Constant:
     return str(list(value)) if isinstance(value, list | tuple) else value
 
 
-def _fields(sweep: "Design", problem: Problem) -> list[Coordinate]:
+def _fields(sweep: Design, problem: Problem) -> list[Coordinate]:
     """Return all names of the grid, the other fields of a problem but those of no teacher, and the clock."""
     grid = sweep.grid
     dims = {name: grid.dims_of(name) for name in grid.names}
@@ -109,7 +107,7 @@ def _fields(sweep: "Design", problem: Problem) -> list[Coordinate]:
     return fields + ([] if sweep.clock is None else [_clock(sweep, sweep.clock)])
 
 
-def _parts(sweep: "Design", problem: Problem) -> list[Part]:
+def _parts(sweep: Design, problem: Problem) -> list[Part]:
     """Return the data laws, losses, steps, targets and starts of the sweep's problems, and its observables."""
 
     def named(field: str) -> set[Any]:
@@ -127,7 +125,7 @@ def _parts(sweep: "Design", problem: Problem) -> list[Part]:
 
 
 def _coordinate(
-    name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any] | np.ndarray], sweep: "Design"
+    name: str, dims: tuple[str, ...], values_of: Callable[[str], Sequence[Any] | np.ndarray], sweep: Design
 ) -> Coordinate:
     """Return a name of the grid as a coordinate over `dims`; `values_of` gives its values in C order."""
     expression = sweep.grid.derived.get(name)
@@ -139,7 +137,7 @@ def _coordinate(
     return Coordinate(name, dims, lambda: np.array(values_of(name)).reshape(shape), label(name) | formula)
 
 
-def _default_coordinate(sweep: "Design", problem: Problem, name: str) -> Coordinate:
+def _default_coordinate(sweep: Design, problem: Problem, name: str) -> Coordinate:
     """Return a field that the sweep does not set, with its default resolved; None if it has no value."""
     grid = sweep.grid
     if name == "teacher_activation":
@@ -154,7 +152,7 @@ def _default_coordinate(sweep: "Design", problem: Problem, name: str) -> Coordin
     return Coordinate(name, (), lambda: value, label(name))
 
 
-def _target_exponents(sweep: "Design", problem: Problem) -> list[Coordinate]:
+def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     """Return the information and leap exponents of targets that are formulas, NaN for others; none without formulas."""
     grid, name = sweep.grid, "target"
     targets = list(grid.values_of(name)) if name in grid.names else [problem.target]
@@ -171,13 +169,13 @@ def _target_exponents(sweep: "Design", problem: Problem) -> list[Coordinate]:
     return [Coordinate(name, dims, column(which), label(name)) for which, name in enumerate(names)]
 
 
-def _time_attributes(sweep: "Design") -> dict[str, Any]:
+def _time_attributes(sweep: Design) -> dict[str, Any]:
     if sweep.clock is None:
         return label("time")
     return label("time") | {"long_name": f"time in units of {sweep.clock.text}", "scale": sweep.clock.text}
 
 
-def _clock(sweep: "Design", clock: "Expression") -> Coordinate:
+def _clock(sweep: Design, clock: Expression) -> Coordinate:
     """Return the unit of the recording times at each point."""
     grid = sweep.grid
     dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in clock.names))

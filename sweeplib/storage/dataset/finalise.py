@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import zarr
 from zarr.storage import MemoryStore
 
+from sweeplib.design.design import Design
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import meanings
 from sweeplib.simulation.variables import STATUS_LABELS
@@ -24,11 +25,8 @@ from sweeplib.storage.records.provenance import git_commit, versions
 from sweeplib.storage.store.journal import journal
 from sweeplib.strict_yaml import parsed, written
 
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
-
-def finalise(sweep: "Design", directory: Path) -> Path:
+def finalise(sweep: Design, directory: Path) -> Path:
     """Write the sweep's dataset under `directory`, with its done.json and its complete config; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
@@ -44,7 +42,7 @@ def finalise(sweep: "Design", directory: Path) -> Path:
     return path
 
 
-def dataset_in_memory(sweep: "Design", directory: Path) -> "xr.Dataset":
+def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
     """Return the dataset that `finalise` would write, without the variables whose shape depends on p and k."""
     problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
     results = results_of_all(sweep, directory)
@@ -55,9 +53,7 @@ def dataset_in_memory(sweep: "Design", directory: Path) -> "xr.Dataset":
     return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
 
 
-def _write(
-    sweep: "Design", directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]
-) -> None:
+def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]) -> None:
     """Write the dataset at `path`: what all shapes share, then a group for each shape (p, k)."""
     problem = next(case.problem for run in sweep.runs for case in sweep.probed(run))
     every, fixed = coordinates(sweep, problem), constants(sweep, problem)
@@ -74,7 +70,7 @@ def _write(
 
 def _write_shared(
     writer: GroupWriter,
-    sweep: "Design",
+    sweep: Design,
     results: Mapping[str, Results],
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
@@ -104,7 +100,7 @@ def _write_simulators(
 
 def _write_shape(
     writer: GroupWriter,
-    sweep: "Design",
+    sweep: Design,
     results: Mapping[str, Results],
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
@@ -137,7 +133,7 @@ def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, 
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 
-def _attributes(sweep: "Design", directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
+def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
     """Return the attributes that say where the dataset comes from; they are the same for repeated runs."""
     digest = hashlib.blake2b(digest_size=16)
     for part in results.values():

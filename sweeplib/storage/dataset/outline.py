@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sweeplib.design.grid import FIRST_DIMS
+from sweeplib.design.design import Design
+from sweeplib.design.grid import dataset_order
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation import recorded_variables
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.variables import Variable
 from sweeplib.storage.dataset.coordinates import constants, coordinates, instants
 from sweeplib.views import QUANTILES
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
-    from sweeplib.simulation.cases import Case
-    from sweeplib.simulation.variables import Variable
 
 OF_SWEEPS = frozenset({"time", "threshold", "quantile"})
 """The dimensions of variables that have the same length in all of a sweep."""
@@ -39,7 +37,7 @@ class Outline:
     coordinates: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=_dataset_order)})
+        object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=dataset_order)})
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -78,10 +76,6 @@ class Outline:
     def with_coordinate(self, name: str, dims: tuple[str, ...]) -> Outline:
         """Return the outline with one more coordinate."""
         return replace(self.with_variables({name: dims}), coordinates=self.coordinates | {name})
-
-
-def _dataset_order(name: str) -> tuple[int, str]:
-    return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
 
 
 def outline_of(ds: xr.Dataset | Outline) -> Outline:

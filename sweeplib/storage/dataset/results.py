@@ -5,10 +5,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 from sweeplib.simulation.variables import END_STATE
@@ -19,9 +20,6 @@ from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import by_block
 from sweeplib.storage.store.run_store import RunStore
-
-if TYPE_CHECKING:
-    from sweeplib.design.design import Design
 
 Shape = tuple[int, int]
 
@@ -134,8 +132,7 @@ class Region:
             return flat
         index = np.unravel_index(flat, self.shape)
         local = [np.searchsorted(self.places[dim], at) for dim, at in zip(self.dims, index, strict=True)]
-        inside: np.ndarray = np.ravel_multi_index(local, self.sizes)
-        return inside
+        return np.ravel_multi_index(local, self.sizes)
 
     def values(
         self, part: Results, name: str, variable: StoredVariable, shape: Shape | None, sizes: tuple[int, ...]
@@ -169,7 +166,7 @@ class Region:
         return numbers.max(axis=-1)
 
 
-def results_of(sweep: "Design", dynamics: str, directory: Path) -> Results:
+def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:
     """Return the results of one dynamics; InputError if a case is missing.
 
     In that case an existing done.json is removed, so that a workflow runs the dynamics again.
@@ -191,7 +188,7 @@ def results_of(sweep: "Design", dynamics: str, directory: Path) -> Results:
     return Results(list(store.layouts.values()), wanted)
 
 
-def results_of_all(sweep: "Design", directory: Path) -> dict[str, Results]:
+def results_of_all(sweep: Design, directory: Path) -> dict[str, Results]:
     """Return the results of a sweep by their name in the dataset; InputError if a case is missing."""
     return {
         name: _joined(name, [results_of(sweep, run, directory) for run in runs])
@@ -219,7 +216,7 @@ def _forget_done(directory: Path, dynamics: str) -> None:
             (directory / f"{dynamics}.done.json").unlink()
 
 
-def region_of(sweep: "Design", cases: Iterable[np.ndarray] | None = None) -> Region:
+def region_of(sweep: Design, cases: Iterable[np.ndarray] | None = None) -> Region:
     """Return the region of the whole (grid, seed) array, or the smallest one that contains the flat indices `cases`."""
     dims, shape = (*sweep.grid.dims, "seed"), sweep.shape
     if cases is None:

@@ -39,8 +39,7 @@ def shared_fields(case: Case) -> dict[str, Any]:
     fields = {field.name: getattr(case, field.name) for field in dataclasses.fields(case)}
     shared = {name: value for name, value in fields.items() if name not in OWN_FIELDS}
     shared["recording"] = dataclasses.asdict(case.recording)
-    plain: dict[str, Any] = json.loads(json.dumps(shared, sort_keys=True))
-    return plain
+    return json.loads(json.dumps(shared, sort_keys=True))
 
 
 def recording_of(shared: dict[str, Any]) -> Recording | None:
