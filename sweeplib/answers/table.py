@@ -15,9 +15,6 @@ from sweeplib.late_modules import xarray as xr
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-RESULT_DIMS = ("dynamics", "threshold")
-"""Dimensions along which a row has several values."""
-
 
 def seeds_asked(ds: xr.Dataset) -> xr.DataArray:
     """Return the number of runs of each row of each dynamics, whatever became of them."""

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, LogAxes, Panel, Published, Where
 from sweeplib.figures.kit.chart import chart_figure
-from sweeplib.figures.kit.chosen import needed, quantity_points
+from sweeplib.figures.kit.facets import arranged
+from sweeplib.figures.kit.picture import DASHES
 from sweeplib.figures.kit.points import Points
+from sweeplib.figures.kit.quantities import at_last_time, horizontal_axis, quantity
+from sweeplib.figures.kit.scales import above_error
+from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from sweeplib.figures.kit.chart import ByName, Data
@@ -48,6 +55,66 @@ def line(
     """
     points = quantity_points(ds, analyses, y=y, x=x, where=where, panel=panel, hue=hue, dash=dash, log_axes=log_axes)
     return replace(points, guide=guide, published=reference)
+
+
+def quantity_points(
+    ds: Data,
+    analyses: ByName,
+    *,
+    y: str | None,
+    x: str | None,
+    where: Mapping[str, Any] | None,
+    panel: str | None,
+    hue: str | None,
+    dash: str | None,
+    log_axes: Sequence[str] | None = None,
+) -> Points:
+    """Return the declaration of the quantity `y` against `x`, of an outline without what describes the quantity.
+
+    Other axes that are not selected or drawn are fixed at their middle value, the time at the last one. InputError for
+    an unknown quantity, and for axes that cannot be drawn.
+    """
+    wanted = quantity(y)
+    outline, variable = wanted.outline(ds, analyses)
+    if "dynamics" not in outline.sizes:
+        raise InputError("not a quantity of single dynamics", key="y", value=y, expected="another one, or a map")
+    choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
+    coordinate, along = horizontal_axis(outline, x, choice)
+    where = at_last_time(outline, where, along, panel, hue, dash)
+    drawn = {"dynamics", along}
+    free = [dim for dim, size in outline.sizes.items() if size > 1 and dim not in drawn]
+    if dash is not None and dash not in free:
+        raise InputError("no such axis to draw", key="dash", value=dash, choices=free)
+    split = arranged(outline, drawn | ({dash} if dash else set()), where, panel, hue)
+    places = split.at.get(dash, range(outline.sizes[dash])) if dash else ()
+    if not isinstance(places, int) and len(places) > len(DASHES):
+        expected = f"at most {len(DASHES)} values; give `where` some of {dash}"
+        raise InputError(f"too many values of {dash}", key="dash", value=len(places), expected=expected)
+    found = analyses[wanted.analysis]
+    attrs = {} if isinstance(found, Outline) else found[variable].attrs
+
+    def data(whole: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        measured = made[wanted.analysis]
+        return measured.assign({variable: above_error(measured[variable], whole, log_axes=log_axes)})
+
+    return Points(
+        x=coordinate,
+        y=variable,
+        needs=(wanted.analysis,),
+        data=data,
+        hover=(attrs["bound"],) if "bound" in attrs else (),
+        theory=attrs.get("theory", attrs.get("fit")),
+        kind="curves" if along == "time" else "points",
+        split=split,
+        dash=dash,
+        joined=True,
+        log_axes=log_axes,
+    )
+
+
+def needed(*, y: str | None, **_: Any) -> tuple[str, ...]:
+    """Return the analysis of the quantity `y`."""
+    return (quantity(y).analysis,)
 
 
 FIGURES.add(chart_figure("line", line, CAPTION, needed))

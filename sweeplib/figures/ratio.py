@@ -20,10 +20,10 @@ from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
 from sweeplib.figures.kit.chart import chart_figure
-from sweeplib.figures.kit.chosen import needed, quantity_points
 from sweeplib.figures.kit.labels import value_label
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
+from sweeplib.figures.line import needed, quantity_points
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 

@@ -11,8 +11,6 @@ from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
-"""The kinds of attempts of the report itself."""
-
 MOST = 100
 MEANINGS = {
     "inaccurate": "the error of its results became larger than its bound; it has no values from then on",

@@ -61,6 +61,13 @@ def test_the_distance_of_shifted_units_is_the_shift():
     assert moved[0] == 0.0 and (moved.diff("time") > 0.0).all()
 
 
+def test_without_a_record_at_zero_the_way_from_the_start_is_not_known():
+    ds = units_dataset(p=8, shift=0.1)
+    whole, late = distance(ds), distance(ds.isel(time=slice(1, None)))
+    assert whole.unit_moved.sel(dynamics="sgd").notnull().all() and late.unit_moved.isnull().all()
+    np.testing.assert_array_equal(late.unit_distance, whole.unit_distance[..., 1:])
+
+
 def test_without_overlaps_it_is_the_distance_of_the_norms():
     """Students with norms at the levels of the quantiles, and no overlap: `norm_distance` from another observable."""
     ds = units_dataset(p=64)

@@ -24,16 +24,6 @@ def trapezoidal(nodes: int, step: float) -> Rule:
     return tuple(x.tolist()), tuple((density / density.sum()).tolist())
 
 
-def half_normal(nodes: int) -> Rule:
-    """Nodes and weights of E[f(|g|)], g ~ N(0, 1)."""
-    return half_range(nodes, 0)
-
-
-def rayleigh(nodes: int) -> Rule:
-    """Nodes and weights of E[f(r)] for the length r of a standard Gaussian vector in the plane."""
-    return half_range(nodes, 1)
-
-
 def normal(nodes: int) -> Rule:
     """Nodes and weights of E[f(g)], g ~ N(0, 1), of Gauss and Hermite."""
     x, weights = np.polynomial.hermite_e.hermegauss(nodes)

@@ -15,7 +15,7 @@ import numpy as np
 
 from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
-from sweeplib.maths.expectations.gauss import half_normal, half_range, legendre, normal, trapezoidal
+from sweeplib.maths.expectations.gauss import half_range, legendre, normal, trapezoidal
 
 P = ParamSpec("P")
 
@@ -88,7 +88,7 @@ def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bo
     `even` functions the nodes are those of one half.
     """
     if kinked:
-        x, weights = map(np.array, half_normal(math.ceil(count / 2)))
+        x, weights = map(np.array, half_range(math.ceil(count / 2), 0))
         if even:
             return np.array([x, weights])
         return np.array([np.concatenate([-x[::-1], x]), 0.5 * np.concatenate([weights[::-1], weights])])

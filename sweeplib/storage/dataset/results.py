@@ -34,11 +34,6 @@ class StoredVariable:
     fill_value: Any
     attributes: Mapping[str, Any]
 
-    @property
-    def is_shared(self) -> bool:
-        """Return whether the shape is the same for all p and k."""
-        return SHARED_DIMS.issuperset(self.dims)
-
 
 @dataclass(frozen=True)
 class Results:
