@@ -312,6 +312,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
     Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part could not be made.
     """
     from sweeplib.front.named_sweeps import compared, named
+    from sweeplib.process.environment import caches_in
 
     if len(sweeps) > 1:
         if set_:
@@ -322,6 +323,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
         if output is not None:
             raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")
         sweep, directory = named(sweeps[0], set_ or (), results)
+        caches_in(directory.parent)
         from sweeplib.report import write_report
         from sweeplib.report.failures import report_cards
         from sweeplib.storage.records.artefacts import refuse_outdated

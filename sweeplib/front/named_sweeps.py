@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sweeplib.errors import InputError
 from sweeplib.front.listing import MARKS
+from sweeplib.process.environment import caches_in
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -85,6 +86,7 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
     target = output or _page([directory for _, directory in sweeps])
     if target.is_dir():
         raise InputError("a folder, where the page should be written", key="--output", value=str(target))
+    caches_in(target.parent)
     return write_comparison(sweeps, target), target
 
 

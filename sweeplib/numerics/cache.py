@@ -21,9 +21,24 @@ def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     except (RuntimeError, OSError) as error:
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
-        _say_once("neither sweeplib's folder nor the cache of your home can be written")
-        return decorator(cache=False)(function)
+        return _said_when_compiled(decorator(cache=False)(function))
     return _safely_cached(compiled) if isinstance(compiled, Dispatcher) else compiled
+
+
+def _said_when_compiled(compiled: Any) -> Any:
+    """The compiled function; a line says, once it is compiled, that its machine code is kept in memory."""
+    reason = "neither sweeplib's folder nor the cache of your home can be written"
+    if not isinstance(compiled, Dispatcher) or compiled.signatures:
+        _say_once(reason)
+        return compiled
+    compile_one = compiled.compile
+
+    def compiled_and_said(signature: Any) -> Any:
+        _say_once(reason)
+        return compile_one(signature)
+
+    vars(compiled)["compile"] = compiled_and_said
+    return compiled
 
 
 def _safely_cached(dispatcher: Any) -> Any:
