@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 
+from sweeplib.analysis import ANALYSES
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.labels import dynamics_order, number
 from sweeplib.figures.kit.style import dynamics_look
+from tests.datasets import sweep_dataset
 from tests.unit.test_analysis_deviation import scaling_dataset
 from tests.unit.test_analysis_sample_complexity import DIMENSIONS, exits
 
@@ -58,8 +61,6 @@ def test_deviation_of_the_ode_alone_is_refused(ds):
 
 
 def needed():
-    from sweeplib.analysis import ANALYSES
-
     return {name: ANALYSES[name] for name in deviation.needs}
 
 
@@ -77,6 +78,16 @@ def test_complexity_draws_the_law_of_the_information_exponent():
 def test_complexity_of_an_unknown_teacher_has_no_curve():
     drawing = complexity(exits(2, -4.0, 1.5).assign_coords(teacher_activation="unknown"))
     assert not any(len(line.get_xdata()) == 200 for line in drawing.axes[0].lines)
+
+
+def test_theory_is_smooth_where_a_derived_number_does_not_vary_along_the_axis():
+    """A width ⌈d^.01⌉ is 2 at each d: its three values were broadcast against the 200 places of the curve."""
+    data = sweep_dataset(ratios=[0.5], d=[64, 128, 256], Delta=[0.5], seeds=4, dynamics=["sgd_chain"])
+    width = xr.full_like(data["d"], 2).assign_attrs(LABELS["p"])
+    data = data.assign_coords(p=width)
+    del data.attrs["p"]
+    drawing = FIGURES["exit_time_scaling"](data, {"exit_times": ANALYSES["exit_times"](data)})
+    assert any(len(line.get_xdata()) == 200 for line in drawing.axes[0].lines)
 
 
 def test_a_wide_range_of_steps_is_drawn_logarithmic():

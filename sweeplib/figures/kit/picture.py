@@ -249,7 +249,7 @@ class _Picture:
 
         A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
         """
-        x = one[self.points.x]
+        x, one = one[self.points.x], _with_numbers(one, self.points.x)
         if isinstance(curve.of, str):
             of = one[curve.of]
             of = of.sel(dynamics=self.shown[0]) if "dynamics" in of.dims and self.shown else of
@@ -330,9 +330,19 @@ def _curves(level: Level, data: xr.Dataset) -> tuple[Curve, ...]:
 
 def _others_vary(one: xr.Dataset, x: str) -> bool:
     """Return whether parameters of the problem other than x vary along the axes of x."""
-    along = set(one[x].dims)
-    others = [one[name] for name in one.coords if name in PARAMETERS and name != x and along & set(one[name].dims)]
-    return any(len(np.unique(other.values)) > 1 for other in others)
+    return any(len(np.unique(other.values)) > 1 for other in _others(one, x))
+
+
+def _with_numbers(one: xr.Dataset, x: str) -> xr.Dataset:
+    """Return the data with those parameters along the axes of x that are the same everywhere as numbers."""
+    others = [other for other in _others(one, x) if other.name not in one.dims]
+    return one.assign_coords({str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1})
+
+
+def _others(one: xr.Dataset, x: str) -> list[xr.DataArray]:
+    """Return the parameters of the problem other than x that have values along the axes of x."""
+    along, names = set(one[x].dims), PARAMETERS.keys() - {x}
+    return [one[name] for name in one.coords if name in names and along & set(one[name].dims)]
 
 
 def _hues(data: xr.Dataset, points: Points) -> list[Entry]:
