@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: this process ends within two seconds, with all processes that it started."""
+"""Ctrl-C, SIGTERM and the end of a terminal: this process ends within two seconds, with all that it started."""
 
 import logging
 import os
@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from sweeplib.process.children import descendants, end
 from sweeplib.process.forks import tell_status
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 0.8
 """Seconds that the main thread has to clean up before the process is ended, unless a second signal ends it at once."""
 
@@ -43,6 +43,7 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
         if not seen:
             seen.append(number)
             silence()
+            _leave_lost_terminal()
             raise Interrupted
 
     def finish(number: int) -> NoReturn:
@@ -106,6 +107,15 @@ def silence() -> None:
     logging.disable()
     for module, hook in ((sys, "excepthook"), (sys, "unraisablehook"), (threading, "excepthook")):
         setattr(module, hook, lambda *_: None)
+
+
+def _leave_lost_terminal() -> None:
+    """Send output to nowhere if its terminal was closed: a failure to write would leave the end unrecorded."""
+    for output in (1, 2):
+        try:
+            os.write(output, b"")
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), output)
 
 
 def end_by_signal(number: int) -> NoReturn:

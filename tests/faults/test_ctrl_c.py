@@ -42,6 +42,20 @@ except KeyboardInterrupt:
     print("left:", *[process.name() for process in descendants() if process.status() != "zombie"], flush=True)
 """
 
+TERMINAL = """
+import sys, time
+from pathlib import Path
+from sweeplib.process.interrupts import interruptible
+
+with interruptible(lambda: None, patience=10.0):
+    try:
+        print("begun", flush=True)
+        time.sleep(60)
+    finally:
+        print("the last line", flush=True)
+        Path(sys.argv[1]).touch()
+"""
+
 
 @pytest.fixture
 def commands(tmp_path: Path) -> Iterator[list[Started]]:
@@ -260,3 +274,13 @@ def test_make(number: int, whole_session: bool, tmp_path: Path, commands: list[S
     command = run([*MAKE, f"CONFIG={tmp_path}/slow.yaml", f"RESULTS={tmp_path}/results"], tmp_path, commands)
     command.until_it_says("dashboard")
     check(command.interrupted(number, whole_session=whole_session))
+
+
+def test_a_terminal_that_is_closed_is_an_interrupt(tmp_path: Path) -> None:
+    pid, terminal = pty.fork()
+    if not pid:
+        os.execv(sys.executable, [sys.executable, "-c", TERMINAL, str(tmp_path / "ended")])
+    assert b"begun" in os.read(terminal, 100)
+    os.close(terminal)
+    assert os.WTERMSIG(os.waitpid(pid, 0)[1]) == signal.SIGHUP
+    assert (tmp_path / "ended").exists()
