@@ -1,5 +1,6 @@
 """The commands around a sweep: status, list, open, new, the version, completion; overrides; headlines."""
 
+import importlib
 import json
 import os
 import shutil
@@ -135,9 +136,8 @@ def test_what_fails_and_what_is_an_outcome_is_the_same_for_all_commands(
     monkeypatch.setattr("sweeplib.storage.store.inventory.sweep_status", lambda *_: {"ode": all_of})
     monkeypatch.setattr("sweeplib.execution.run.run_sweep", lambda *_, **__: {"ode": DynamicsSummary(all_of, 0)})
     stored = {"ode": counts, "sgd_chain": {}}
-    monkeypatch.setattr(
-        "sweeplib.report.summary.inventory", lambda _, name, __: SimpleNamespace(counts=lambda: stored[name])
-    )
+    summary = importlib.import_module("sweeplib.report.summary")
+    monkeypatch.setattr(summary, "inventory", lambda _, name, __: SimpleNamespace(counts=lambda: stored[name]))
     state = "failed" if status else "finished"
     counted = said.partition(" cases, ")[2]
     assert invoked("status", config).startswith(f"tiny: {state}; {said}\n")
