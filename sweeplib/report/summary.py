@@ -11,7 +11,7 @@ from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import cases_text
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
-from sweeplib.storage.records.artefacts import outdated_names
+from sweeplib.storage.records.artefacts import cases_made_from, is_of, outdated_names
 from sweeplib.storage.records.files import read_json
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.run_store import RunStore
@@ -53,10 +53,11 @@ def answers(sweep: Design, directory: Path) -> list[str]:
 
 def _counts(sweep: Design, directory: Path) -> Counter[str]:
     counts: Counter[str] = Counter()
+    now = cases_made_from(sweep)
     for name in sweep.runs:
-        cases = (read_json(directory / f"{name}.done.json") or {"cases": {}})["cases"]
-        if sum(cases.values()) != sweep.size_of(name):  # a run that has not ended, or of another config
-            cases = inventory(sweep, name, RunStore(directory, name)).counts()
+        record = directory / f"{name}.done.json"
+        done = read_json(record) if is_of(record, now) else None  # else a run that goes on, or of another config
+        cases = done["cases"] if done else inventory(sweep, name, RunStore(directory, name)).counts()
         counts.update({status: count for status, count in cases.items() if count})
     return counts
 

@@ -14,7 +14,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive, write_figure
 from sweeplib.report import summary, write_report
 from sweeplib.storage.dataset.folder import write_dataset
-from sweeplib.storage.records.artefacts import stale_outputs
+from sweeplib.storage.records.artefacts import cases_made_from, stale_outputs
 from sweeplib.storage.records.attempts import attempt_of, failed_attempts
 from sweeplib.storage.records.files import write_json
 from tests.datasets import sweep_dataset
@@ -78,8 +78,9 @@ def ds() -> xr.Dataset:
 @pytest.fixture
 def directory(ds: xr.Dataset, tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text(CONFIG)
-    write_json(tmp_path / "ode.done.json", {"cases": {"ok": 3, "diverged": 2}})
-    write_json(tmp_path / "sgd.done.json", {"cases": {"ok": 3}})  # of three seeds, which are no longer stored
+    made_from = cases_made_from(load(tmp_path / "config.yaml"))
+    write_json(tmp_path / "ode.done.json", {"cases": {"ok": 3, "diverged": 2}, "made_from": made_from})
+    write_json(tmp_path / "sgd.done.json", {"cases": {"ok": 5}})  # of as many cases of another config, none stored
     write_dataset(ds, tmp_path / "dataset.zarr")
     return tmp_path
 

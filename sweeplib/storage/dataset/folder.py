@@ -204,9 +204,7 @@ def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Da
             raise _no_dataset(path)
         raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
     with warnings.catch_warnings():  # of a dataset that others wrote
-        warnings.filterwarnings(
-            "ignore", "Failed to open Zarr store with consolidated", RuntimeWarning
-        )  # a foreign one
+        warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated", RuntimeWarning)
         ds = plain(xr.open_zarr(store, group=group, chunks=None))
     if not ds.variables:
         raise _no_dataset(path)

@@ -150,7 +150,7 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: b
     if at_work_elsewhere(directory):
         return []
     records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
-    stale = [path for path in records if path.exists() and not _is_of(path, cases_made_from(sweep))]
+    stale = [path for path in records if path.exists() and not is_of(path, cases_made_from(sweep))]
     for artefact in artefacts(sweep, directory):
         attempt = _has_failed(artefact, directory)
         if artefact.output.exists() and (failed or not attempt):
@@ -160,8 +160,8 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: b
     return stale
 
 
-def _is_of(record: Path, now: Mapping[str, Any]) -> bool:
-    """Return whether what a record tells was made from this."""
+def is_of(record: Path, now: Mapping[str, Any]) -> bool:
+    """Return whether there is a record, and what it tells was made from this."""
     try:
         told = read_json(record) or {}
     except DamageError:
