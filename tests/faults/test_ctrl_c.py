@@ -279,6 +279,7 @@ def test_make(number: int, whole_session: bool, tmp_path: Path, commands: list[S
 def test_a_terminal_that_is_closed_is_an_interrupt(tmp_path: Path) -> None:
     pid, terminal = pty.fork()
     if not pid:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, also by children
         os.execv(sys.executable, [sys.executable, "-c", TERMINAL, str(tmp_path / "ended")])
     assert b"begun" in os.read(terminal, 100)
     os.close(terminal)
