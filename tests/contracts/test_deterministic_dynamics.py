@@ -15,7 +15,7 @@ import pytest
 from scipy import special
 from scipy.integrate import solve_ivp
 
-from sweeplib import InputError, Overlaps, Problem, simulate
+from sweeplib import InputError, Overlaps, Problem, SweeplibError, simulate
 from sweeplib.dynamics import DYNAMICS
 from tests.tiers import slow_but
 
@@ -327,6 +327,8 @@ def judged(case):
         run = case.run()
     except InputError as error:
         return f"{about}: refused, {str(error)[:60]}", []
+    except SweeplibError as error:  # it takes more than the most steps, say
+        return f"{about}: failed, {str(error)[:60]}", []
     risk, status = run.risk.values[0], int(run.status.values[0])
     stated = run.risk_error.values[0] if "risk_error" in run else np.zeros(risk.shape)
     wrong = []
