@@ -140,7 +140,7 @@ def test_root_with_a_package_and_a_home_that_are_read_only(desk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_code_is_kept_in_memory_by_a_command_without_results(desk: Path) -> None:
+def test_a_command_that_compiles_nothing_does_not_say_where_code_is_kept(desk: Path) -> None:
     if os.geteuid() or shutil.which("setpriv") is None:
         pytest.skip("needs root and setpriv")
     command = [*AS_NOBODY, *READING_ALL, SWEEPLIB, "list", "dynamics"]
@@ -148,8 +148,7 @@ def test_code_is_kept_in_memory_by_a_command_without_results(desk: Path) -> None
     environment.pop("XDG_CACHE_HOME", None)  # numba takes an empty one for the working folder
     done = subprocess.run(command, cwd=desk, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0 and "sgd_chain" in done.stdout
-    [line] = done.stderr.splitlines()
-    assert "kept in memory" in line
+    assert done.stderr == ""
 
 
 @pytest.fixture
@@ -230,4 +229,4 @@ def test_a_clock_that_is_set_back_by_three_days_ends_no_run(
         time.sleep(0.1)
     command.killed()
     assert command.process.returncode == 0, command.said.read_text()
-    assert "1200 cases computed now; in all 0 failed" in command.said.read_text()
+    assert "1,200 cases computed now; in all 0 failed" in command.said.read_text()
