@@ -327,8 +327,10 @@ def judged(case):
         run = case.run()
     except InputError as error:
         return f"{about}: refused, {str(error)[:60]}", []
-    except SweeplibError as error:  # it takes more than the most steps, say
-        return f"{about}: failed, {str(error)[:60]}", []
+    except SweeplibError as error:
+        if "needs more than max_steps steps" not in str(error):
+            raise
+        return f"{about}: failed, {error}", []
     risk, status = run.risk.values[0], int(run.status.values[0])
     stated = run.risk_error.values[0] if "risk_error" in run else np.zeros(risk.shape)
     wrong = []
