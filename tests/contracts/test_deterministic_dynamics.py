@@ -320,17 +320,24 @@ class Reference:
         return self.drifts(np.array([[U @ U]]), np.array([[U[0] * self.L[0, 0]]]), a)[4]
 
 
-def judged(case):
-    """A line about a case, and what is wrong with it."""
-    about = f"{case.dynamics} {case.student} {case.asked} p {case.p} k {case.k} d {case.d} to {case.end:g}"
+def attempted(case):
+    """The run of a case, or why there is none: it is refused, or takes more than the most steps."""
     try:
-        run = case.run()
+        return case.run()
     except InputError as error:
-        return f"{about}: refused, {str(error)[:60]}", []
+        return f"refused, {str(error)[:60]}"
     except SweeplibError as error:
         if "needs more than max_steps steps" not in str(error):
             raise
-        return f"{about}: failed, {error}", []
+        return f"failed, {error}"
+
+
+def judged(case):
+    """A line about a case, and what is wrong with it."""
+    about = f"{case.dynamics} {case.student} {case.asked} p {case.p} k {case.k} d {case.d} to {case.end:g}"
+    run = attempted(case)
+    if isinstance(run, str):
+        return f"{about}: {run}", []
     risk, status = run.risk.values[0], int(run.status.values[0])
     stated = run.risk_error.values[0] if "risk_error" in run else np.zeros(risk.shape)
     wrong = []
