@@ -43,7 +43,7 @@ def _dynamics(value: Any) -> Any:
 
 def _checked_name(value: str) -> str:
     if not re.fullmatch(NAME, value):
-        raise PydanticCustomError(REFUSED, "letters, digits, `-_.`, first a letter or digit; by default the file's name")
+        raise PydanticCustomError(REFUSED, "letters, digits, `-_.`, first a letter or digit; default: the file's name")
     return value
 
 
