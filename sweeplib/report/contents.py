@@ -1,26 +1,19 @@
-"""Contents of the report from a sweep's dataset and analyses: interactive plots, tables, optimal learning rates."""
+"""Contents of the report from a sweep's dataset and analyses: interactive plots and tables."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
-from sweeplib.analysis.kit.headlines import number_with_interval
-from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.write import analysis_failure
 from sweeplib.design.design import Design
 from sweeplib.figures import INTERACTIVE
 from sweeplib.figures.figure import first_entry, requested
-from sweeplib.figures.kit.labels import axis_label, dynamics_order, number
-from sweeplib.late_modules import xarray as xr
+from sweeplib.report.optima import OptimaTable, optima_table
 from sweeplib.report.plots import Plot, interactive_plot
-from sweeplib.report.tables import PageTable, analysis_tables, heading
+from sweeplib.report.tables import PageTable, analysis_tables
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.attempts import IN_REPORT, attempt_of, forget_attempts
 
@@ -115,58 +108,3 @@ def different(plots: list[Plot]) -> list[Plot]:
     for plot in plots:
         found.setdefault(plot.drawn or plot.name, plot)
     return list(found.values())
-
-
-THEORY = {"gamma_opt_theory": "Annealed and quenched theory", "gamma_opt_noise_corrected": "Noise-corrected theory"}
-
-SCANNED = ("gammas_used", "gammas_censored", "gammas_lost", "gammas_few")
-"""The numbers of learning rates of a scan, used or left out."""
-
-
-@dataclass(frozen=True)
-class OptimaTable:
-    """Headings and rows of cells; the first `axes` cells name the point; `fixed` lists what all points share.
-
-    `unknown`: whether dynamics that were run have no optimum at some point.
-    """
-
-    headings: list[str]
-    rows: list[list[str]]
-    axes: int
-    fixed: list[str]
-    confidence: float
-    at_edge: bool
-    unknown: bool
-
-
-def optima_table(optima: xr.Dataset) -> OptimaTable:
-    """Return a table with a row per point and a column per dynamics ('value [low, high]', † at the scan's edge)."""
-    every = [str(dim) for dim in optima["gamma_opt"].dims if dim != "dynamics"]
-    dims = [dim for dim in every if optima.sizes[dim] > 1]
-    fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in every if dim not in dims]
-    optima = optima.isel({dim: 0 for dim in every if dim not in dims})
-    scanned = optima[list(SCANNED)].to_dataarray().sum("variable") > 0
-    shown = dynamics_order(optima["dynamics"].values[scanned.any(dims).values])
-    unknown = bool((scanned & optima["gamma_opt"].isnull()).any())
-    theory = [name for name in THEORY if optima[name].notnull().any()]
-    headings = [heading(optima[dim]) for dim in dims]
-    headings += [dynamics_label(name) for name in shown] + [THEORY[name] for name in theory]
-    rows = []
-    for place in product(*(range(optima.sizes[dim]) for dim in dims)):
-        one = optima.isel(dict(zip(dims, place, strict=True)))
-        point = [number(one[dim].item()) for dim in dims]
-        rows.append(
-            point + [_measured(one.sel(dynamics=name)) for name in shown] + [_number(one[name]) for name in theory]
-        )
-    at_edge, confidence = bool(optima["at_edge"].any()), float(optima.attrs["confidence"])
-    return OptimaTable(headings, rows, len(dims), fixed, confidence, at_edge, unknown)
-
-
-def _measured(one: xr.Dataset) -> str:
-    if np.isnan(one["gamma_opt"]):
-        return "–"
-    return number_with_interval(one, "gamma_opt") + (" †" if one["at_edge"] else "")
-
-
-def _number(value: xr.DataArray) -> str:
-    return f"{value.item():.4g}" if np.isfinite(value) else "–"

@@ -23,20 +23,10 @@ from sweeplib.report.choices import (
     vertical,
     vertical_choice,
 )
-from sweeplib.report.looks import (
-    Look,
-    cells,
-    dynamics_looks,
-    few_ticks,
-    hue_looks,
-    is_logarithmic,
-    positive,
-    range_of,
-    sequence,
-    ticks_of_cells,
-)
+from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
+from sweeplib.report.scales import cells, few_ticks, is_logarithmic, positive, range_of, ticks_of_cells
 from sweeplib.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of
 
 MOST_CHIPS = 40

@@ -13,8 +13,8 @@ import xarray as xr
 from sweeplib.analysis import ANALYSES
 from sweeplib.figures import FIGURES, INTERACTIVE, Interactive
 from sweeplib.figures.kit.style import save
-from sweeplib.report.contents import optima_table
 from sweeplib.report.failures import Outcomes
+from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.plots import Plot, interactive_plot
 from sweeplib.report.runs import Journal

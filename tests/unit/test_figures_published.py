@@ -10,7 +10,7 @@ from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.scales import geometric
-from sweeplib.report.contents import optima_table
+from sweeplib.report.optima import optima_table
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
 from tests.datasets import sweep_dataset, with_outcome
 

@@ -9,8 +9,8 @@ import pytest
 from sweeplib.analysis import ANALYSES
 from sweeplib.config import from_mapping
 from sweeplib.figures import INTERACTIVE
-from sweeplib.report.contents import optima_table
 from sweeplib.report.failures import MOST, outcomes
+from sweeplib.report.optima import optima_table
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import Journal

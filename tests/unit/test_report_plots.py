@@ -15,9 +15,10 @@ from sweeplib.figures.kit import scales
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.report import choices, plots, tables
 from sweeplib.report.contents import different
-from sweeplib.report.looks import dynamics_looks, is_logarithmic, sequence
+from sweeplib.report.looks import dynamics_looks, sequence
 from sweeplib.report.plots import interactive_plot
 from sweeplib.report.runs import run_counts
+from sweeplib.report.scales import is_logarithmic
 from sweeplib.report.tables import analysis_tables
 from sweeplib.storage.dataset.outline import outline_of
 from tests.datasets import FLAGS, sweep_dataset
