@@ -7,9 +7,10 @@ import sweeplib.process.messages
 
 sweeplib.process.messages.install(logging.getLogger("snakemake.logging"))
 shell.prefix("trap '' INT; ")  # Ctrl-C reaches all processes; jobs ignore it, and Snakemake ends them
-# Else Snakemake would import pandas to record parameters, which are never of pandas.
-persistence = snakemake.persistence.Persistence
-persistence._serialize_param_pandas = getattr(persistence, "_serialize_param_builtin", None)
+# Else Snakemake would import pandas to record parameters, which are never of pandas. Its releases name the class differently.
+for persistence in vars(snakemake.persistence).values():
+    if hasattr(persistence, "_serialize_param_pandas"):
+        persistence._serialize_param_pandas = persistence._serialize_param_builtin
 
 
 onsuccess:
