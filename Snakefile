@@ -26,7 +26,7 @@ rule all:
         f"{sweep.name}: done"
 
 
-if workflow.modifier.parent_modifier is None:  # not in a module of another workflow
+if len(workflow.modifier_stack) == 1:  # not in a module of another workflow
 
     include: "workflow/rules/messages.smk"
 
