@@ -3,6 +3,7 @@
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
 # make test | test-slow | test-long | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | schema | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
+# The newest packages, the oldest ones: make test PINS= VENV=.venv-new; make test PINS=build/oldest.txt VENV=.venv-old
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,11 +11,12 @@ CONFIG ?= config/quickstart.yaml
 RESULTS ?= results
 PROFILE ?= local
 SET ?=
+PINS ?= constraints.txt
 
 BIN := $(VENV)/bin
 # Bytecode is compiled at the first import of a module: at installation it would take longer than everything else.
 unexport PYTHONDONTWRITEBYTECODE
-INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(PINS),--constraint $(PINS))
 
 .PHONY: sweep plan test test-slow test-long test-slurm test-s3 test-kubernetes bench check format docs schema clean
 .DELETE_ON_ERROR:
@@ -92,9 +94,14 @@ $(VENV)/.dev: EXTRAS := [dev]
 $(VENV)/.docs: EXTRAS := [docs]
 $(VENV)/.test-s3: EXTRAS := [test,test-s3]
 $(VENV)/.test-kubernetes: EXTRAS := [test,test-kubernetes]
-$(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.docs $(VENV)/.test-s3 $(VENV)/.test-kubernetes: pyproject.toml constraints.txt | $(BIN)/pip
+$(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.docs $(VENV)/.test-s3 $(VENV)/.test-kubernetes: pyproject.toml $(PINS) | $(BIN)/pip
 	$(INSTALL) --editable ".$(EXTRAS)"
 	@touch $@
+
+# The lower bounds of pyproject.toml.
+build/oldest.txt: pyproject.toml
+	@mkdir -p $(@D)
+	grep -oE '[a-z0-9-]+(\[[a-z0-9]+\])? >=[0-9.]+' $< | sed -E 's/\[.*\]//; s/ >=/==/' | sort -u > $@
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)

@@ -103,6 +103,11 @@ def test_a_file_system_without_hard_links_and_fsync_of_folders_is_enough(desk: P
 
 
 @pytest.mark.slow
+def test_a_system_that_lacks_what_macos_lacks_is_enough(desk: Path) -> None:
+    assert_complete(desk, ran(desk, PYTHONPATH=str(Path(__file__).with_name("macos"))))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("home", ["/nonexistent", "unset"])
 def test_a_user_without_a_home_keeps_caches_with_the_results(home: str, desk: Path) -> None:
     """As root the command is that of a user who can write neither sweeplib's folder nor a home."""
