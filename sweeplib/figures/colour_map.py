@@ -80,7 +80,7 @@ def colour_map(
     (analysis,) = needed(z=z)
     found = analyses[analysis]
     names, hover = [*over, variable], [*over, variable]
-    if not isinstance(found, Outline):
+    if not (isinstance(found, Outline) or isinstance(ds, Outline)):
         shown = at_chosen_time(with_requests(found, variable, ds), split)[variable]
         log = [*(logarithmic_cells(found[name].values) for name in over), wide(shown.values)]
         names = [f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True)]
