@@ -34,8 +34,11 @@ def input_error(error: pydantic.ValidationError) -> InputError:
 def error_at(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
     """Return the error with the file and line of its key, or with the override that set it.
 
-    Of the files from which a config is made, the first one comes first among those that have most of the key.
+    So are the others that were found beside it. Of the files from which a config is made, the first one comes first
+    among those that have most of the key.
     """
+    for other in error.others:
+        error_at(other, documents, overrides)
     if error.file is not None:
         return error
     location = location_of(error.key or "")
