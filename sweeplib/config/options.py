@@ -80,14 +80,18 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
 
-    refused = Refusals()
+    refused, undrawn = Refusals(), set[str | None]()
     outlines: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
         drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
         drawn_by = drawing[0] if drawing and name not in listed else None
+        if drawn_by is not None and drawn_by in undrawn:
+            continue
         with refused.of_one(), _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
             outlines[name] = analysis.outlined(ds[analysis.overlaps], options)
+        if name not in outlines:
+            undrawn.add(drawn_by)
     for name, options in sweep.figures.items():
         figure, rest = requested(name, options)
         if outlines.keys() >= {*figure.needed(rest)}:
@@ -110,13 +114,11 @@ def _errors_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[No
 
 
 def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
-    """Return the settings of a cluster of the named `kind`."""
+    """Return the settings of a cluster of the named `kind`, by default this machine."""
     from sweeplib.execution.clusters import CLUSTERS
 
-    if "kind" not in settings:
-        raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)
-    kind = _entry_of(CLUSTERS, settings["kind"], "cluster", key="kind")
-    return _model_of(kind, settings, "cluster")
+    settings = {"kind": "local", **settings}
+    return _model_of(_entry_of(CLUSTERS, settings["kind"], "cluster", key="kind"), settings, "cluster")
 
 
 def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:

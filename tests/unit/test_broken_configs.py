@@ -181,6 +181,9 @@ BROKEN = {
     ),
     "axis and fixed": Broken(GAMMA, GAMMA + "\n  p: [1, 2]", (":6: grid.p: given twice, in problem.p too; got 'p'",)),
     "axis and derived": Broken(GAMMA, GAMMA + DERIVED % "1/d", (":6: derive.gamma: given twice, in grid.gamma too",)),
+    "values by a name": Broken(
+        GAMMA, "  gamma: {values: [0.05, 0.1]}", (":5: grid.gamma: a list has no name", "the list alone: [0.05, 0.1]")
+    ),
     "seed as an axis": Broken(GAMMA, GAMMA + "\n  seed: [1, 2]", (":6: grid.seed: ", "seeds are given by `seeds`")),
     "name of a result": Broken(
         GAMMA, f"  risk: [1]{DERIVED % 'risk/d'}", (":5: grid.risk: the name of a result; got 'risk'", "another name")
@@ -504,6 +507,11 @@ def test_figures_that_do_not_fit_are_told_together(tmp_path: Path) -> None:
 def test_misspelt_keys_are_told_together(tmp_path: Path) -> None:
     lines = said(written(tmp_path, Broken("seeds: 4", "seed: 4\nfigure: []", ()))).splitlines()
     assert ["did you mean 'seeds'?" in lines[0], "did you mean 'figures'?" in lines[1]] == [True, True]
+
+
+def test_a_cluster_without_a_kind_is_this_machine(tmp_path: Path) -> None:
+    cluster = load(written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), ["cluster.workers=3"]).cluster
+    assert cluster is not None and (cluster.model_dump()["kind"], cluster.workers_here()) == ("local", 3)
 
 
 def test_the_sound_config_is_sound(tmp_path: Path) -> None:
