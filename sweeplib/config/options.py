@@ -40,7 +40,8 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
 
-    refused, needed = Refusals(), {}
+    refused = Refusals()
+    needed: dict[str, Any] = {}
     for name, options in figures.items():
         with refused.of_one(), errors_under(f"figures.{name}"):
             figure, rest = requested(name, options)

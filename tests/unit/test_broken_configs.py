@@ -181,6 +181,11 @@ BROKEN = {
     ),
     "axis and fixed": Broken(GAMMA, GAMMA + "\n  p: [1, 2]", (":6: grid.p: given twice, in problem.p too; got 'p'",)),
     "axis and derived": Broken(GAMMA, GAMMA + DERIVED % "1/d", (":6: derive.gamma: given twice, in grid.gamma too",)),
+    "a spacing beside the scale of times": Broken(
+        "times: {linspace: [0, 12, 5]}",
+        "times: {scale: d, linspace: [0, 12, 5]}",
+        (":10: times.linspace: unknown key", "`values: {linspace: ...}` beside `scale`"),
+    ),
     "values by a name": Broken(
         GAMMA, "  gamma: {values: [0.05, 0.1]}", (":5: grid.gamma: a list has no name", "the list alone: [0.05, 0.1]")
     ),
