@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.front.complete_run import complete_run, is_changed, made_from, record_complete_run
-from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
+from sweeplib.front.snakemake import (
+    check_working_folder,
+    refuse_read_only_folder,
+    run_snakemake,
+    snakemake_command,
+)
 from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
 from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
@@ -75,12 +80,13 @@ def run_stages(
     """
     refuse_shell()
     refuse_few_processes()
-    caches_in(results)
     done = complete_run(config, overrides, results)
     if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
         return 0
+    refuse_read_only_folder()
+    caches_in(results)
     with fork_server(IMPORTS):
         return _run_stages(config, overrides, results, profile)
 

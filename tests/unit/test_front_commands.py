@@ -33,6 +33,7 @@ from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
+from sweeplib.front.starter import write_new
 from sweeplib.front.status import _last_error, state
 from sweeplib.front.sweep import READ, _at_the_end
 from sweeplib.problem import PARAMETERS
@@ -482,6 +483,13 @@ def test_a_wrong_override_is_refused_before_any_work(override: str, said: str, c
     assert said in invoked("sweep", config, override, status=2)
     assert "no such profile" in invoked("sweep", config, "--profile", "slrum", status=2)
     assert not Path("results").exists()
+
+
+def test_a_new_file_where_none_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for kind, name in (("sweep", "mine.yaml"), ("dynamics", "mine.py")):
+        with pytest.raises(InputError, match=r"cannot be written .* a folder that you may write"):
+            write_new(kind, tmp_path / "file" / name)
 
 
 def test_headlines_of_the_optimal_learning_rate() -> None:
