@@ -13,10 +13,9 @@ from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import (
-    analysis_options,
     check_fit,
     cluster_settings,
-    figure_options,
+    show_options,
 )
 from sweeplib.config.points import table_axis
 from sweeplib.config.runs import (
@@ -56,7 +55,8 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
     grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
     seeds = seeds_in(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _path_errors_at("figures"):
-        figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
+        analyses, figures = show_options(config.analyses, config.figures)
+        figures = with_files({"figures": figures}, partial(located, folder=folder))["figures"]
     with _path_errors_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
     sweep = Design(
@@ -69,7 +69,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         replicas=replicas,
         root_seed=config.root_seed,
         pair_by=_pair_by(config.pair_by),
-        analyses=analysis_options(config.analyses, figures),
+        analyses=analyses,
         figures=figures,
         cluster=cluster,
         timeout=config.timeout,
@@ -88,8 +88,8 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:
-        figures = figure_options(default_figures(sweep, ds))
-        sweep = replace(sweep, figures=figures, analyses=analysis_options(sweep.analyses, figures))
+        analyses, figures = show_options(sweep.analyses, default_figures(sweep, ds))
+        sweep = replace(sweep, figures=figures, analyses=analyses)
     check_fit(sweep, ds, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
     return _with_source(sweep, config)
 

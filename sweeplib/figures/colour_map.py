@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import wide
 from sweeplib.errors import InputError, errors_at
 from sweeplib.figures.figure import FIGURES, Panel, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
@@ -23,7 +24,7 @@ from sweeplib.figures.kit.quantities import (
     quantity,
     with_requests,
 )
-from sweeplib.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells, wide
+from sweeplib.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells
 from sweeplib.figures.kit.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
@@ -79,8 +80,9 @@ def colour_map(
     (analysis,) = needed(z=z)
     found = analyses[analysis]
     names, hover = [*over, variable], [*over, variable]
-    if not isinstance(found, Outline):
-        log = [*(logarithmic_cells(found[name].values) for name in over), wide(found[variable].values)]
+    if not (isinstance(found, Outline) or isinstance(ds, Outline)):
+        shown = at_chosen_time(with_requests(found, variable, ds), split)[variable]
+        log = [*(logarithmic_cells(found[name].values) for name in over), wide(shown.values)]
         names = [f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True)]
         hover += [found[variable].attrs["bound"]] if "bound" in found[variable].attrs else []
 

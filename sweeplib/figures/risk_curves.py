@@ -10,6 +10,7 @@ from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.arrays import DECADE, geometric, wide
 from sweeplib.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where
 from sweeplib.figures.kit.chart import Chart, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
@@ -17,7 +18,7 @@ from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import DECADE, above_error, geometric, is_log, wide
+from sweeplib.figures.kit.scales import above_error, is_log
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks, set_log
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of

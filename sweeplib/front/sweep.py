@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.front.complete_run import complete_run, made_from, record_complete_run
-from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
+from sweeplib.front.complete_run import complete_run, is_changed, made_from, record_complete_run
+from sweeplib.front.snakemake import (
+    check_working_folder,
+    refuse_read_only_folder,
+    run_snakemake,
+    snakemake_command,
+)
 from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
 from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
@@ -23,8 +28,9 @@ if TYPE_CHECKING:
     from sweeplib.execution.run import DynamicsSummary
     from sweeplib.front.state import RunState
 
-OVERRIDDEN = "overridden.yaml"
-"""The file in a sweep's folder with the complete config of a run with overrides."""
+READ = "command.yaml"
+"""The file in a sweep's folder with the complete config as the command read it, with overrides."""
+CHANGED = "was changed during the run, which kept to the config as it was read; the same command takes the change"
 LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
 IMPORTS = (
@@ -67,19 +73,20 @@ def run_stages(
 ) -> int:
     """Run all stages of a sweep that are not up to date, show them on standard error, and its summary at the end.
 
-    With overrides, such as `grid.d=300,1000`, and for a config from a pipe, all stages read the complete config, which
-    is written into the sweep's folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1
-    if a stage, a case or an attempt of a stage failed. InputError, before any work, for a config, an override or a
-    profile that is refused, and if another command runs the sweep.
+    The config is read once, with overrides such as `grid.d=300,1000`: all stages read the complete config, which is
+    written into the sweep's folder as `command.yaml` and can be run again by itself. A line says at the end if the file
+    was changed since. Returns the exit status: 1 if a stage, a case or an attempt of a stage failed. InputError, before
+    any work, for a config, an override or a profile that is refused, and if another command runs the sweep.
     """
     refuse_shell()
     refuse_few_processes()
-    caches_in(results)
     done = complete_run(config, overrides, results)
     if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
         return 0
+    refuse_read_only_folder()
+    caches_in(results)
     with fork_server(IMPORTS):
         return _run_stages(config, overrides, results, profile)
 
@@ -87,32 +94,30 @@ def run_stages(
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
-        from sweeplib.storage.records.config_files import is_lasting, record_origin
+        from sweeplib.storage.records.config_files import is_lasting, record_origin, write_complete_config
         from sweeplib.storage.records.publish import check_publishing
 
+        lasting = is_lasting(config)
         sweep, directory = loaded(config, overrides, results)
         check_publishing(sweep, directory)
-        complete = bool(overrides) or not is_lasting(config)
-        used = directory / OVERRIDDEN if complete else config
-        command = snakemake_command(used, results, profile)
+        command = snakemake_command(directory / READ, results, profile)
         from sweeplib.storage.records.file_system import examine
         from sweeplib.storage.records.jobs import WHOLE, job, refuse_second
 
         refuse_second(directory)
-        begun = made_from(config, overrides, sweep.files()) if is_lasting(config) else None
+        begun = made_from(config, overrides, sweep.files()) if lasting else ""
         check_working_folder()
         examine(directory)
     with job(directory, WHOLE):
         record_origin(config, directory)
-        if complete:
-            from sweeplib.storage.records.config_files import write_complete_config
-
-            write_complete_config(sweep, directory, OVERRIDDEN)
+        used = write_complete_config(sweep, directory, READ)
         status, shown = _followed(sweep, directory, command, used)
+        if lasting and is_changed(config, overrides, sweep.files(), begun):
+            echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
+        elif lasting and not status and not shown["failed"]:
+            record_complete_run(directory, config, overrides, sweep.files(), begun, shown)
         if status:
             return status
-        if begun is not None and not shown["failed"]:
-            record_complete_run(directory, config, overrides, sweep.files(), begun, shown)
     echo(shown["summary"])
     return int(shown["failed"])
 

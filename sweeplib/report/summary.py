@@ -98,10 +98,12 @@ def headlines(
     from sweeplib.analysis.kit.headlines import headline
     from sweeplib.storage.dataset.folder import open_dataset
 
+    dataset = directory / "dataset.zarr"
+    ds = open_dataset(dataset) if dataset.exists() else None
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            yield headline(open_dataset(path), variable, most, said)
+            yield headline(open_dataset(path), variable, most, said, ds)
 
 
 def _failures(failed: list[dict[str, Any]]) -> list[str]:

@@ -153,7 +153,7 @@ class OtherFiles:
         return "report" if kind in IN_REPORT else "", ""
 
     def _changed_configs(self) -> Iterator[Finding]:
-        for name, remedy in (("config.yaml", Remedy.again), ("overridden.yaml", Remedy.refused)):
+        for name, remedy in (("config.yaml", Remedy.again), ("command.yaml", Remedy.refused)):
             path = self.directory / name
             if path.exists() and not is_as_written(path):
                 problem = "damaged, or edited: it holds something else than was written"

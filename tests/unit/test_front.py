@@ -12,7 +12,13 @@ from rich.console import Console
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.front.screen import PlainLines, Screen, view
-from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
+from sweeplib.front.snakemake import (
+    profile_folder,
+    refuse_read_only_folder,
+    run_snakemake,
+    snakemake_command,
+    workflow_folder,
+)
 from sweeplib.front.state import RunState, Stage
 from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
 from sweeplib.stages import settings
@@ -292,3 +298,14 @@ def test_what_names_no_sweep_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         settings(given)
+
+
+def test_a_working_folder_that_cannot_be_written_is_refused_before_any_folder_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refuse_read_only_folder()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match=r"cannot be written .* name FILE and --results from there"):
+        refuse_read_only_folder()
+    assert not list(tmp_path.iterdir())

@@ -33,8 +33,9 @@ from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
+from sweeplib.front.starter import write_new
 from sweeplib.front.status import _last_error, state
-from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
+from sweeplib.front.sweep import READ, _at_the_end
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
@@ -460,7 +461,7 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     directory = Path("results/tiny")
     sweep = load(config, ["grid.gamma=0.1,0.2", "seeds=3"])
     record_origin(config, directory)
-    written = write_complete_config(sweep, directory, OVERRIDDEN)
+    written = write_complete_config(sweep, directory, READ)
     again = load(written)
     assert again.source == sweep.source and yaml.safe_load(sweep.source)["seeds"] == 3
     check_origin(written, directory)
@@ -482,6 +483,13 @@ def test_a_wrong_override_is_refused_before_any_work(override: str, said: str, c
     assert said in invoked("sweep", config, override, status=2)
     assert "no such profile" in invoked("sweep", config, "--profile", "slrum", status=2)
     assert not Path("results").exists()
+
+
+def test_a_new_file_where_none_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for kind, name in (("sweep", "mine.yaml"), ("dynamics", "mine.py")):
+        with pytest.raises(InputError, match=r"cannot be written .* a folder that you may write"):
+            write_new(kind, tmp_path / "file" / name)
 
 
 def test_headlines_of_the_optimal_learning_rate() -> None:
@@ -540,6 +548,15 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
         f"optimal learning rate: known at none of {unknown.gamma_opt.size} points; "
         "it needs 5 learning rates at which three runs or more exited"
     ]
+
+
+def test_points_that_never_ran_do_not_count() -> None:
+    ds = sweep_dataset(ratios=[0.5, 1.0], d=[300, 3000], Delta=[0.0], seeds=3, dynamics=["ode", "sgd_chain"])
+    left_out = (ds.dynamics == "ode") & (ds.d == 300)
+    ran = ds.assign(status=xr.where(left_out, 0, ds.status).transpose(*ds.status.dims).assign_attrs(ds.status.attrs))
+    found = ANALYSES["optimal_learning_rate"](ran, resamples=10)
+    points = [headline(found, "gamma_opt", dataset=dataset).points for dataset in (None, ran)]
+    assert points == [4, 3]
 
 
 def test_an_optimum_without_noise_at_the_edge_is_counted() -> None:

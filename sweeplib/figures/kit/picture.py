@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.arrays import logarithmic, wide
 from sweeplib.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.facets import numbered_parts
@@ -19,7 +20,7 @@ from sweeplib.figures.kit.panels import Panels, panels_of
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.quantities import bounds, interval, shown_dynamics, with_requests
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import few, is_log, logarithmic, logarithmic_above_zero, logarithmic_time, wide
+from sweeplib.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
 from sweeplib.figures.kit.style import (
     BOUND,
     DIM,

@@ -10,12 +10,12 @@ import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.survival import survival_curve
+from sweeplib.arrays import wide
 from sweeplib.figures.kit.chart import Chart
 from sweeplib.figures.kit.labels import dynamics_order, wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.points import Curve
-from sweeplib.figures.kit.scales import wide
 from sweeplib.figures.kit.style import INK, line_look, plain_ticks
 from sweeplib.late_modules import xarray as xr
 
