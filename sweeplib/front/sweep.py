@@ -44,9 +44,9 @@ IMPORTS = (
     "sweeplib.storage.dataset.finalise",
     "pandas",
     "xarray",
-    NEXT,
     "sweeplib.analysis",
     "dask.array",
+    NEXT,
     "matplotlib.axes",
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
@@ -58,7 +58,7 @@ IMPORTS = (
 )
 """What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs.
 
-Figures and the report, which come last, have processes with their imports; the stages before do not wait for these.
+Figures and the report, which come last, wait for a process with their imports; the stages before do not.
 """
 
 
