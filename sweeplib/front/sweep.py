@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.errors import InputError
 from sweeplib.front.complete_run import complete_run, made_from, record_complete_run
 from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
+from sweeplib.process.command import command, whole_process
 from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
 from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
@@ -29,6 +30,9 @@ LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
 IMPORTS = (
     "sweeplib.config.build",
+    "sweeplib.config.overrides",
+    "sweeplib.storage.records.rounds",
+    WAIT,
     "dask",
     "snakemake.cli:get_argument_parser",
     "sweeplib.code.sources:prepare",
@@ -56,7 +60,7 @@ IMPORTS = (
     "sweeplib.report.write:prepare",
     "latex2mathml.converter",
 )
-"""What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs.
+"""What the stages import that takes a while, in their order: what reads the config, what Snakemake needs, the others.
 
 Figures and the report, which come last, wait for a process with their imports; the stages before do not.
 """
@@ -88,33 +92,80 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
         from sweeplib.storage.records.config_files import is_lasting, record_origin
-        from sweeplib.storage.records.publish import check_publishing
+        from sweeplib.storage.records.files import write_text
+        from sweeplib.storage.records.jobs import WHOLE, job
 
-        sweep, directory = loaded(config, overrides, results)
-        check_publishing(sweep, directory)
-        complete = bool(overrides) or not is_lasting(config)
-        used = directory / OVERRIDDEN if complete else config
-        command = snakemake_command(used, results, profile)
-        from sweeplib.storage.records.file_system import examine
-        from sweeplib.storage.records.jobs import WHOLE, job, refuse_second
-
-        refuse_second(directory)
-        begun = made_from(config, overrides, sweep.files()) if is_lasting(config) else None
-        check_working_folder()
-        examine(directory)
+        run = _prepared(config, overrides, results, profile)
+        directory, files = Path(run["directory"]), list(map(Path, run["files"]))
+        begun = made_from(config, overrides, files) if is_lasting(config) else None
     with job(directory, WHOLE):
         record_origin(config, directory)
-        if complete:
-            from sweeplib.storage.records.config_files import write_complete_config
-
-            write_complete_config(sweep, directory, OVERRIDDEN)
-        status, shown = _followed(sweep, directory, command, used)
+        if run["overridden"] is not None:
+            write_text(directory / OVERRIDDEN, run["overridden"])
+        status, shown = _followed(run, directory)
         if status:
             return status
         if begun is not None and not shown["failed"]:
-            record_complete_run(directory, config, overrides, sweep.files(), begun, shown)
+            record_complete_run(directory, config, overrides, files, begun, shown)
     echo(shown["summary"])
     return int(shown["failed"])
+
+
+def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
+    """Return what `prepared` does, if possible from a fork that has the imports; its errors are raised here."""
+    from sweeplib.storage.records.config_files import is_lasting
+
+    if is_lasting(config):
+        with (
+            tempfile.TemporaryFile() as said,
+            tempfile.TemporaryFile() as warned,
+            tempfile.NamedTemporaryFile() as file,
+        ):
+            words = f"{__name__}:write_prepared", file.name, str(config), str(results), profile, *overrides
+            if ran(*words, output=said.fileno(), errors=warned.fileno()) == 0:
+                for stream, text in ((sys.stdout, said), (sys.stderr, warned)):
+                    text.seek(0)
+                    stream.write(text.read().decode("utf-8", "replace"))
+                return json.loads(file.read())
+    return prepared(config, overrides, results, profile)
+
+
+def write_prepared(file: str, config: str, results: str, profile: str, *overrides: str) -> None:
+    """Write what `prepared` returns into a file."""
+    with whole_process(), command(interrupted=None):
+        content = prepared(Path(config), overrides, Path(results), profile)
+        Path(file).write_text(json.dumps(content), encoding="utf-8")
+
+
+def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
+    """Return what a run of all stages needs to know of a sweep; InputError if it cannot be run.
+
+    That is its `name`, its `directory`, the `command` of Snakemake, the `config` that all stages read, which is to have
+    the text `overridden` if that is not None, the user's `files`, and its `stages`.
+    """
+    from sweeplib.front.state import stages
+    from sweeplib.storage.records.config_files import complete_config, is_lasting
+    from sweeplib.storage.records.file_system import examine
+    from sweeplib.storage.records.jobs import refuse_second
+    from sweeplib.storage.records.publish import check_publishing
+
+    sweep, directory = loaded(config, overrides, results)
+    check_publishing(sweep, directory)
+    complete = bool(overrides) or not is_lasting(config)
+    used = directory / OVERRIDDEN if complete else config
+    run = snakemake_command(used, results, profile)
+    refuse_second(directory)
+    check_working_folder()
+    examine(directory)
+    return {
+        "name": sweep.name,
+        "directory": str(directory),
+        "command": run,
+        "config": str(used),
+        "overridden": complete_config(sweep, directory) if complete else None,
+        "files": list(map(str, sweep.files())),
+        "stages": [vars(stage) for stage in stages(sweep)],
+    }
 
 
 def _at_the_end(config: Path, directory: Path) -> dict[str, Any]:
@@ -190,22 +241,23 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
     return [f"{problem}: {', '.join(left)}"] if left else []
 
 
-def _followed(sweep: "Design", directory: Path, command: list[str], config: Path) -> tuple[int, dict[str, Any]]:
+def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, Any]]:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
     from sweeplib.front.screen import view
-    from sweeplib.front.state import RunState, stages
+    from sweeplib.front.state import RunState, Stage
     from sweeplib.storage.records.jobs import WHOLE, jobs
 
-    titled, earlier, log = stages(sweep), jobs(directory), directory / LOG
+    titled = tuple(Stage(stage["title"], tuple(stage["jobs"])) for stage in run["stages"])
+    earlier, log = jobs(directory), directory / LOG
 
     def state(over: str = "") -> RunState:
         found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
         return RunState(titled, found, time.time(), over)
 
-    with view(sweep.name, f"started; log: {log}") as shown:
+    with view(run["name"], f"started; log: {log}") as shown:
         before = log.stat().st_size if log.exists() else 0
-        status = run_snakemake(command, log, lambda: shown.update(state()))
-        ended = {} if status else _at_the_end(config, directory)
+        status = run_snakemake(run["command"], log, lambda: shown.update(state()))
+        ended = {} if status else _at_the_end(Path(run["config"]), directory)
         undone = ended.get("undone", [])
         last = state("failed" if status or undone else "ok")
         shown.update(last)

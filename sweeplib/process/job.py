@@ -25,12 +25,13 @@ def command(task: str) -> list[str]:
     return [sys.executable, "-P", "-m", "sweeplib.process.job", task]
 
 
-def ran(task: str, *arguments: str, output: int = 1) -> int | None:
+def ran(task: str, *arguments: str, output: int = 1, errors: int = 2) -> int | None:
     """Call `task`, "module:function", in a fork with the streams of this process; return the fork's exit status.
 
-    None if there is nobody to ask. The fork ends with this process. Its standard output is the open file `output`.
+    None if there is nobody to ask. The fork ends with this process. Its standard output and standard error are the open
+    files `output` and `errors`.
     """
-    connection = request_connection(task, arguments, (0, output, 2))
+    connection = request_connection(task, arguments, (0, output, errors))
     if connection is None:
         return None
     with connection:
