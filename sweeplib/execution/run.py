@@ -98,7 +98,7 @@ def run_sweep(
         parts = [_with_taken(sweep, part, workers, show=progress) for part in parts]
         if any(part.todo for part in parts):
             plan = _plan(sweep, directory, parts, workers)
-            tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
+            tell(table=plan.cells(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
             todo = [part for part in parts if part.todo]

@@ -56,7 +56,7 @@ COMPUTING = Job(
     left=7384.0,
     dashboard=LINK,
     page=PAGE,
-    plan=PLAN.record(),
+    table=PLAN.cells(),
 )
 NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK, PAGE)
 
@@ -171,7 +171,7 @@ def test_lines_come_at_ends_of_stages_at_long_steps_and_each_minute(capsys: pyte
         "wide: plan: running for 0:01:10; compiling ode (0:01:08)",
     ]
     lines.update(state(PLANNED, COMPUTING))
-    done = Job("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, plan=PLAN.record())
+    done = Job("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, table=PLAN.cells())
     lines.update(state(PLANNED, done))
     lines.update(state(PLANNED, done))
     said = capsys.readouterr().err

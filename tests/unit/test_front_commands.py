@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,7 +36,7 @@ from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.front.starter import write_new
 from sweeplib.front.status import _last_error, state
-from sweeplib.front.sweep import READ, _at_the_end
+from sweeplib.front.sweep import READ, _at_the_end, _prepared
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
@@ -594,13 +595,38 @@ def test_the_scan_of_a_new_sweep_contains_the_optima(tmp_path: Path, monkeypatch
 def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ran(task: str, config: str, directory: str, file: str, output: int) -> int:
+    def ran(task: str, directory: str, file: str, output: int) -> int:
         os.write(output, b"a plugin is imported\n")
         Path(file).write_text('{"summary": "all ok"}')
         return 0
 
     monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
-    assert _at_the_end(tmp_path / "scan.yaml", tmp_path) == {"summary": "all ok"}
+    assert _at_the_end(tmp_path) == {"summary": "all ok"}
+
+
+def test_a_sweep_reads_its_config_in_a_fork_which_says_what_plugins_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A config of which a fork makes nothing, or which cannot be read twice, is read here, where errors are raised."""
+    statuses = [0, 1]
+
+    def ran(task: str, file: str, *arguments: str, output: int, errors: int) -> int:
+        os.write(output, b"a plugin is imported\n")
+        os.write(errors, b"a plugin warns\n")
+        Path(file).write_text('{"name": "by a fork"}')
+        return statuses.pop(0)
+
+    monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
+    config = tmp_path / "scan.yaml"
+    config.write_text("name: refused\nseed: 3\n")
+    asked = partial(_prepared, config, ["seeds=2"], tmp_path, "local")
+    assert asked() == {"name": "by a fork"}
+    assert capsys.readouterr() == ("a plugin is imported\n", "a plugin warns\n")
+    with pytest.raises(InputError, match="did you mean 'seeds'"):
+        asked()
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(InputError, match="no such file"):
+        _prepared(Path("/dev/fd/none"), [], tmp_path, "local")
 
 
 def test_an_option_that_is_a_key_is_said_to_be_written_without_dashes() -> None:
