@@ -11,13 +11,13 @@ from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
 from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.information import information_exponents
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, with_status
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
@@ -70,8 +70,12 @@ def batch_tradeoff(
         output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
     fresh = ds["batch_size"] / field(ds, "repeats", 1)
-    variables = _means(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
-    variables |= _means(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fit(*parts)
+    nu, n = r"\nu_{\mathrm{ext}}", r"n_{\mathrm{ext}}"
+    name, error = rf"\langle {nu}\rangle", rf"\mathrm{{se}}\,{nu}"
+    variables = with_error("steps", steps, "mean exit steps", name, error_symbol=error)
+    name, error = rf"\langle {n}\rangle", rf"\mathrm{{se}}\,{n}"
+    variables |= with_error("samples", steps * fresh, "mean samples until the exit", name, error_symbol=error)
+    variables |= _fit(*parts)
     variables["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
     variables["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
     exponent = information_exponents(ds)
@@ -90,23 +94,12 @@ def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Ge
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
-def _means(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
-    mean, error = mean_and_error(values)
-    return {
-        variable: labelled(mean, f"mean {name}", rf"\langle {symbol}\rangle"),
-        f"{variable}_error": labelled(error, f"standard error of the mean {name}", rf"\mathrm{{se}}\,{symbol}"),
-    }
-
-
 def _fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    labels = {
-        "exponent": ("exponent of the steps in the batch size", "x"),
-        "exponent_low": ("exponent of the steps in the batch size, lower bound", "x"),
-        "exponent_high": ("exponent of the steps in the batch size, upper bound", "x"),
-        "reduced_chi2": ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
-        "prefactor": ("steps of the fitted power at one sample a step",),
+    *exponent, reduced_chi2, prefactor = parts
+    return with_bounds("exponent", exponent, "exponent of the steps in the batch size", "x") | {
+        "reduced_chi2": labelled(reduced_chi2, "chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
+        "prefactor": labelled(prefactor, "steps of the fitted power at one sample a step"),
     }
-    return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

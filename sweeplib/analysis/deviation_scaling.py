@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.fits import line_fit
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
@@ -36,6 +36,10 @@ class PowerLawFit(NamedTuple):
     reduced_chi2: float = np.nan
     scatter: float = np.nan
     points: float = 0.0
+
+
+FITTED = ("exponent", "exponent_low", "exponent_high", *PowerLawFit._fields[3:])
+"""The parts of a fit, as the ends of the names of variables."""
 
 
 def deviation_scaling(
@@ -114,24 +118,30 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     sets = [coupling, {key: logs[key] for key in varying}]
     fits = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
     fitted = xr.concat(fits, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
-    quantity = largest.attrs["long_name"]
-    labels = {
-        "exponent": (f"exponent of the {quantity}", "x"),
-        "exponent_low": (f"exponent of the {quantity}, lower bound", "x"),
-        "exponent_high": (f"exponent of the {quantity}, upper bound", "x"),
-        "prefactor": (f"prefactor of the {quantity}", "C"),
-        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {quantity}", r"\chi^2/n"),
-        "scatter": (f"relative scatter of the {quantity} around its power, besides the seeds'", r"\tau"),
-        "points": ("points of the fit",),
+    parts = [fitted[part] for part in FITTED]
+    return fit_variables(name, parts, largest.attrs["long_name"], around="its power", prefactor="C")
+
+
+def fit_variables(
+    name: str, parts: Sequence[xr.DataArray], quantity: str, *, around: str, prefactor: str, term: str = ""
+) -> dict[str, xr.DataArray]:
+    """Return the seven parts of fits to a quantity, labelled, as variables whose names begin with `name`."""
+    *exponent, factor, reduced_chi2, scatter, points = parts
+    chi2 = f"chi-squared over degrees of freedom of the fit to the {quantity}"
+    spread = f"relative scatter of the {quantity} around {around}, besides the seeds'"
+    return with_bounds(f"{name}_exponent", exponent, f"exponent of {term}the {quantity}", "x") | {
+        f"{name}_prefactor": labelled(factor, f"prefactor of {term}the {quantity}", prefactor),
+        f"{name}_reduced_chi2": labelled(reduced_chi2, chi2, r"\chi^2/n"),
+        f"{name}_scatter": labelled(scatter, spread, r"\tau"),
+        f"{name}_points": labelled(points, "points of the fit"),
     }
-    return {f"{name}_{part}": labelled(fitted[part], *label) for part, label in labels.items()}
 
 
 def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
     fits = fits_over(largest, logs, over, fit, vectors=3)
-    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLawFit._fields[3:]), fits, strict=True))
+    parts = dict(zip(FITTED, fits, strict=True))
     return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.deviation import sup_deviations
-from sweeplib.analysis.deviation_scaling import EXPECTED, fits_over, scaling_dims
+from sweeplib.analysis.deviation_scaling import EXPECTED, fit_variables, fits_over, scaling_dims
 from sweeplib.analysis.kit.bootstrap import seed_weights
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.labels import labelled
@@ -25,7 +25,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
 EXPONENTS, PREFACTORS = "xyz", "ABC"
-Fit = Callable[[Array, Array], tuple[Any, ...]]
 
 Terms = Annotated[
     Sequence[str], Field(description="the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).")
@@ -71,7 +70,9 @@ def deviation_sum(
     theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
     result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
     for name, largest in deviations.largest().items():
-        fitted = _fits(name, largest, logarithms, over, cell_fit)
+        fits = fits_over(largest, logarithms, over, cell_fit, vectors=4)
+        quantity = largest.attrs["long_name"]
+        fitted = fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
         result |= sup_deviations(name, largest) | fitted
         result[f"{name}_sum"] = _sum(largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms)
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
@@ -110,23 +111,6 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
         problem = "the points do not determine a sum of powers"
         raise InputError(problem, key="terms", value=list(terms), expected=expected)
     return over
-
-
-def _fits(
-    name: str, largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Fit
-) -> dict[str, xr.DataArray]:
-    fits = fits_over(largest, logarithms, over, fit, vectors=4)
-    quantity = largest.attrs["long_name"]
-    labels = {
-        "exponent": (f"exponent of a term of the {quantity}", "x"),
-        "exponent_low": (f"exponent of a term of the {quantity}, lower bound", "x"),
-        "exponent_high": (f"exponent of a term of the {quantity}, upper bound", "x"),
-        "prefactor": (f"prefactor of a term of the {quantity}", "A"),
-        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {quantity}", r"\chi^2/n"),
-        "scatter": (f"relative scatter of the {quantity} around the sum, besides the seeds'", r"\tau"),
-        "points": ("points of the fit",),
-    }
-    return {f"{name}_{part}": labelled(one, *labels[part]) for part, one in zip(labels, fits, strict=True)}
 
 
 def _sum(

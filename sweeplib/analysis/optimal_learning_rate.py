@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
 from sweeplib.analysis.kit.fits import scatter_draws, widening
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
@@ -211,27 +211,13 @@ def central_interval(draws: Array, confidence: float) -> tuple[float, float]:
 
 
 def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    symbol, least = r"\hat\gamma_{\mathrm{opt}}", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
-    labels = {
-        "gamma_opt": ("optimal learning rate", symbol),
-        "gamma_opt_low": ("optimal learning rate, lower bound", symbol),
-        "gamma_opt_high": ("optimal learning rate, upper bound", symbol),
-        "exit_steps_min": (
-            "mean exit steps at the optimal learning rate",
-            least,
-        ),
-        "exit_steps_min_low": ("mean exit steps at the optimal learning rate, lower bound", least),
-        "exit_steps_min_high": ("mean exit steps at the optimal learning rate, upper bound", least),
-        "at_edge": ("the optimum or its interval ends at the edge of the learning rates used",),
-        "reduced_chi2": ("chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
-        "gammas_used": ("learning rates used",),
-    }
-    variables = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
-    variables["gamma_opt"].attrs |= {
-        "bound": "at_edge",
-        "theory": "gamma_opt_theory",
-        "needs": NEEDED,
-    }
+    (at_edge, reduced_chi2, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
+    variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}")
+    variables |= with_bounds("exit_steps_min", parts[3:6], "mean exit steps at the optimal learning rate", steps)
+    variables["at_edge"] = labelled(at_edge, "the optimum or its interval ends at the edge of the learning rates used")
+    variables["reduced_chi2"] = labelled(reduced_chi2, "chi-squared over degrees of freedom of the fit", r"\chi^2/n")
+    variables["gammas_used"] = labelled(gammas_used, "learning rates used")
+    variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
     variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
     return variables
 
