@@ -21,8 +21,8 @@ from sweeplib.storage.records.files import (
     damaged_lines,
     digest,
     drop_damaged_lines,
+    intact_json,
     lost,
-    read_json,
     read_lines,
     remove_own,
 )
@@ -122,10 +122,7 @@ class StoredCases:
 
     def _last_run(self) -> str | None:
         """Return the digest of the cases that the last run completed, None if it is not known."""
-        try:
-            return (read_json(self.directory / f"{self.dynamics}.done.json") or {}).get("digest")
-        except DamageError:
-            return None
+        return intact_json(self.directory / f"{self.dynamics}.done.json").get("digest")
 
     def forget(self, sweep: Design, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
