@@ -26,7 +26,7 @@ from sweeplib.storage.records.files import (
     read_lines,
     remove_own,
 )
-from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, store_damage
+from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, damaged_blocks, store_damage
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import INDEX, Layout, create_layout
@@ -141,7 +141,7 @@ class StoredCases:
         wanted = self.cases.wanted if self.cases else None
         new = {name: wanted.cases(places) for name, places in wanted.new.items() if name in damaged} if wanted else {}
         kept = {layout for layout, cases in new.items() if is_restored(folder / layout, cases)}
-        blocks |= {(layout, number) for layout in kept for number in Layout(folder / layout).damaged_blocks()}
+        blocks |= {(layout, number) for layout in kept for number in damaged_blocks(Layout(folder / layout))}
         for layout in damaged - kept:
             remove_own(folder / layout, is_of_layout)
         store = RunStore(self.directory, self.dynamics)

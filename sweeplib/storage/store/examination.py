@@ -1,6 +1,6 @@
 """Examination of the run store: every file is read and checked, also beside damaged ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +48,7 @@ class StoreDamage:
 
     def blocks(self, layout: str) -> list[int]:
         """Return the damaged blocks of a layout."""
-        return sorted({harm.block for harm in self.harms.get(layout, ()) if harm.block is not None and harm.block >= 0})
+        return _blocks(self.harms.get(layout, ()))
 
     def readable(self) -> "ReadableStore":
         """Return the intact part of the store: cases of damaged blocks are missing, damaged layouts are absent."""
@@ -83,13 +83,26 @@ def store_damage(directory: Path, dynamics: str) -> StoreDamage:
     folder = directory / "runs.zarr" / dynamics
     damage, chunks = {}, 0
     for layout in layout_folders(folder):
-        own = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
-        files = [path for path in own if not is_partial(path) and path.is_file()]
+        files = _files(layout)
         chunks += sum(path.name != "zarr.json" for path in files)
         if harms := [*_harms(layout, files)]:
             damage[layout.name] = harms
     groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
     return StoreDamage(directory, dynamics, groups if folder.exists() else [], damage, chunks)
+
+
+def damaged_blocks(layout: Layout) -> list[int]:
+    """Return the damaged blocks of a layout, of which every file is read."""
+    return _blocks(_harms(layout.path, _files(layout.path)))
+
+
+def _blocks(harms: Iterable[Harm]) -> list[int]:
+    return sorted({harm.block for harm in harms if harm.block is not None and harm.block >= 0})
+
+
+def _files(layout: Path) -> list[Path]:
+    own = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
+    return [path for path in own if not is_partial(path) and path.is_file()]
 
 
 def _is_intact_group(path: Path) -> bool:
