@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sweeplib.errors import InputError, errors_at
 from sweeplib.figures.figure import FIGURES, Panel, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
 from sweeplib.figures.kit.labels import axis_label, wrapped_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -31,8 +31,6 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "

@@ -12,7 +12,7 @@ from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, free_axes
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -26,8 +26,6 @@ from sweeplib.storage.dataset.outline import outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "

@@ -11,7 +11,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -25,8 +25,6 @@ from sweeplib.storage.dataset.outline import outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "

@@ -13,7 +13,7 @@ from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
@@ -27,8 +27,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
