@@ -51,9 +51,10 @@ def retry(sweep: Design, directory: Path, what: Sequence[str]) -> dict[str, int]
 
 def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
     chosen = chosen_case(sweep, directory, name)
-    if is_done := chosen.status is not Status.missing:
-        list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
-    return {chosen.store.dynamics: int(is_done)}
+    if chosen.layout is None or chosen.status is Status.missing:
+        return {chosen.store.dynamics: 0}
+    chosen.layout.reset(np.array([chosen.row]))
+    return {chosen.store.dynamics: 1}
 
 
 def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]) -> int:
