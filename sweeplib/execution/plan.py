@@ -240,14 +240,14 @@ class Plan:
 
 @dataclass(frozen=True)
 class Demand:
-    """What a plan is made of for one dynamics: the `wanted` cases and those of other folders, `found`.
+    """What a plan is made of for one dynamics: its `wanted` cases, and the `others`, of other folders.
 
     `todo` cases of each layout are to be computed, and have a pilot.
     """
 
     store: RunStore
     wanted: Inventory
-    found: OtherCases
+    others: OtherCases
     todo: dict[str, int]
     pilots: dict[str, Pilot]
 
@@ -273,8 +273,9 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
         costs = known | calibration.costs(pilot for pilot in pilots if pilot.name not in known)
         parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
-        found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
-        texts = (*(line for demand in demands.values() for line in demand.found.unread), *(item.text for item in found))
+        advised = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        texts = tuple(line for demand in demands.values() for line in demand.others.unread)
+        texts += tuple(item.text for item in advised)
         trials = {} if any(pilot.name not in known for pilot in pilots) else trials_in(before)
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
@@ -343,15 +344,15 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
-    found = other_cases(wanted, store)
-    pilots = _pilots(store, found.wanted, cluster_of(sweep).block_size)
-    return Demand(store, wanted, found, left(store, found.wanted), pilots)
+    others = other_cases(wanted, store)
+    pilots = _pilots(store, others.wanted, cluster_of(sweep).block_size)
+    return Demand(store, wanted, others, left(store, others.wanted), pilots)
 
 
 def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
-    store, found, todo = demand.store, demand.found, demand.todo
-    layouts, parts_left = {}, shares(store, found)
+    store, others, todo = demand.store, demand.others, demand.todo
+    layouts, parts_left = {}, shares(store, others)
     for name, pilot in sorted(demand.pilots.items()):
         cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
         by_cost = even(block_size(cost.seconds, nbytes, lanes), todo[name], lanes)
@@ -361,10 +362,10 @@ def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> 
         memory = max(map(case_memory, pilot.cases))
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0))
-    points, cases = counted(sweep, found.wanted)
-    done = cases - sum(todo.values()) - sum(found.counts.values())
-    begun = {} if found.begun is None else found.begun.counts(demand.wanted.ids)
-    return DynamicsPlan(points, cases, done, layouts, found.counts, begun)
+    points, cases = counted(sweep, others.wanted)
+    done = cases - sum(todo.values()) - sum(others.counts.values())
+    begun = {} if others.begun is None else others.begun.counts(demand.wanted.ids)
+    return DynamicsPlan(points, cases, done, layouts, others.counts, begun)
 
 
 def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
