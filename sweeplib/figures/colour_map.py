@@ -187,8 +187,7 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
         if here.any():
             axes.plot(right[here], above[here], **mark)
     for axis, values in ((axes.xaxis, across), (axes.yaxis, up)):
-        if axis.get_scale() == "log":
-            plain_ticks(axis, (1.0, 2.0, 5.0))
+        plain_ticks(axis)
         if places := few(values):
             ticks_at(axis, places)
 

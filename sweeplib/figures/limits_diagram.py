@@ -88,7 +88,7 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     run = xr.broadcast(_was_run(part), limit)[0].transpose(*limit.dims)
     ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
-    plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+    plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)

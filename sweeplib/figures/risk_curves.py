@@ -78,10 +78,10 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
     axes = panels.stacks[0][0]
     if is_log("y", log_axes, wide(data["risk"].values, DECADE)):
         set_log(axes, "y")
-        plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
+        plain_ticks(axes.yaxis)
     if is_log("x", log_axes, geometric(data["time"].values)):
         set_log(axes, "x")
-        plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+        plain_ticks(axes.xaxis)
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     if not shown:

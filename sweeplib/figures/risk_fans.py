@@ -80,7 +80,7 @@ def _painted(
             panels.title(panel, _title(part, data, split.panel, name))
     for axis in log_axes:
         set_log(panels.stacks[0][0], axis)
-        plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"), (1.0, 2.0, 5.0))
+        plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))

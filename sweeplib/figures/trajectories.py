@@ -90,8 +90,7 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_ax
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
     for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() == "log":
-            plain_ticks(axis, (1.0, 2.0, 5.0))
+        plain_ticks(axis)
     _legend(panels.drawing, data, split, shown)
     return panels.drawing
 
