@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.information import information_exponents
 from sweeplib.analysis.kit.labels import labelled, with_bounds
@@ -60,10 +60,10 @@ def batch_tradeoff(
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     steps = sample.restricted().where(kept)
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
     def cell_slope(cell: Array, sizes: Array) -> Slope:
-        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], weights, generator, confidence)
+        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], resampling)
 
     parts = xr.apply_ufunc(
         cell_slope, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
@@ -83,14 +83,14 @@ def batch_tradeoff(
     return xr.Dataset(variables).assign_coords(information_exponent=exponent).assign_attrs(attrs)
 
 
-def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Generator, confidence: float) -> Slope:
+def slope_of(steps: Array, sizes: Array, resampling: Resampling) -> Slope:
     """Return the power of `sizes` that the means of `steps` (seed, size) follow; NaN marks runs that are left out."""
     points = log_means(steps)
     kept = np.isfinite(points.logs)
     if kept.sum() < 2:
         return Slope()
-    fit = line_fit(points.at(kept), np.vander(np.log(sizes[kept]), 2), weights, generator, confidence)
-    low, high = fit.interval(confidence)[:, 0] if kept.sum() >= FEWEST_POINTS else (np.nan, np.nan)
+    fit = line_fit(points.at(kept), np.vander(np.log(sizes[kept]), 2), resampling)
+    low, high = fit.interval(resampling.confidence)[:, 0] if kept.sum() >= FEWEST_POINTS else (np.nan, np.nan)
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.fits import line_fit
 from sweeplib.analysis.kit.labels import labelled, with_bounds
@@ -68,15 +69,11 @@ def deviation_scaling(
     """
     deviations = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
-    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
-    generator = np.random.default_rng(random_seed)
-
-    def cell_fit(values: Array, logarithms: Array) -> PowerLawFit:
-        return power_law(values, logarithms, weights, confidence, generator)
-
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
+    fit = partial(power_law, resampling=resampling)
     result = {"exponent_theory": _expected_exponents()}
     for name, largest in deviations.largest().items():
-        result |= _fits(name, ds, largest, over, cell_fit)
+        result |= _fits(name, ds, largest, over, fit)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
@@ -93,9 +90,7 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     return dims
 
 
-def power_law(
-    values: Array, logarithms: Array, weights: Array, confidence: float, generator: np.random.Generator
-) -> PowerLawFit:
+def power_law(values: Array, logarithms: Array, resampling: Resampling) -> PowerLawFit:
     """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
     points = log_means(values)
@@ -104,10 +99,10 @@ def power_law(
     design = np.vstack([np.ones(len(kept)), logarithms]).T[kept]
     if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
         return PowerLawFit(unknown, unknown, unknown, points=number)
-    fit = line_fit(points.at(kept), design, weights, generator, confidence)
+    fit = line_fit(points.at(kept), design, resampling)
     if not fit.misfit.freedom > 0.0:
         return PowerLawFit(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
-    low, high = fit.interval(confidence)[:, 1:]
+    low, high = fit.interval(resampling.confidence)[:, 1:]
     return PowerLawFit(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -11,14 +12,13 @@ from pydantic import Field
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.deviation import sup_deviations
 from sweeplib.analysis.deviation_scaling import EXPECTED, fit_variables, fits_over, scaling_dims
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import resampling_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
-from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
@@ -58,19 +58,15 @@ def deviation_sum(
     """
     deviations = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
-    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
-    generator = np.random.default_rng(random_seed)
+    fit = partial(sum_of_powers, resampling=resampling_of(ds.sizes["seed"], resamples, random_seed, confidence))
     variables = xr.DataArray(list(terms), dims="variable")
     logs = [xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms]
     logarithms = xr.concat(list(xr.broadcast(*logs)), "variable").assign_coords(variable=variables)
 
-    def cell_fit(values: Array, points: Array) -> tuple[Any, ...]:
-        return tuple(sum_of_powers(values, points, weights, confidence, generator))
-
     theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
     result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
     for name, largest in deviations.largest().items():
-        fits = fits_over(largest, logarithms, over, cell_fit, vectors=4)
+        fits = fits_over(largest, logarithms, over, fit, vectors=4)
         quantity = largest.attrs["long_name"]
         fitted = fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
         result |= sup_deviations(name, largest) | fitted

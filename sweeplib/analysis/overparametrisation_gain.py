@@ -8,7 +8,7 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import resampling_of
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
@@ -47,10 +47,10 @@ def overparametrisation_gain(
         ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
     def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
-        draws = minima(cell, gammas, weights, confidence, generator)
+        draws = minima(cell, gammas, resampling)
         return draws.steps, bool(np.isclose(draws.ends, draws.gamma[0], rtol=1e-9).any())
 
     least, at_edge = xr.apply_ufunc(

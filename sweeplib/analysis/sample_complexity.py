@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.growth_laws import best_law, law_fit, laws
 from sweeplib.analysis.kit.information import expected_laws, information_exponents, largest_exponent
@@ -71,15 +72,13 @@ def sample_complexity(
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
     exponent = information_exponents(ds)
     tried = laws(float(exponent.max()))
 
-    def cell_growth(cell: Array, d: Array) -> Growth:
-        return growth_of(cell, d, weights, generator, confidence, tolerance, tried)
-
+    growth_at = partial(growth_of, resampling=resampling, tolerance=tolerance, tried=tried)
     parts = xr.apply_ufunc(
-        cell_growth, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
+        growth_at, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
         output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
     )  # fmt: skip
     counts = {
@@ -95,10 +94,7 @@ def sample_complexity(
     return xr.Dataset(variables).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
-def growth_of(
-    ratio: Array, d: Array, weights: Array, generator: np.random.Generator, confidence: float, tolerance: float,
-    tried: Sequence[int],
-) -> Growth:  # fmt: skip
+def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, tried: Sequence[int]) -> Growth:
     """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`."""
     points = log_means(ratio)
     kept = np.isfinite(points.logs)
@@ -106,8 +102,8 @@ def growth_of(
         unknown = np.full(len(tried), np.nan)
         return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
     points, d = points.at(kept), d[kept]
-    fit = line_fit(points, np.vander(np.log(d), 2), weights, generator, confidence)
-    low, high = 1.0 + fit.interval(confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
+    fit = line_fit(points, np.vander(np.log(d), 2), resampling)
+    low, high = 1.0 + fit.interval(resampling.confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
     mean = np.exp(points.logs)
     error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
     fits = {law: law_fit(law, d, mean, error) for law in tried}
