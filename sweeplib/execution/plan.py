@@ -32,7 +32,7 @@ from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import damaged, read_json, write_changed, write_json
 from sweeplib.storage.store.inventory import Inventory, inventory
-from sweeplib.storage.store.other_stores import OtherCases, other_cases
+from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                     refuse_large_cases(sweep, name, workers)
         pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
         costs = known | calibration.costs(pilot for pilot in pilots if pilot.name not in known)
-        parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
+        parts = {name: _plan_at_costs(sweep, demand, costs) for name, demand in demands.items()}
         advised = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
@@ -333,10 +333,14 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
     return tuple(plan.get("advice", ())) if cases_in(plan) == dict(cases) else ()
 
 
-def counted(sweep: Design, wanted: Inventory) -> tuple[int, int]:
-    """Return the number of points of the grid and of different cases in an inventory."""
-    points = wanted.flat // len(sweep.seeds)
-    return int((np.diff(points, prepend=-1) != 0).sum()), sum(wanted.counts().values())
+def dynamics_plan(
+    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, taken: dict[str, int]
+) -> DynamicsPlan:
+    """Return the plan of the cases of an inventory, with those to compute in `layouts`."""
+    points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
+    cases = sum(wanted.counts().values())
+    done = cases - sum(layout.todo for layout in layouts.values()) - sum(taken.values())
+    return DynamicsPlan(points, cases, done, layouts, taken, {} if begun is None else begun.counts(wanted.ids))
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
@@ -346,10 +350,10 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     wanted.remember(store)
     others = other_cases(wanted, store)
     pilots = _pilots(store, others.wanted, cluster_of(sweep).block_size)
-    return Demand(store, wanted, others, left(store, others.wanted), pilots)
+    return Demand(store, wanted, others, todo_by_layout(store, others.wanted), pilots)
 
 
-def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
     store, others, todo = demand.store, demand.others, demand.todo
     layouts, parts_left = {}, shares(store, others)
@@ -362,13 +366,10 @@ def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> 
         memory = max(map(case_memory, pilot.cases))
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0))
-    points, cases = counted(sweep, others.wanted)
-    done = cases - sum(todo.values()) - sum(others.counts.values())
-    begun = {} if others.begun is None else others.begun.counts(demand.wanted.ids)
-    return DynamicsPlan(points, cases, done, layouts, others.counts, begun)
+    return dynamics_plan(others.wanted, layouts, others.begun, others.counts)
 
 
-def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
+def todo_by_layout(store: RunStore, wanted: Inventory) -> dict[str, int]:
     """Return the number of cases to do in each layout that has any."""
     todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
     for name, new in wanted.new.items():

@@ -21,14 +21,13 @@ from sweeplib.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.execution.earlier_runs import EarlierRunsOf, compact
 from sweeplib.execution.live.case_map import CaseMap
 from sweeplib.execution.plan import (
-    DynamicsPlan,
     LayoutPlan,
     Plan,
-    counted,
-    left,
+    dynamics_plan,
     plan_of,
     planned_advice,
     planned_layouts,
+    todo_by_layout,
     write_plan,
 )
 from sweeplib.execution.row_copies import take
@@ -199,11 +198,9 @@ def _plan(sweep: Design, directory: Path, parts: list[_Part], workers: int | Non
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
     dynamics = {}
     for part in parts:
-        todo = left(part.store, part.wanted)
+        todo = todo_by_layout(part.store, part.wanted)
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
-        points, cases = counted(sweep, part.wanted)
-        begun = part.begun.counts(part.wanted.ids) if part.begun else {}
-        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts, {}, begun)
+        dynamics[part.store.dynamics] = dynamics_plan(part.wanted, layouts, part.begun, {})
     advice = planned_advice(directory, {name: part.cases for name, part in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 
