@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, is_intact, is_partial
 from sweeplib.storage.store.layout import INDEX, Layout, layout_folders
-from sweeplib.storage.store.layout_files import is_of_layout, read_metadata
+from sweeplib.storage.store.layout_files import intact_metadata, is_of_layout
 from sweeplib.storage.store.run_store import RunStore
 
 
@@ -87,7 +87,7 @@ def store_damage(directory: Path, dynamics: str) -> StoreDamage:
         chunks += sum(path.name != "zarr.json" for path in files)
         if harms := [*_harms(layout, files)]:
             damage[layout.name] = harms
-    groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
+    groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if intact_metadata(group) is None]
     return StoreDamage(directory, dynamics, groups if folder.exists() else [], damage, chunks)
 
 
@@ -105,22 +105,14 @@ def _files(layout: Path) -> list[Path]:
     return [path for path in own if not is_partial(path) and path.is_file()]
 
 
-def _is_intact_group(path: Path) -> bool:
-    try:
-        read_metadata(path, "")
-    except DamageError:
-        return False
-    return True
-
-
 def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:
     """Yield the damaged files of a layout, then the lost ones as far as this can be known."""
     layout, damaged = _layout_or_none(path), set()
     for file in sorted(files):
-        if not (_is_intact_group(file) if file.name == "zarr.json" else is_intact(file.read_bytes())):
+        if not (intact_metadata(file) if file.name == "zarr.json" else is_intact(file.read_bytes())):
             damaged.add(file)
             yield Harm(file, DAMAGED, _block(layout, path, file))
-    arrays = (*INDEX, "status", *layout.variables) if layout else INDEX
+    arrays = (*INDEX, "status", *layout.variables) if layout is not None else INDEX
     lost = [metadata for name in ("", *arrays) if not (metadata := path / name / "zarr.json").exists()]
     yield from (Harm(file, LOST, None) for file in lost)
     if layout is None or lost or any(file.name == "zarr.json" for file in damaged):
