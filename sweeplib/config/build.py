@@ -182,10 +182,10 @@ def _recording(config: SweepConfig) -> Recording:
         expected = "`thresholds` to stop at, or `stop: end`"
         raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
     key = "times" if config.times.model_fields_set == {"values"} else "times.values"  # a list alone is usual
-    times = _ascending_numbers(values(config.times.values, key), key, 0.0, None)
+    times = _ascending_numbers(values(config.times.values, key), key, None)
     return Recording(
         times=up_to(config.horizon, times, config.times.values),
-        thresholds=_ascending_numbers(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
+        thresholds=_ascending_numbers(config.thresholds, "thresholds", 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,
         exit_on=config.exit_on,
@@ -193,18 +193,14 @@ def _recording(config: SweepConfig) -> Recording:
     )
 
 
-def _ascending_numbers(
-    numbers: Sequence[Any], key: str, least: float, most: float | None, sort: bool = False
-) -> tuple[float, ...]:
-    """Return finite numbers >= `least` in ascending order; with `most`, numbers strictly between `least` and `most`."""
+def _ascending_numbers(numbers: Sequence[Any], key: str, most: float | None, sort: bool = False) -> tuple[float, ...]:
+    """Return finite numbers >= 0 in ascending order; with `most`, numbers strictly between 0 and `most`."""
     if not numbers and most is None:
         raise InputError("no times", key=key, value=list(numbers), expected="at least one")
     for place, number in enumerate(numbers):
         real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
-        if not real or not (number >= least if most is None else least < number < most):
-            requirement = (
-                f"a finite number from {least:g}" if most is None else f"a number between {least:g} and {most:g}"
-            )
+        if not real or not (number >= 0.0 if most is None else 0.0 < number < most):
+            requirement = "a finite number from 0" if most is None else f"a number between 0 and {most:g}"
             raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
     ordered = sorted(numbers) if sort else list(numbers)
     for place in range(1, len(ordered)):

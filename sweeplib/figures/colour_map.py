@@ -11,7 +11,7 @@ from pydantic import Field
 from sweeplib.arrays import wide
 from sweeplib.errors import InputError, errors_at
 from sweeplib.figures.figure import FIGURES, Panel, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
 from sweeplib.figures.kit.labels import axis_label, wrapped_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -32,8 +32,6 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
@@ -191,8 +189,7 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
         if here.any():
             axes.plot(right[here], above[here], **mark)
     for axis, values in ((axes.xaxis, across), (axes.yaxis, up)):
-        if axis.get_scale() == "log":
-            plain_ticks(axis, (1.0, 2.0, 5.0))
+        plain_ticks(axis)
         if places := few(values):
             ticks_at(axis, places)
 

@@ -14,7 +14,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.arrays import DECADE, wide
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
@@ -28,8 +28,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
@@ -93,8 +91,7 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_ax
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
     for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() == "log":
-            plain_ticks(axis, (1.0, 2.0, 5.0))
+        plain_ticks(axis)
     _legend(panels.drawing, data, split, shown)
     return panels.drawing
 

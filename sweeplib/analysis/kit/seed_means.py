@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sweeplib.analysis.kit.labels import labelled
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 
@@ -24,6 +25,25 @@ def standard_error(values: xr.DataArray) -> xr.DataArray:
 def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the mean over `seed` of the values that are not NaN, and its standard error."""
     return values.mean("seed"), standard_error(values)
+
+
+def with_error(
+    name: str, values: xr.DataArray, long_name: str, symbol: str = "", *, error_symbol: str = "", units: str = "1"
+) -> dict[str, xr.DataArray]:
+    """Return the mean over `seed` and its standard error, labelled: the variables NAME and NAME_error."""
+    mean, error = mean_and_error(values)
+    return {
+        name: labelled(mean, long_name, symbol, units),
+        f"{name}_error": labelled(error, f"standard error of the {long_name}", error_symbol, units),
+    }
+
+
+def student_interval(
+    mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
+    return mean, mean - half, mean + half
 
 
 def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray, xr.DataArray]:

@@ -278,8 +278,7 @@ class _Picture:
         stacks = self.panels.stacks if not self.points.share_x else self.panels.stacks[:1]
         for axes in (axes for stack in stacks for axes in stack):
             for axis in (axes.xaxis, axes.yaxis):
-                if axis.get_scale() == "log":
-                    plain_ticks(axis, (1.0, 2.0, 5.0))
+                plain_ticks(axis)
             if axes.get_xscale() == "linear" and self.places(data).dtype.kind in "iu":
                 axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:

@@ -71,7 +71,7 @@ class Runs(Chart):
         for (axes,) in panels.stacks:
             if log:
                 axes.set_xscale("log")
-                plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+                plain_ticks(axes.xaxis)
             axes.set_ylim(0.0 if self.left else -0.02, 1.02)
             if self.left:
                 axes.set_xlim(left=0.0)

@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -214,6 +214,11 @@ def _start_time(pid: int) -> float:
         return 0.0 if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
     except psutil.Error:
         return 0.0
+
+
+def counts_when_done(directory: Path, names: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return the number of cases of some dynamics with each status that occurs, as of the last run; {} before it."""
+    return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in names}
 
 
 def _job_in(path: Path) -> Job | None:
