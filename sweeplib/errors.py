@@ -5,13 +5,14 @@ import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
 _UNSET = object()
 LONGEST_LIST, FEW_LEFT = 250, 4
 MOST_SEARCHED, LONGEST_CHOICE = 2000, 100
+MOST_OTHERS = 4
 LONGEST_VALUE, LONGEST_PART, LONGEST_PATH = 80, 400, 1000
 
 
@@ -24,8 +25,12 @@ class InputError(SweeplibError, ValueError):
 
     Parameters are the parts of the message, all optional but the first: the problem, the dotted `key`, the refused
     `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested.
-    `synonyms` are other words, in small letters, for some of the choices. `within` fills in parts later.
+    `synonyms` are other words, in small letters, for some of the choices. `within` fills in parts later. `others` were
+    found beside it, each a line of the message, and `left` more.
     """
+
+    others: "tuple[InputError, ...]" = ()
+    left = 0
 
     def __init__(
         self,
@@ -87,11 +92,40 @@ class InputError(SweeplibError, ValueError):
         if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
-        return _printable(f"{where}: {text}" if where else text)
+        own = _printable(f"{where}: {text}" if where else text)
+        return "\n".join([own, *map(str, self.others), *[f"and {self.left:,} more"] * (self.left > 0)])
 
 
 class UnknownNameError(InputError, KeyError):
     """A name that is not in a registry."""
+
+
+class Refusals:
+    """What is refused of things that do not depend on each other, to be told together."""
+
+    def __init__(self) -> None:
+        self._found: list[InputError] = []
+
+    @contextmanager
+    def of_one(self) -> Iterator[None]:
+        """Keep an InputError that is raised within, and go on."""
+        try:
+            yield
+        except InputError as error:
+            self._found.append(error)
+
+    def tell(self) -> None:
+        """Raise the first error that was kept, if any, with the others."""
+        if self._found:
+            raise together(iter(self._found), len(self._found))
+
+
+def together(errors: Iterator[InputError], count: int) -> InputError:
+    """Return the first of so many errors, with some of the others; those beyond are not made."""
+    first = next(errors)
+    first.others = tuple(islice(errors, MOST_OTHERS))
+    first.left = count - 1 - len(first.others)
+    return first
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, together
 
 if TYPE_CHECKING:
     import pydantic
@@ -62,9 +62,14 @@ def refusal(
 
     `wrong`, `unknown` and `missing` are the messages for a value, an unknown name and a missing name. `known` returns
     the valid names at a location, `example` an example of a value there, `named` the key of a location. An
-    InputError raised by a validator is returned itself, with its key below that of the location.
+    InputError raised by a validator is returned itself, with its key below that of the location. Several unknown names
+    are told together.
     """
-    details: Any = min(error.errors(), key=_order)
+    every: list[Any] = sorted(error.errors(), key=_order)
+    if len(names := {each["loc"]: each for each in every if each["type"] in _UNKNOWN}) > 1:
+        errors = (InputError(unknown, key=named(at), value=at[-1], choices=known(at)) for at in names)
+        return together(errors, len(names))
+    details = every[0]
     location = details["loc"]
     key = named(location)
     inner = details.get("ctx", {}).get("error")

@@ -11,7 +11,7 @@ from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
-from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
@@ -31,14 +31,13 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
     each time; `teacher`, `task` and `block` number the teacher directions, tasks and blocks of inputs from 1.
     """
-    run, variables = has_run(ds), {}
+    run = has_run(ds)
+    variables: dict[str, xr.DataArray] = {}
     for name in averaged_observables(ds):
         values = numbered(values_of(ds, name))
         kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
-        attrs, (mean, error) = ds[name].attrs, mean_and_error(kept)
-        symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
-        variables[name] = labelled(mean, attrs["long_name"], symbol, units)
-        variables[f"{name}_error"] = labelled(error, f"standard error of the {attrs['long_name']}", "", units)
+        attrs = ds[name].attrs
+        variables |= with_error(name, kept, attrs["long_name"], attrs.get("symbol", ""), units=attrs.get("units", "1"))
         if "runs" not in variables:
             count = kept.count("seed")
             runs = count.max([dim for dim in INNER if dim in count.dims])

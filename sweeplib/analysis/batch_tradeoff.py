@@ -8,16 +8,16 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.information import information_exponents
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, with_status
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Positive, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
@@ -60,18 +60,22 @@ def batch_tradeoff(
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     steps = sample.restricted().where(kept)
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
     def cell_slope(cell: Array, sizes: Array) -> Slope:
-        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], weights, generator, confidence)
+        return slope_of(cell[:, sizes <= largest_batch], sizes[sizes <= largest_batch], resampling)
 
     parts = xr.apply_ufunc(
         cell_slope, steps, ds["batch_size"].astype(float), input_core_dims=[["seed", "batch_size"], ["batch_size"]],
         output_core_dims=[[]] * 5, vectorize=True, output_dtypes=[float] * 5,
     )  # fmt: skip
     fresh = ds["batch_size"] / field(ds, "repeats", 1)
-    variables = _means(steps, "exit steps", r"\nu_{\mathrm{ext}}", "steps")
-    variables |= _means(steps * fresh, "samples until the exit", r"n_{\mathrm{ext}}", "samples") | _fit(*parts)
+    nu, n = r"\nu_{\mathrm{ext}}", r"n_{\mathrm{ext}}"
+    name, error = rf"\langle {nu}\rangle", rf"\mathrm{{se}}\,{nu}"
+    variables = with_error("steps", steps, "mean exit steps", name, error_symbol=error)
+    name, error = rf"\langle {n}\rangle", rf"\mathrm{{se}}\,{n}"
+    variables |= with_error("samples", steps * fresh, "mean samples until the exit", name, error_symbol=error)
+    variables |= _fit(*parts)
     variables["seeds_censored"] = labelled(sample.censored().sum("seed"), "runs used that did not exit")
     variables["seeds_lost"] = labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed")
     exponent = information_exponents(ds)
@@ -79,34 +83,23 @@ def batch_tradeoff(
     return xr.Dataset(variables).assign_coords(information_exponent=exponent).assign_attrs(attrs)
 
 
-def slope_of(steps: Array, sizes: Array, weights: Array, generator: np.random.Generator, confidence: float) -> Slope:
+def slope_of(steps: Array, sizes: Array, resampling: Resampling) -> Slope:
     """Return the power of `sizes` that the means of `steps` (seed, size) follow; NaN marks runs that are left out."""
     points = log_means(steps)
     kept = np.isfinite(points.logs)
     if kept.sum() < 2:
         return Slope()
-    fit = line_fit(points.at(kept), np.vander(np.log(sizes[kept]), 2), weights, generator, confidence)
-    low, high = fit.interval(confidence)[:, 0] if kept.sum() >= FEWEST_POINTS else (np.nan, np.nan)
+    fit = line_fit(points.at(kept), np.vander(np.log(sizes[kept]), 2), resampling)
+    low, high = fit.interval(resampling.confidence)[:, 0] if kept.sum() >= FEWEST_POINTS else (np.nan, np.nan)
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 
-def _means(values: xr.DataArray, name: str, symbol: str, variable: str) -> dict[str, xr.DataArray]:
-    mean, error = mean_and_error(values)
-    return {
-        variable: labelled(mean, f"mean {name}", rf"\langle {symbol}\rangle"),
-        f"{variable}_error": labelled(error, f"standard error of the mean {name}", rf"\mathrm{{se}}\,{symbol}"),
-    }
-
-
 def _fit(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    labels = {
-        "exponent": ("exponent of the steps in the batch size", "x"),
-        "exponent_low": ("exponent of the steps in the batch size, lower bound", "x"),
-        "exponent_high": ("exponent of the steps in the batch size, upper bound", "x"),
-        "reduced_chi2": ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
-        "prefactor": ("steps of the fitted power at one sample a step",),
+    *exponent, reduced_chi2, prefactor = parts
+    return with_bounds("exponent", exponent, "exponent of the steps in the batch size", "x") | {
+        "reduced_chi2": labelled(reduced_chi2, "chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
+        "prefactor": labelled(prefactor, "steps of the fitted power at one sample a step"),
     }
-    return {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
 
 
 def _outline(ds: Outline, **_: Any) -> Outline:

@@ -11,7 +11,7 @@ from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.labels import labelled, with_article
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import LostPart, Reference, Until
-from sweeplib.analysis.kit.seed_means import mean_and_error, normal_scores
+from sweeplib.analysis.kit.seed_means import normal_scores, with_error
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
@@ -44,30 +44,20 @@ def deviation(
 
 
 def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.DataArray]:
-    mean, error = mean_and_error(difference)
     title = f"deviation of the {difference.attrs['long_name']} from {with_article(reference)}"
     x = difference.attrs.get("symbol", name)
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
-    return {
-        f"{name}_deviation": labelled(mean, f"mean {title}", symbol, units),
-        f"{name}_deviation_error": labelled(error, f"standard error of the mean {title}", rf"\mathrm{{se}}{symbol}"),
-        f"{name}_deviation_z": labelled(
-            normal_scores(mean / error.where(error > 0.0), difference.count("seed") - 1.0),
-            f"z-score, by Student's t, of the {title}",
-            "z",
-        ),
-    }
+    name = f"{name}_deviation"
+    found = with_error(name, difference, f"mean {title}", symbol, error_symbol=rf"\mathrm{{se}}{symbol}", units=units)
+    mean, error = found.values()
+    scores = normal_scores(mean / error.where(error > 0.0), difference.count("seed") - 1.0)
+    return found | {f"{name}_z": labelled(scores, f"z-score, by Student's t, of the {title}", "z")}
 
 
 def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:
     """Return mean and standard error over `seed` of the largest deviations of the observable `name`, labelled."""
-    mean, error = mean_and_error(largest)
-    attrs: dict[str, Any] = largest.attrs
-    symbol = rf"\langle {attrs['symbol']}\rangle"
-    return {
-        f"{name}_sup_deviation": labelled(mean, f"mean {attrs['long_name']}", symbol),
-        f"{name}_sup_deviation_error": labelled(error, f"standard error of the mean {attrs['long_name']}"),
-    }
+    title, symbol = f"mean {largest.attrs['long_name']}", rf"\langle {largest.attrs['symbol']}\rangle"
+    return with_error(f"{name}_sup_deviation", largest, title, symbol)
 
 
 def _outline(ds: Outline, *, reference: str, until: float, **_: Any) -> Outline:

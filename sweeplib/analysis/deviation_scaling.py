@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.fits import line_fit
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field
@@ -36,6 +37,10 @@ class PowerLawFit(NamedTuple):
     reduced_chi2: float = np.nan
     scatter: float = np.nan
     points: float = 0.0
+
+
+FITTED = ("exponent", "exponent_low", "exponent_high", *PowerLawFit._fields[3:])
+"""The parts of a fit, as the ends of the names of variables."""
 
 
 def deviation_scaling(
@@ -64,15 +69,11 @@ def deviation_scaling(
     """
     deviations = differences(ds, reference, until, max_lost)
     over = scaling_dims(ds)
-    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
-    generator = np.random.default_rng(random_seed)
-
-    def cell_fit(values: Array, logarithms: Array) -> PowerLawFit:
-        return power_law(values, logarithms, weights, confidence, generator)
-
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
+    fit = partial(power_law, resampling=resampling)
     result = {"exponent_theory": _expected_exponents()}
     for name, largest in deviations.largest().items():
-        result |= _fits(name, ds, largest, over, cell_fit)
+        result |= _fits(name, ds, largest, over, fit)
     scaling = xr.Dataset(result)
     scaling["variable"] = labelled(scaling["variable"], "variable that the deviation scales with")
     return scaling.assign_attrs(reference=reference, confidence=confidence, over=" ".join(over))
@@ -89,9 +90,7 @@ def scaling_dims(ds: xr.Dataset | Outline) -> list[str]:
     return dims
 
 
-def power_law(
-    values: Array, logarithms: Array, weights: Array, confidence: float, generator: np.random.Generator
-) -> PowerLawFit:
+def power_law(values: Array, logarithms: Array, resampling: Resampling) -> PowerLawFit:
     """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
     points = log_means(values)
@@ -100,10 +99,10 @@ def power_law(
     design = np.vstack([np.ones(len(kept)), logarithms]).T[kept]
     if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
         return PowerLawFit(unknown, unknown, unknown, points=number)
-    fit = line_fit(points.at(kept), design, weights, generator, confidence)
+    fit = line_fit(points.at(kept), design, resampling)
     if not fit.misfit.freedom > 0.0:
         return PowerLawFit(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
-    low, high = fit.interval(confidence)[:, 1:]
+    low, high = fit.interval(resampling.confidence)[:, 1:]
     return PowerLawFit(fit.best[1:], low, high, float(np.exp(fit.best[0])), *fit.misfit[:2], number)
 
 
@@ -114,24 +113,30 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     sets = [coupling, {key: logs[key] for key in varying}]
     fits = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
     fitted = xr.concat(fits, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
-    quantity = largest.attrs["long_name"]
-    labels = {
-        "exponent": (f"exponent of the {quantity}", "x"),
-        "exponent_low": (f"exponent of the {quantity}, lower bound", "x"),
-        "exponent_high": (f"exponent of the {quantity}, upper bound", "x"),
-        "prefactor": (f"prefactor of the {quantity}", "C"),
-        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {quantity}", r"\chi^2/n"),
-        "scatter": (f"relative scatter of the {quantity} around its power, besides the seeds'", r"\tau"),
-        "points": ("points of the fit",),
+    parts = [fitted[part] for part in FITTED]
+    return fit_variables(name, parts, largest.attrs["long_name"], around="its power", prefactor="C")
+
+
+def fit_variables(
+    name: str, parts: Sequence[xr.DataArray], quantity: str, *, around: str, prefactor: str, term: str = ""
+) -> dict[str, xr.DataArray]:
+    """Return the seven parts of fits to a quantity, labelled, as variables whose names begin with `name`."""
+    *exponent, factor, reduced_chi2, scatter, points = parts
+    chi2 = f"chi-squared over degrees of freedom of the fit to the {quantity}"
+    spread = f"relative scatter of the {quantity} around {around}, besides the seeds'"
+    return with_bounds(f"{name}_exponent", exponent, f"exponent of {term}the {quantity}", "x") | {
+        f"{name}_prefactor": labelled(factor, f"prefactor of {term}the {quantity}", prefactor),
+        f"{name}_reduced_chi2": labelled(reduced_chi2, chi2, r"\chi^2/n"),
+        f"{name}_scatter": labelled(scatter, spread, r"\tau"),
+        f"{name}_points": labelled(points, "points of the fit"),
     }
-    return {f"{name}_{part}": labelled(fitted[part], *label) for part, label in labels.items()}
 
 
 def _labelled_fits(largest: xr.DataArray, regressors: dict[str, xr.DataArray], over: list[str], fit: Fit) -> xr.Dataset:
     names = xr.DataArray(list(regressors), dims="variable")
     logs = xr.concat(xr.broadcast(*regressors.values()), dim="variable").assign_coords(variable=names)
     fits = fits_over(largest, logs, over, fit, vectors=3)
-    parts = dict(zip(("exponent", "exponent_low", "exponent_high", *PowerLawFit._fields[3:]), fits, strict=True))
+    parts = dict(zip(FITTED, fits, strict=True))
     return xr.Dataset(parts).assign_coords(variable=names).broadcast_like(names)
 
 

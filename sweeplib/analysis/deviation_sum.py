@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,22 +11,20 @@ from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
 from sweeplib.analysis.deviation import sup_deviations
-from sweeplib.analysis.deviation_scaling import EXPECTED, fits_over, scaling_dims
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.deviation_scaling import EXPECTED, fit_variables, fits_over, scaling_dims
+from sweeplib.analysis.kit.bootstrap import resampling_of
 from sweeplib.analysis.kit.differences import deviations_outline, differences
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import Confidence, LostPart, RandomSeed, Reference, Resamples, Until
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.sums_of_powers import sum_of_powers
-from sweeplib.arrays import Array
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 SYMBOLS = {"coupling": r"(\gamma/(pd))", "gamma": r"\gamma", "d": "d", "p": "p"}
 EXPONENTS, PREFACTORS = "xyz", "ABC"
-Fit = Callable[[Array, Array], tuple[Any, ...]]
 
 Terms = Annotated[
     Sequence[str], Field(description="the variables of the terms: `p`, `d`, `gamma`, or `coupling` for γ/(pd).")
@@ -59,19 +58,17 @@ def deviation_sum(
     """
     deviations = differences(ds, reference, until, max_lost)
     over = _fitted_dims(ds, terms)
-    weights = seed_weights(ds.sizes["seed"], resamples, random_seed)
-    generator = np.random.default_rng(random_seed)
+    fit = partial(sum_of_powers, resampling=resampling_of(ds.sizes["seed"], resamples, random_seed, confidence))
     variables = xr.DataArray(list(terms), dims="variable")
     logs = [xr.ufuncs.log(_variable(ds, name).astype(float)) for name in terms]
     logarithms = xr.concat(list(xr.broadcast(*logs)), "variable").assign_coords(variable=variables)
 
-    def cell_fit(values: Array, points: Array) -> tuple[Any, ...]:
-        return tuple(sum_of_powers(values, points, weights, confidence, generator))
-
     theory = xr.DataArray([EXPECTED[name] for name in terms], dims="variable").assign_coords(variable=variables)
     result = {"exponent_theory": labelled(theory, "exponent of the theoretical bound")}
     for name, largest in deviations.largest().items():
-        fitted = _fits(name, largest, logarithms, over, cell_fit)
+        fits = fits_over(largest, logarithms, over, fit, vectors=4)
+        quantity = largest.attrs["long_name"]
+        fitted = fit_variables(name, fits, quantity, around="the sum", prefactor="A", term="a term of ")
         result |= sup_deviations(name, largest) | fitted
         result[f"{name}_sum"] = _sum(largest, fitted[f"{name}_prefactor"], fitted[f"{name}_exponent"], logarithms)
         result[f"{name}_sup_deviation"].attrs["fit"] = f"{name}_sum"
@@ -110,23 +107,6 @@ def _fitted_dims(ds: xr.Dataset | Outline, terms: Sequence[str]) -> list[str]:
         problem = "the points do not determine a sum of powers"
         raise InputError(problem, key="terms", value=list(terms), expected=expected)
     return over
-
-
-def _fits(
-    name: str, largest: xr.DataArray, logarithms: xr.DataArray, over: list[str], fit: Fit
-) -> dict[str, xr.DataArray]:
-    fits = fits_over(largest, logarithms, over, fit, vectors=4)
-    quantity = largest.attrs["long_name"]
-    labels = {
-        "exponent": (f"exponent of a term of the {quantity}", "x"),
-        "exponent_low": (f"exponent of a term of the {quantity}, lower bound", "x"),
-        "exponent_high": (f"exponent of a term of the {quantity}, upper bound", "x"),
-        "prefactor": (f"prefactor of a term of the {quantity}", "A"),
-        "reduced_chi2": (f"chi-squared over degrees of freedom of the fit to the {quantity}", r"\chi^2/n"),
-        "scatter": (f"relative scatter of the {quantity} around the sum, besides the seeds'", r"\tau"),
-        "points": ("points of the fit",),
-    }
-    return {f"{name}_{part}": labelled(one, *labels[part]) for part, one in zip(labels, fits, strict=True)}
 
 
 def _sum(

@@ -45,14 +45,12 @@ def directions_learned(
     """
     sample = learning_steps(ds, threshold, max_lost)
     counted = sample.used.sum("seed")
-    fractions = {
-        name.replace("exited", "learned"): labelled(
-            values.where(counted > 0),
-            values.attrs["long_name"].replace("exited", "learned the direction"),
-            r"f_{\mathrm{learned}}",
-        )
-        for name, values in exited_fractions(sample, confidence).items()
-    }
+    fractions = with_bounds(
+        "learned_fraction",
+        (fraction.where(counted > 0) for fraction in exited_fractions(sample, confidence)),
+        "fraction of runs that learned the direction",
+        r"f_{\mathrm{learned}}",
+    )
     symbol = r"\mathrm{med}\,\nu_r"
     long_name = "median step at which the direction is learned"
     medians = with_bounds("learned_steps_median", exit_medians(sample, confidence), long_name, symbol)

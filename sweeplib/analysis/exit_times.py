@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages, passages
-from sweeplib.analysis.kit.problem_fields import step_time
-from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
+from sweeplib.analysis.kit.problem_fields import step_time, without_values
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, restricted_mean_interval
 from sweeplib.analysis.kit.survival import fractions_exited, medians
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
@@ -31,7 +31,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
     its standard error. exit_steps_horizon is the last observed time. `restricted` says that runs were censored: then
-    the mean, and its label, is the restricted mean, a lower bound of the mean. Runs censored before the horizon enter
+    the mean, and its label, is the restricted mean, a lower bound of the mean (its interval is that of the restricted
+    mean). Runs censored before the horizon enter
     as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
@@ -42,16 +43,26 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     because the reason for the loss may be related to the exits.
     """
     sample = passages(ds, "steps", max_lost)
-    variables = _counts(ds, sample) | exited_fractions(sample, confidence)
-    for name, (steps, wording) in _statistics(sample, confidence).items():
-        for quantity, unit in (("steps", 1.0), ("time", step_time(ds))):
-            long_name, symbol = QUANTITIES[quantity]
-            meaning, mathematics = (
-                text.replace("WHAT", word) for text, word in zip(wording, (long_name, symbol), strict=True)
-            )
-            variables[f"exit_{quantity}_{name}"] = labelled(steps * unit, meaning, mathematics)
-    for quantity in QUANTITIES:
-        variables[f"exit_{quantity}_mean"].attrs["bound"] = "restricted"
+    fractions = exited_fractions(sample, confidence)
+    variables = _counts(without_values(ds), sample)
+    variables |= with_bounds("exited_fraction", fractions, "fraction of runs that exited", r"f_{\mathrm{ext}}")
+    values = sample.restricted()
+    mean, error = mean_and_error(values)
+    means = mean, *restricted_mean_interval(values, sample.horizon, confidence)
+    medians = exit_medians(sample, confidence)
+    restricted = "restricted " * bool(sample.censored().any())
+    for scale, unit in (("steps", 1.0), ("time", step_time(ds))):
+        (quantity, symbol), name = QUANTITIES[scale], f"exit_{scale}"
+        title, mathematics = f"{restricted}mean {quantity}", rf"\langle {symbol}\rangle"
+        variables |= with_bounds(f"{name}_mean", (steps * unit for steps in means), title, mathematics)
+        variables[f"{name}_mean"].attrs["bound"] = "restricted"
+        variables[f"{name}_mean_error"] = labelled(
+            error * unit, f"standard error of the {title}", rf"\mathrm{{se}}{mathematics}"
+        )
+        title, mathematics = f"{quantity} to which the mean is restricted", rf"{symbol}^{{\max}}"
+        variables[f"{name}_horizon"] = labelled(sample.horizon * unit, title, mathematics)
+        bounds = (steps * unit for steps in medians)
+        variables |= with_bounds(f"{name}_median", bounds, f"median {quantity}", rf"\mathrm{{med}}\,{symbol}")
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
@@ -76,8 +87,8 @@ def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
     }
 
 
-def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataArray]:
-    """Return the Kaplan-Meier fraction at the last observed time, with Wilson's interval, as labelled variables.
+def exited_fractions(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
+    """Return the Kaplan-Meier fraction at the last observed time, and the bounds of Wilson's interval.
 
     No interval for fewer than FEWEST_SEEDS runs.
     """
@@ -86,13 +97,7 @@ def exited_fractions(sample: Passages, confidence: float) -> dict[str, xr.DataAr
         output_core_dims=[()] * 2,
     )  # fmt: skip
     enough = sample.used.sum("seed") >= FEWEST_SEEDS
-    low, high = (end.where(enough) for end in _proportion_interval(exited, worth, confidence))
-    name, symbol = "fraction of runs that exited", r"f_{\mathrm{ext}}"
-    return {
-        "exited_fraction": labelled(exited, name, symbol),
-        "exited_fraction_low": labelled(low, f"{name}, lower bound", symbol),
-        "exited_fraction_high": labelled(high, f"{name}, upper bound", symbol),
-    }
+    return exited, *(end.where(enough) for end in _proportion_interval(exited, worth, confidence))
 
 
 def _proportion_interval(
@@ -102,26 +107,6 @@ def _proportion_interval(
     z2 = scipy.special.ndtri((1.0 + confidence) / 2.0) ** 2 / total
     half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
     return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
-
-
-def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataArray, tuple[str, str]]]:
-    """Return each statistic with its long name and symbol; WHAT stands for the name or symbol of the quantity."""
-    values = sample.restricted()
-    mean, error = mean_and_error(values)
-    lowest, highest = mean_interval(values, confidence)
-    middle, low, high = exit_medians(sample, confidence)
-    name = "restricted mean WHAT" if bool(sample.censored().any()) else "mean WHAT"
-    median_symbol = r"\mathrm{med}\,WHAT"
-    return {
-        "mean": (mean, (name, r"\langle WHAT\rangle")),
-        "mean_low": (lowest, (f"{name}, lower bound", r"\langle WHAT\rangle")),
-        "mean_high": (highest, (f"{name}, upper bound", r"\langle WHAT\rangle")),
-        "mean_error": (error, (f"standard error of the {name}", r"\mathrm{se}\langle WHAT\rangle")),
-        "horizon": (sample.horizon, ("WHAT to which the mean is restricted", r"WHAT^{\max}")),
-        "median": (middle, ("median WHAT", median_symbol)),
-        "median_low": (low, ("median WHAT, lower bound", median_symbol)),
-        "median_high": (high, ("median WHAT, upper bound", median_symbol)),
-    }
 
 
 def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:

@@ -13,10 +13,9 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.needs import need_start
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.seed_means import mean_and_error, student_interval
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
-from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import DEFAULTS
 from sweeplib.storage.dataset.outline import Outline
@@ -53,7 +52,8 @@ def forgetting(
     variables: dict[str, xr.DataArray] = {}
     for name, (values, *labels) in kinds.items():
         kept = unless_lost(values.where(run & ~lost), lost, run, max_lost)
-        variables |= _with_interval(name, kept, confidence, *labels)
+        interval = student_interval(*mean_and_error(kept), kept.count("seed"), confidence)
+        variables |= with_bounds(name, interval, *labels)
     variables["seeds_used"] = labelled((run & ~lost).sum("seed"), "runs used")
     variables["seeds_lost"] = labelled(lost.sum("seed"), "runs without a value at one of the times")
     options = {"after": after} if after is not None else {}
@@ -68,16 +68,6 @@ def _at(values: xr.DataArray, time: xr.DataArray, ds: xr.Dataset) -> xr.DataArra
         missing = float(time.broadcast_like(found).where(~found).min())
         raise InputError("no record at the time", key="times", value=missing, expected="it among the `times`")
     return values.where(there, 0.0).sum("time", skipna=False)
-
-
-def _with_interval(
-    name: str, values: xr.DataArray, confidence: float, long_name: str, symbol: str
-) -> dict[str, xr.DataArray]:
-    """Return the mean over the seeds with the interval of Student's law; without one if there are few seeds."""
-    mean, error = mean_and_error(values)
-    freedom = (values.count("seed") - 1.0).clip(1.0)
-    half = error * xr.apply_ufunc(scipy.special.stdtrit, freedom, (1.0 + confidence) / 2.0)
-    return with_bounds(name, (mean, mean - half, mean + half), long_name, symbol)
 
 
 def _outline(ds: Outline, *, after: float | None, **_: Any) -> Outline:

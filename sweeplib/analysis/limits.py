@@ -9,12 +9,13 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.limit_theory import limits_expected
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, too_many, values_of, without_value
 from sweeplib.analysis.kit.needs import need_start, need_stochastic
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
 from sweeplib.analysis.kit.regime_samples import sgd_values
+from sweeplib.analysis.kit.seed_means import student_interval
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
@@ -150,14 +151,9 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
     """Return the discrepancies with the interval of the bias, by Student's t."""
-    half = (
-        xr.apply_ufunc(scipy.special.stdtrit, measures["pairs"] - 1.0, 0.5 + 0.5 * confidence) * measures["bias_error"]
-    )
-    name = measures["bias"].attrs["long_name"]
-    low, high = (measures["bias"] - half).clip(0.0), measures["bias"] + half
-    return measures.drop_vars("pairs").assign(
-        bias_low=labelled(low, f"{name}, lower bound", "b"), bias_high=labelled(high, f"{name}, upper bound", "b")
-    )
+    bias, low, high = student_interval(measures["bias"], measures["bias_error"], measures["pairs"], confidence)
+    bounds = with_bounds("bias", (bias, low.clip(0.0), high), bias.attrs["long_name"], "b")
+    return measures.drop_vars("pairs").assign(bounds)
 
 
 def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:
@@ -194,12 +190,8 @@ def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -
     if count:
         best, (low, high) = equal / count, scipy.stats.binomtest(equal, count).proportion_ci(confidence)
     name = "fraction of the decided points where theory puts them"
-    return {
-        "agreement": labelled(xr.DataArray(best), name),
-        "agreement_low": labelled(xr.DataArray(low), f"{name}, lower bound"),
-        "agreement_high": labelled(xr.DataArray(high), f"{name}, upper bound"),
-        "points_compared": labelled(xr.DataArray(count), "points decided by runs and by theory"),
-    }
+    compared_points = labelled(xr.DataArray(count), "points decided by runs and by theory")
+    return with_bounds("agreement", map(xr.DataArray, (best, low, high)), name) | {"points_compared": compared_points}
 
 
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:

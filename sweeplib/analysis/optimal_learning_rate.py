@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.fits import scatter_draws, widening
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
@@ -126,13 +127,9 @@ def optimal_learning_rate(
     """
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
-
-    def cell_optimum(cell: Array, gammas: Array) -> ScanOptimum:
-        return optimum(cell, gammas, weights, confidence, generator)
-
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
     parts = xr.apply_ufunc(
-        cell_optimum, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        partial(optimum, resampling=resampling), scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
         output_core_dims=[()] * len(ScanOptimum._fields),
         vectorize=True, output_dtypes=[float] * 6 + [bool, float, int],
     )  # fmt: skip
@@ -140,11 +137,9 @@ def optimal_learning_rate(
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
-def optimum(
-    steps: Array, gamma: Array, weights: Array, confidence: float, generator: np.random.Generator
-) -> ScanOptimum:
-    """Return the optimum of one cell: `steps` (seed, gamma), NaN for runs left out; `weights` (resamples, seed)."""
-    draws = minima(steps, gamma, weights, confidence, generator)
+def optimum(steps: Array, gamma: Array, resampling: Resampling) -> ScanOptimum:
+    """Return the optimum of one cell: `steps` (seed, gamma), NaN for runs left out."""
+    draws, confidence = minima(steps, gamma, resampling), resampling.confidence
     if not draws.gammas_used:
         return ScanOptimum(gammas_used=int(np.isfinite(log_means(steps).logs).sum()))
     best, (low, high) = draws.gamma[0], central_interval(draws.gamma[1:], confidence)
@@ -161,15 +156,15 @@ def optimum(
     )
 
 
-def minima(steps: Array, gamma: Array, weights: Array, confidence: float, generator: np.random.Generator) -> Minima:
+def minima(steps: Array, gamma: Array, resampling: Resampling) -> Minima:
     """Return the minima of one cell and its bootstrap resamples; no `gammas_used` if fewer than FEWEST γ are left.
 
-    The resamples are widened so that their central part of `confidence` is an interval.
+    The resamples are widened so that their central part, of the confidence, is an interval.
     """
     points = log_means(steps)
     kept = np.isfinite(points.logs)
     if kept.sum() < FEWEST:
-        unknown = np.full(1 + len(weights), np.nan)
+        unknown = np.full(1 + len(resampling.weights), np.nan)
         return Minima(unknown, unknown, np.full(2, np.nan), np.nan, 0)
     order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
     points, gamma = points.at(order), gamma[order]
@@ -183,11 +178,11 @@ def minima(steps: Array, gamma: Array, weights: Array, confidence: float, genera
         best = fastest(gamma, drawn, local)
         return best, least_steps(gamma, drawn, local, best)
 
-    shifts = sum(scatter_draws(points, weights, misfit, generator)) + 0.5 * np.diag(points.covariance)
+    shifts = sum(scatter_draws(points, resampling, misfit)) + 0.5 * np.diag(points.covariance)
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
     (up, steps_up), (down, steps_down) = least(tiny), least(-tiny)
     slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4  # central differences
-    widths = widening(points, slopes, misfit, confidence)
+    widths = widening(points, slopes, misfit, resampling.confidence)
     _, plain = least(shifts)
     curse = np.nanmedian(np.log(plain / centre[1]))  # the winner's: a least of noisy steps is too small
     best, _ = least(shifts * widths[0])
@@ -211,27 +206,13 @@ def central_interval(draws: Array, confidence: float) -> tuple[float, float]:
 
 
 def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    symbol, least = r"\hat\gamma_{\mathrm{opt}}", r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
-    labels = {
-        "gamma_opt": ("optimal learning rate", symbol),
-        "gamma_opt_low": ("optimal learning rate, lower bound", symbol),
-        "gamma_opt_high": ("optimal learning rate, upper bound", symbol),
-        "exit_steps_min": (
-            "mean exit steps at the optimal learning rate",
-            least,
-        ),
-        "exit_steps_min_low": ("mean exit steps at the optimal learning rate, lower bound", least),
-        "exit_steps_min_high": ("mean exit steps at the optimal learning rate, upper bound", least),
-        "at_edge": ("the optimum or its interval ends at the edge of the learning rates used",),
-        "reduced_chi2": ("chi-squared over degrees of freedom of the fit", r"\chi^2/n"),
-        "gammas_used": ("learning rates used",),
-    }
-    variables = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
-    variables["gamma_opt"].attrs |= {
-        "bound": "at_edge",
-        "theory": "gamma_opt_theory",
-        "needs": NEEDED,
-    }
+    (at_edge, reduced_chi2, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
+    variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}")
+    variables |= with_bounds("exit_steps_min", parts[3:6], "mean exit steps at the optimal learning rate", steps)
+    variables["at_edge"] = labelled(at_edge, "the optimum or its interval ends at the edge of the learning rates used")
+    variables["reduced_chi2"] = labelled(reduced_chi2, "chi-squared over degrees of freedom of the fit", r"\chi^2/n")
+    variables["gammas_used"] = labelled(gammas_used, "learning rates used")
+    variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
     variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
     return variables
 

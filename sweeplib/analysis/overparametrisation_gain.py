@@ -8,8 +8,8 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import seed_weights
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.bootstrap import resampling_of
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
@@ -47,10 +47,10 @@ def overparametrisation_gain(
         ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
     def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
-        draws = minima(cell, gammas, weights, confidence, generator)
+        draws = minima(cell, gammas, resampling)
         return draws.steps, bool(np.isclose(draws.ends, draws.gamma[0], rtol=1e-9).any())
 
     least, at_edge = xr.apply_ufunc(
@@ -63,23 +63,14 @@ def overparametrisation_gain(
         lambda row: central_interval(row, confidence), gain.isel(resample=slice(1, None)),
         input_core_dims=[["resample"]], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
     )  # fmt: skip
-    measured = _labelled_gain(gain.isel(resample=0), low, high, at_edge | at_edge.sel(**narrow))
-    variables = measured | scan.left_out(dim) | _theory(ds, dim)
+    bounds = gain.isel(resample=0), low, high
+    variables = with_bounds("gain", bounds, "gain of overparametrisation", r"\nu_1/\nu_p")
+    variables["gain"].attrs |= {"bound": "at_edge", "theory": "gain_limit", "needs": NEEDED}
+    either_at_edge = at_edge | at_edge.sel(**narrow)
+    variables["at_edge"] = labelled(either_at_edge, "an optimum is at the edge of the learning rates used")
+    variables["at_edge"].attrs["reason"] = "an optimum may lie beyond the scan"
+    variables |= scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
-
-
-def _labelled_gain(
-    gain: xr.DataArray, low: xr.DataArray, high: xr.DataArray, at_edge: xr.DataArray
-) -> dict[str, xr.DataArray]:
-    name, symbol = "gain of overparametrisation", r"\nu_1/\nu_p"
-    return {
-        "gain": labelled(gain, name, symbol).assign_attrs(bound="at_edge", theory="gain_limit", needs=NEEDED),
-        "gain_low": labelled(low, f"{name}, lower bound", symbol),
-        "gain_high": labelled(high, f"{name}, upper bound", symbol),
-        "at_edge": labelled(at_edge, "an optimum is at the edge of the learning rates used").assign_attrs(
-            reason="an optimum may lie beyond the scan"
-        ),
-    }
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:

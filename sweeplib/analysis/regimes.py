@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
-from sweeplib.analysis.kit.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_deviations, seed_weights
 from sweeplib.analysis.kit.exponents import exponents, interval, least_error, means, need_seeds
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
@@ -111,13 +111,13 @@ def outcome(
     """Return the outcome of one point, from its samples (seed, d), NaN where a run is missing."""
     risk = means(excess)
     powers = (risk, risk.minus(means(fall)), log_deviations(growth))
-    generator = np.random.default_rng(len(d))
-    drawn = np.array([exponents(power, d, tolerance, confidence, weights, generator) for power in powers])
+    resampling = Resampling(weights, np.random.default_rng(len(d)), confidence)
+    drawn = np.array([exponents(power, d, tolerance, resampling) for power in powers])
     least = np.array([least_error(power, d, tolerance) for power in powers])
     return RegimeMeasures(
         np.array([interval(row, confidence) for row in drawn]),
         probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
-        decidable(drawn, least, resolution, confidence, generator),
+        decidable(drawn, least, resolution, confidence, resampling.generator),
         np.array([np.exp(power.logs) for power in powers]),
         np.array([np.exp(power.logs) * np.sqrt(np.diag(power.covariance)) for power in powers]),
     )

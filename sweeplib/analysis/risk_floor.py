@@ -13,7 +13,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.options import LostPart, Part
 from sweeplib.analysis.kit.phase_retrieval import floor_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import standard_error
+from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
@@ -44,13 +44,10 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
     level = kept.mean("time")
     drift = kept.isel(time=slice(middle, None)).mean("time") - kept.isel(time=slice(0, middle)).mean("time")
     symbol = r"\mathcal{R}_\infty"
-    result = {
-        "risk_floor": labelled(level.mean("seed"), "risk at the end", symbol).assign_attrs(theory="risk_floor_theory"),
-        "risk_floor_error": labelled(
-            standard_error(level), "standard error of the risk at the end", rf"\mathrm{{se}}\,{symbol}"
-        ),
-        "risk_drift": labelled(drift.mean("seed"), "drift of the risk at the end"),
-        "risk_drift_error": labelled(standard_error(drift), "standard error of the drift of the risk at the end"),
+    result = with_error("risk_floor", level, "risk at the end", symbol, error_symbol=rf"\mathrm{{se}}\,{symbol}")
+    result["risk_floor"].attrs["theory"] = "risk_floor_theory"
+    result |= with_error("risk_drift", drift, "drift of the risk at the end")
+    result |= {
         "seeds_used": labelled(level.count("seed"), "runs used"),
         "seeds_lost": labelled(lost.sum("seed"), "runs without a value at the end"),
         "risk_floor_theory": labelled(_theory(ds), "floor of the risk, theory", symbol),

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import log_means, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.fits import FEWEST_POINTS, line_fit
 from sweeplib.analysis.kit.growth_laws import best_law, law_fit, laws
 from sweeplib.analysis.kit.information import expected_laws, information_exponents, largest_exponent
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, with_status
 from sweeplib.analysis.kit.needs import need_axis, passages_outline
 from sweeplib.analysis.kit.options import CensoredPart, Confidence, LostPart, Part, RandomSeed, Resamples
 from sweeplib.analysis.kit.passages import passages
-from sweeplib.analysis.kit.seed_means import mean_and_error
+from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
@@ -71,31 +72,29 @@ def sample_complexity(
     sample = passages(ds, "steps", max_lost)
     kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
     ratio = sample.restricted().where(kept) / ds["d"]
-    weights, generator = seed_weights(ds.sizes["seed"], resamples, random_seed), np.random.default_rng(random_seed)
+    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
     exponent = information_exponents(ds)
     tried = laws(float(exponent.max()))
 
-    def cell_growth(cell: Array, d: Array) -> Growth:
-        return growth_of(cell, d, weights, generator, confidence, tolerance, tried)
-
+    growth_at = partial(growth_of, resampling=resampling, tolerance=tolerance, tried=tried)
     parts = xr.apply_ufunc(
-        cell_growth, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
+        growth_at, ratio, ds["d"].astype(float), input_core_dims=[["seed", "d"], ["d"]],
         output_core_dims=[[]] * 5 + [["law"]] * 3, vectorize=True, output_dtypes=[float] * 8,
     )  # fmt: skip
     counts = {
         "seeds_censored": labelled(sample.censored().sum("seed"), "runs used that did not exit"),
         "seeds_lost": labelled(with_status(ds, "failed", "killed").sum("seed"), "runs failed or killed"),
     }
-    variables = _means(*mean_and_error(ratio)) | counts | _fit_variables(*parts) | {"expected_law": expected_laws(ds)}
+    symbol = r"\langle\nu_{\mathrm{ext}}\rangle/d"
+    error_symbol = rf"\mathrm{{se}}\,{symbol}"
+    variables = with_error("steps_over_d", ratio, "mean exit steps per dimension", symbol, error_symbol=error_symbol)
+    variables |= counts | _fit_variables(*parts) | {"expected_law": expected_laws(ds)}
     law = labelled(xr.DataArray(list(tried), dims="law"), "law of an information exponent")
     coords = {"law": law, "information_exponent": exponent}
     return xr.Dataset(variables).assign_coords(coords).assign_attrs(confidence=confidence, max_lost=max_lost)
 
 
-def growth_of(
-    ratio: Array, d: Array, weights: Array, generator: np.random.Generator, confidence: float, tolerance: float,
-    tried: Sequence[int],
-) -> Growth:  # fmt: skip
+def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, tried: Sequence[int]) -> Growth:
     """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`."""
     points = log_means(ratio)
     kept = np.isfinite(points.logs)
@@ -103,8 +102,8 @@ def growth_of(
         unknown = np.full(len(tried), np.nan)
         return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
     points, d = points.at(kept), d[kept]
-    fit = line_fit(points, np.vander(np.log(d), 2), weights, generator, confidence)
-    low, high = 1.0 + fit.interval(confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
+    fit = line_fit(points, np.vander(np.log(d), 2), resampling)
+    low, high = 1.0 + fit.interval(resampling.confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
     mean = np.exp(points.logs)
     error = mean * np.sqrt(np.diag(points.covariance) + tolerance**2)
     fits = {law: law_fit(law, d, mean, error) for law in tried}
@@ -112,26 +111,16 @@ def growth_of(
     return Growth(1.0 + fit.best[0], low, high, fit.misfit.ratio, best, *np.array(list(fits.values())).T)
 
 
-def _means(mean: xr.DataArray, error: xr.DataArray) -> dict[str, xr.DataArray]:
-    name, symbol = "mean exit steps per dimension", r"\langle\nu_{\mathrm{ext}}\rangle/d"
-    return {
-        "steps_over_d": labelled(mean, name, symbol),
-        "steps_over_d_error": labelled(error, f"standard error of the {name}", rf"\mathrm{{se}}\,{symbol}"),
-    }
-
-
 def _fit_variables(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     labels = {
-        "exponent": ("exponent of the mean exit steps", "x"),
-        "exponent_low": ("exponent of the mean exit steps, lower bound", "x"),
-        "exponent_high": ("exponent of the mean exit steps, upper bound", "x"),
         "reduced_chi2": ("chi-squared over degrees of freedom of the fitted power", r"\chi^2/n"),
         "best_law": ("information exponent whose law fits best",),
         "law_offset": ("offset of the law",),
         "law_amplitude": ("amplitude of the law",),
         "law_chi2": ("chi-squared of the law", r"\chi^2"),
     }
-    variables = {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts, strict=True)}
+    variables = with_bounds("exponent", parts[:3], "exponent of the mean exit steps", "x")
+    variables |= {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts[3:], strict=True)}
     variables["exponent"].attrs["needs"] = f"{FEWEST_POINTS} dimensions at which three runs or more exited"
     return variables
 

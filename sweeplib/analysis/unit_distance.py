@@ -14,7 +14,8 @@ from sweeplib.analysis.kit.differences import check_reference
 from sweeplib.analysis.kit.labels import with_article
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.options import LostPart
-from sweeplib.analysis.kit.paired_distances import from_reference, from_start, with_error
+from sweeplib.analysis.kit.paired_distances import from_reference, from_start
+from sweeplib.analysis.kit.seed_means import with_error
 from sweeplib.analysis.kit.units import points, require_units
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.arrays import Array

@@ -77,12 +77,12 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
             if question.budget is None
             else f"its budget of {question.budget:,} cases"
         )
-        by_cases = Budget(most, limit, lambda _: len(whole.simulators), before)
+        by_cases = Budget(most, limit, lambda _: len(whole.simulators), before, lambda cases: f"{cases:,.0f}")
         chosen = by_cases.affordable(chosen)
         if math.isfinite(question.seconds):
             price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
             limit = f"its budget of {clock_time(question.seconds)} of a processor"
-            by_time = Budget(question.seconds - seconds.get(name, 0.0), limit, price, before)
+            by_time = Budget(question.seconds - seconds.get(name, 0.0), limit, price, before, clock_time)
             chosen = by_time.affordable(chosen)
             seconds[name] = seconds.get(name, 0.0) + sum(map(by_time.cost, chosen))
         taken = int(sum(map(by_cases.cost, chosen)))
@@ -154,12 +154,16 @@ def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
 
 @dataclass(frozen=True)
 class Budget:
-    """What may be spent on the answers to a question, in words `limit`, where a seed of a row costs its `price`."""
+    """What may be spent on the answers to a question, in words `limit`, where a seed of a row costs its `price`.
+
+    room : what is left of it; `told` says such a number in words.
+    """
 
     room: float
     limit: str
     price: Price
     before: Seeds
+    told: Callable[[float], str]
 
     def cost(self, answer: Answer) -> float:
         """Return what the requests of an answer cost."""
@@ -183,8 +187,9 @@ class Budget:
                 if needs[place] <= room:
                     room -= needs[place]
                 else:
-                    why = f"{kept[place].why}, and {self.limit} does not suffice"
-                    kept[place] = replace(kept[place], why=why, requests=())
+                    left, now = self.told(max(room, 0)), self.told(self.cost(kept[place]))
+                    why = f"{self.limit} does not suffice ({left} left, the next round takes {now})"
+                    kept[place] = replace(kept[place], why=f"{kept[place].why}, and {why}", requests=())
         return kept
 
 

@@ -13,10 +13,9 @@ from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import (
-    analysis_options,
     check_fit,
     cluster_settings,
-    figure_options,
+    show_options,
 )
 from sweeplib.config.points import table_axis
 from sweeplib.config.runs import (
@@ -56,7 +55,8 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
     grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
     seeds = seeds_in(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _path_errors_at("figures"):
-        figures = with_files({"figures": figure_options(config.figures)}, partial(located, folder=folder))["figures"]
+        analyses, figures = show_options(config.analyses, config.figures)
+        figures = with_files({"figures": figures}, partial(located, folder=folder))["figures"]
     with _path_errors_at("cluster"):
         cluster = cluster_settings(config.cluster).located(folder)
     sweep = Design(
@@ -69,7 +69,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         replicas=replicas,
         root_seed=config.root_seed,
         pair_by=_pair_by(config.pair_by),
-        analyses=analysis_options(config.analyses, figures),
+        analyses=analyses,
         figures=figures,
         cluster=cluster,
         timeout=config.timeout,
@@ -88,8 +88,8 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:
-        figures = figure_options(default_figures(sweep, ds))
-        sweep = replace(sweep, figures=figures, analyses=analysis_options(sweep.analyses, figures))
+        analyses, figures = show_options(sweep.analyses, default_figures(sweep, ds))
+        sweep = replace(sweep, figures=figures, analyses=analyses)
     check_fit(sweep, ds, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
     return _with_source(sweep, config)
 
@@ -182,10 +182,10 @@ def _recording(config: SweepConfig) -> Recording:
         expected = "`thresholds` to stop at, or `stop: end`"
         raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
     key = "times" if config.times.model_fields_set == {"values"} else "times.values"  # a list alone is usual
-    times = _ascending_numbers(values(config.times.values, key), key, 0.0, None)
+    times = _ascending_numbers(values(config.times.values, key), key, None)
     return Recording(
         times=up_to(config.horizon, times, config.times.values),
-        thresholds=_ascending_numbers(config.thresholds, "thresholds", 0.0, 1.0, sort=True),
+        thresholds=_ascending_numbers(config.thresholds, "thresholds", 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,
         exit_on=config.exit_on,
@@ -193,18 +193,14 @@ def _recording(config: SweepConfig) -> Recording:
     )
 
 
-def _ascending_numbers(
-    numbers: Sequence[Any], key: str, least: float, most: float | None, sort: bool = False
-) -> tuple[float, ...]:
-    """Return finite numbers >= `least` in ascending order; with `most`, numbers strictly between `least` and `most`."""
+def _ascending_numbers(numbers: Sequence[Any], key: str, most: float | None, sort: bool = False) -> tuple[float, ...]:
+    """Return finite numbers >= 0 in ascending order; with `most`, numbers strictly between 0 and `most`."""
     if not numbers and most is None:
         raise InputError("no times", key=key, value=list(numbers), expected="at least one")
     for place, number in enumerate(numbers):
         real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
-        if not real or not (number >= least if most is None else least < number < most):
-            requirement = (
-                f"a finite number from {least:g}" if most is None else f"a number between {least:g} and {most:g}"
-            )
+        if not real or not (number >= 0.0 if most is None else 0.0 < number < most):
+            requirement = "a finite number from 0" if most is None else f"a number between 0 and {most:g}"
             raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
     ordered = sorted(numbers) if sort else list(numbers)
     for place in range(1, len(ordered)):

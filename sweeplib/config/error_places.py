@@ -9,6 +9,7 @@ import pydantic
 
 from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
 from sweeplib.config.overrides import Override
+from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import Document, flow
 from sweeplib.validation import Location, refusal
@@ -26,6 +27,8 @@ def input_error(error: pydantic.ValidationError) -> InputError:
     from sweeplib.problem import PARAMETERS
 
     refused = refusal(error, known=_valid_keys, example=_example)
+    if refused.key == f"times.{refused.value}" and refused.value in SPACINGS:
+        refused.choices, refused.expected = (), f"`values: {{{refused.value}: ...}}` beside `scale`"
     if refused.choices and refused.key in PARAMETERS:
         refused.choices, refused.expected = (), "it below `problem`, `grid` or `derive`"
     return refused
@@ -34,8 +37,11 @@ def input_error(error: pydantic.ValidationError) -> InputError:
 def error_at(error: InputError, documents: Mapping[str | Path, Document], overrides: Sequence[Override]) -> InputError:
     """Return the error with the file and line of its key, or with the override that set it.
 
-    Of the files from which a config is made, the first one comes first among those that have most of the key.
+    So are the others that were found beside it. Of the files from which a config is made, the first one comes first
+    among those that have most of the key.
     """
+    for other in error.others:
+        error_at(other, documents, overrides)
     if error.file is not None:
         return error
     location = location_of(error.key or "")

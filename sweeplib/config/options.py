@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
-from sweeplib.errors import InputError, errors_under
+from sweeplib.errors import InputError, Refusals, errors_under
 from sweeplib.validation import Location, refusal
 
 if TYPE_CHECKING:
@@ -29,27 +29,37 @@ def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return _model_of(_entry_of(DYNAMICS, name, "dynamics").Options, options, f"dynamics.{name}").model_dump()
 
 
-def figure_options(figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the options of each named figure, with its `kind` if the config gives one."""
+Options = dict[str, dict[str, Any]]
+
+
+def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tuple[Options, Options]:
+    """Return the options of each analysis, named or needed by a figure, and of each figure, with its `kind` if given.
+
+    InputError with all that is wrong with them.
+    """
+    from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
 
+    refused = Refusals()
+    needed: dict[str, Any] = {}
     for name, options in figures.items():
-        with errors_under(f"figures.{name}"):
+        with refused.of_one(), errors_under(f"figures.{name}"):
             figure, rest = requested(name, options)
             figure.check(rest)
-    return {name: dict(options) for name, options in figures.items()}
-
-
-def analysis_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the options of each named analysis, and of those that the figures need."""
-    from sweeplib.analysis import ANALYSES
-
-    needed = {need: {} for name in figures for need in needed_analyses(name, figures[name])} | dict(analyses)
+            needed |= {need: {} for need in figure.needed(rest)}
+    needed |= analyses
     for name, options in needed.items():
-        analysis = _entry_of(ANALYSES, name, "analyses")
-        with errors_under(f"analyses.{name}"):
-            analysis.check(options)
-    return {name: dict(options) for name, options in needed.items()}
+        with refused.of_one():
+            analysis = _entry_of(ANALYSES, name, "analyses")
+            with errors_under(f"analyses.{name}"):
+                analysis.check(options)
+    refused.tell()
+    return copied(needed), copied(figures)
+
+
+def copied(options: Mapping[str, Any]) -> Options:
+    """Return a copy of options by name."""
+    return {name: dict(given) for name, given in options.items()}
 
 
 def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -61,7 +71,7 @@ def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[str]) -> None:
-    """Raise InputError for the first analysis or figure that does not fit the future dataset of the sweep.
+    """Raise InputError for the analyses and figures that do not fit the future dataset of the sweep.
 
     ds : its outlines, without and with overlaps.
     The error of an analysis that is not `listed` refers to the figure that needs it.
@@ -71,17 +81,24 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
 
+    refused, undrawn = Refusals(), set[str | None]()
     outlines: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
         drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
         drawn_by = drawing[0] if drawing and name not in listed else None
-        with _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
+        if drawn_by is not None and drawn_by in undrawn:
+            continue
+        with refused.of_one(), _errors_at(analysis, f"analyses.{name}", drawn_by=drawn_by):
             outlines[name] = analysis.outlined(ds[analysis.overlaps], options)
+        if name not in outlines:
+            undrawn.add(drawn_by)
     for name, options in sweep.figures.items():
         figure, rest = requested(name, options)
-        with _errors_at(figure, f"figures.{name}"):
-            figure.check_fit(ds[False], outlines, rest)
+        if outlines.keys() >= {*figure.needed(rest)}:
+            with refused.of_one(), _errors_at(figure, f"figures.{name}"):
+                figure.check_fit(ds[False], outlines, rest)
+    refused.tell()
 
 
 @contextmanager
@@ -98,13 +115,11 @@ def _errors_at(thing: Any, key: str, drawn_by: str | None = None) -> Iterator[No
 
 
 def cluster_settings(settings: Mapping[str, Any]) -> "ClusterSettings":
-    """Return the settings of a cluster of the named `kind`."""
+    """Return the settings of a cluster of the named `kind`, by default this machine."""
     from sweeplib.execution.clusters import CLUSTERS
 
-    if "kind" not in settings:
-        raise InputError("a cluster needs a kind", key="cluster.kind", choices=CLUSTERS)
-    kind = _entry_of(CLUSTERS, settings["kind"], "cluster", key="kind")
-    return _model_of(kind, settings, "cluster")
+    settings = {"kind": "local", **settings}
+    return _model_of(_entry_of(CLUSTERS, settings["kind"], "cluster", key="kind"), settings, "cluster")
 
 
 def _entry_of(registry: Mapping[str, Any], name: Any, prefix: str, key: str | None = None) -> Any:

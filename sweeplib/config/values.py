@@ -15,6 +15,7 @@ import numpy as np
 
 from sweeplib.budget import SEEDS, VALUES, refuse_more
 from sweeplib.errors import InputError
+from sweeplib.strict_yaml import flow
 
 Number = int | float
 _DIGITS, _TRUSTED = Context(prec=70), Context(prec=45)  # of arithmetic, and those of its results that are right
@@ -131,6 +132,8 @@ def values(spec: Any, key: str, most: int = VALUES) -> list[Any]:
         raise InputError("not one spacing", key=key, value=spec, expected=EXPECTED)
     [(name, arguments)] = spec.items()
     if name not in SPACINGS:
+        if isinstance(arguments, list) and name in ("values", "list"):
+            raise InputError("a list has no name", key=key, value=spec, expected=f"the list alone: {flow(arguments)}")
         raise InputError("unknown spacing", key=key, value=name, expected=EXPECTED, choices=SPACINGS)
     return _values_of_spacing(name, arguments, f"{key}.{name}", most)
 

@@ -277,11 +277,12 @@ class OverlapDynamics(Dynamics):
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """`risk_error` where a risk without closed form is recorded, `drift_error` of such drifts."""
-        found, finer = {}, problem_expectations(problem).finer is not None
-        if OF_RISK.intersection(observables) and (finer or problem.has_offsets):
-            found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": "by quadrature; estimated by finer rules"})
-        if cls.uses_drifts and (finer or not problem.has_closed_drifts):
+        """`risk_error` where a risk without exact form is recorded, `drift_error` of drifts by quadrature."""
+        found, expectations = {}, problem_expectations(problem)
+        if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
+            comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
+            found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
+        if cls.uses_drifts and (expectations.finer or not problem.has_closed_drifts):
             rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
             found["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
         return found
@@ -300,8 +301,8 @@ class OverlapDynamics(Dynamics):
         return self.replicas.drift_errors(fields, a, times)
 
     def risk_errors(self) -> Array | None:
-        """The error (n,) of the present risk: of quadrature, and rounding; None for closed forms."""
-        if not (self.replicas.expectations.finer or self.replicas.has_offsets):
+        """The error (n,) of the present risk: of quadrature or forms, and rounding; None for exact forms."""
+        if self.replicas.expectations.exact and not self.replicas.has_offsets:
             return None
         return self._judged(np.zeros(len(self.replicas)))
 

@@ -259,6 +259,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
                 "difference to a solution at ten times the tolerance, by a finer rule of quadrature; at least a tenth "
                 "of the tolerance"
             )
+            if isinstance(options, OdeOptions) and options.finite_d:
+                comment += "; without that of the expansion, whose terms of order 1/d^2 are left out"
             found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
         if problem.has_spectrum or UPDATES[problem.update].has_velocities:
             found["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR

@@ -128,7 +128,7 @@ class OverlapMap(StepDynamics):
         """The error (n,) of the present risk: its own, and its difference to that of the map by a finer rule."""
         given = self.replicas
         if self._finer is None or self._companion is None:
-            return None
+            return super().risk_errors()
         Q, M, a = self._companion
         everyone = np.arange(len(given))
         finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, given.a_star)

@@ -51,7 +51,7 @@ class ParticleOptions(IntegrationOptions):
     """Options of the integration of particles.
 
     rtol : relative tolerance; by default 1e-8, or the error of the drifts if that is larger.
-    atol : absolute tolerance.
+    atol : absolute tolerance; more by a tenth of what rtol is above 1e-8 by default.
     max_steps : number of steps after which a run has failed.
     largest_drift_error : error of the drifts, relative to the largest drift, above which a run is inaccurate.
     """

@@ -43,6 +43,8 @@ The mean of g² has 1.3e-10 beyond; that of g^16, 1.4 times what 2.6e-12 inputs 
 polynomials have no end.
 """
 DEFAULT_RTOL, LARGEST_DEFAULT_RTOL = 1e-8, 1e-3
+ATOL_A_RTOL = 0.1
+"""By how much the absolute tolerance is raised where the relative one is raised by one."""
 TINY = np.finfo(float).tiny
 MUCH = 10.0
 """The default tolerance of the integration is raised where the error of the drifts is so many times larger."""
@@ -239,7 +241,7 @@ class ParticlePath:
         max_steps: int,
     ) -> None:
         self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
-        self._left, self._atol = max_steps, atol
+        self._left, self._given_atol = max_steps, atol
         self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
         rules.refined(start, 0.0)
         self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
@@ -254,6 +256,15 @@ class ParticlePath:
     def _allowed_rtol(self) -> float:
         """The tolerance that the error of the drifts at the last look leaves."""
         return float(np.clip(self.rules.drift_error, DEFAULT_RTOL, LARGEST_DEFAULT_RTOL))
+
+    @property
+    def _atol(self) -> float:
+        """The absolute tolerance, which is raised with the relative one.
+
+        Rules of few nodes make drifts of units that are nearly in the teacher's span vary from node to node: a norm
+        that falls to 10⁻³ would take a step a node, for nothing.
+        """
+        return self._given_atol if self._given_rtol else self._given_atol + ATOL_A_RTOL * (self._rtol - DEFAULT_RTOL)
 
     def _from(self, state: Array) -> Integration:
         """A solution from a state at the time `_checked`."""

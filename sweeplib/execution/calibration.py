@@ -28,7 +28,7 @@ from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, case_work
 from sweeplib.storage.records.artefacts import settings_digest
-from sweeplib.storage.records.files import DamageError, digest, read_json
+from sweeplib.storage.records.files import digest, intact_json
 from sweeplib.storage.records.provenance import cpu_model
 
 PILOT_SECONDS = 1.5
@@ -275,10 +275,7 @@ def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
 
 def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
     """Return the record of the plan in a file, an empty one if it was measured on another basis or is damaged."""
-    try:
-        plan = read_json(path) or {}
-    except DamageError:  # it is written again
-        plan = {}
+    plan = intact_json(path)  # a damaged one is written again
     return plan if plan.get("measured_on") == measured_on else {"dynamics": {}}
 
 

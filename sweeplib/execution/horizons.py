@@ -42,9 +42,9 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
     return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, seen)
 
 
-def shares(store: RunStore, found: OtherCases) -> dict[str, float]:
+def shares(store: RunStore, others: OtherCases) -> dict[str, float]:
     """Return the part of the times of the cases to do that is left, by layout, where some go on from earlier runs."""
-    wanted, begun = found.wanted, found.begun
+    wanted, begun = others.wanted, others.begun
     if begun is None:
         return {}
     last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun

@@ -24,7 +24,7 @@ from sweeplib.execution.calibration import (
     spread,
 )
 from sweeplib.execution.clusters import cluster_of, refuse_large_cases
-from sweeplib.execution.horizons import Unexited, horizon_lines, shares, trials_in, unexited
+from sweeplib.execution.horizons import horizon_lines, shares, trials_in, unexited
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, cases_text, duration
 from sweeplib.simulation import case_memory, case_steps
@@ -32,7 +32,7 @@ from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import damaged, read_json, write_changed, write_json
 from sweeplib.storage.store.inventory import Inventory, inventory
-from sweeplib.storage.store.other_stores import other_cases
+from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -240,23 +240,16 @@ class Plan:
 
 @dataclass(frozen=True)
 class Demand:
-    """The input of a plan from an inventory: cases to do in each layout, and a pilot for each.
+    """What a plan is made of for one dynamics: its `wanted` cases, and the `others`, of other folders.
 
-    taken : the number of cases that each other folder has; unread : lines about folders that cannot be read.
-    begun : the number of cases that go on, by where earlier runs ended; shares : what is left of them, by layout.
-    unexited : some stored cases that did not exit by the horizon, and what part of all they are.
+    `todo` cases of each layout are to be computed, and have a pilot.
     """
 
-    points: int
-    cases: int
+    store: RunStore
+    wanted: Inventory
+    others: OtherCases
     todo: dict[str, int]
     pilots: dict[str, Pilot]
-    existing: dict[str, int]
-    taken: dict[str, int]
-    unread: list[str]
-    begun: dict[str, int]
-    shares: dict[str, float]
-    unexited: Unexited
 
 
 def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, progress: bool = True) -> Plan:
@@ -279,13 +272,15 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                     refuse_large_cases(sweep, name, workers)
         pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
         costs = known | calibration.costs(pilot for pilot in pilots if pilot.name not in known)
-        parts = {name: _dynamics_plan(sweep, demand, costs) for name, demand in demands.items()}
-        found = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
-        texts = (*(line for demand in demands.values() for line in demand.unread), *(item.text for item in found))
+        parts = {name: _plan_at_costs(sweep, demand, costs) for name, demand in demands.items()}
+        advised = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        texts = tuple(line for demand in demands.values() for line in demand.others.unread)
+        texts += tuple(item.text for item in advised)
         trials = {} if any(pilot.name not in known for pilot in pilots) else trials_in(before)
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
-            lines, trials[name] = horizon_lines(name, missing, demand.unexited, calibration, trials.get(name))
+            stored = unexited(demand.store, demand.wanted)
+            lines, trials[name] = horizon_lines(name, missing, stored, calibration, trials.get(name))
             texts += tuple(lines)
     plan = plan_of(sweep, parts, texts + round_lines(sweep), workers)
     if not (directory / "config.yaml").exists():
@@ -338,10 +333,14 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
     return tuple(plan.get("advice", ())) if cases_in(plan) == dict(cases) else ()
 
 
-def counted(sweep: Design, wanted: Inventory) -> tuple[int, int]:
-    """Return the number of points of the grid and of different cases in an inventory."""
-    points = wanted.flat // len(sweep.seeds)
-    return int((np.diff(points, prepend=-1) != 0).sum()), sum(wanted.counts().values())
+def dynamics_plan(
+    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, taken: dict[str, int]
+) -> DynamicsPlan:
+    """Return the plan of the cases of an inventory, with those to compute in `layouts`."""
+    points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
+    cases = sum(wanted.counts().values())
+    done = cases - sum(layout.todo for layout in layouts.values()) - sum(taken.values())
+    return DynamicsPlan(points, cases, done, layouts, taken, {} if begun is None else begun.counts(wanted.ids))
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
@@ -349,30 +348,28 @@ def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
     wanted.remember(store)
-    existing = {name: layout.block_size for name, layout in store.layouts.items()}
-    found = other_cases(wanted, store)
-    todo, pilots = left(store, found.wanted), _pilots(store, found.wanted, cluster_of(sweep).block_size)
-    begun = {} if found.begun is None else found.begun.counts(wanted.ids)
-    (points, cases), parts_left, late = counted(sweep, found.wanted), shares(store, found), unexited(store, wanted)
-    return Demand(points, cases, todo, pilots, existing, found.counts, found.unread, begun, parts_left, late)
+    others = other_cases(wanted, store)
+    pilots = _pilots(store, others.wanted, cluster_of(sweep).block_size)
+    return Demand(store, wanted, others, todo_by_layout(store, others.wanted), pilots)
 
 
-def _dynamics_plan(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
+def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> DynamicsPlan:
     """Return the plan of a dynamics from its demand and the costs of its pilots."""
-    layouts = {}
+    store, others, todo = demand.store, demand.others, demand.todo
+    layouts, parts_left = {}, shares(store, others)
     for name, pilot in sorted(demand.pilots.items()):
         cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
-        by_cost = even(block_size(cost.seconds, nbytes, lanes), demand.todo[name], lanes)
-        size = demand.existing.get(name) or cluster_of(sweep).block_size or by_cost
+        by_cost = even(block_size(cost.seconds, nbytes, lanes), todo[name], lanes)
+        existing = store.layouts[name].block_size if name in store.layouts else None
+        size = existing or cluster_of(sweep).block_size or by_cost
         steps = float(np.mean([case_steps(case) for case in pilot.cases]))
         memory = max(map(case_memory, pilot.cases))
-        numbers = demand.todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
-        layouts[name] = LayoutPlan(*numbers, demand.shares.get(name, 1.0))
-    done = demand.cases - sum(demand.todo.values()) - sum(demand.taken.values())
-    return DynamicsPlan(demand.points, demand.cases, done, layouts, demand.taken, demand.begun)
+        numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
+        layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0))
+    return dynamics_plan(others.wanted, layouts, others.begun, others.counts)
 
 
-def left(store: RunStore, wanted: Inventory) -> dict[str, int]:
+def todo_by_layout(store: RunStore, wanted: Inventory) -> dict[str, int]:
     """Return the number of cases to do in each layout that has any."""
     todo = {name: len(wanted.missing_rows(number)) for number, name in enumerate(store.layouts)}
     for name, new in wanted.new.items():

@@ -83,13 +83,16 @@ class Forecast:
     """The seconds of processors that some blocks take, those of one dynamics: as planned, corrected by what they took.
 
     At first those to do take what the plan says, then more and more its seconds times the ratio by which finished ones
-    differ from it.
+    differ from it. `done` of `total` cases are done; the costs of all were `measured`, or some are guessed.
     """
 
     def __init__(self, blocks: "Sequence[Block]") -> None:
         self.planned = sum(block.seconds for block in blocks)
+        self.done, self.total = 0, sum(len(block.positions) for block in blocks)
+        self.measured = all(block.measured for block in blocks)
         self.taken, self._over, self._expected = 0.0, 0.0, 0.0
-        self._weight = PLANNED_COST * self.planned if all(block.measured for block in blocks) else 0.0
+        self._weight = PLANNED_COST * self.planned if self.measured else 0.0
+        self._first, self._last = float("inf"), float("-inf")
 
     def add(self, block: "Block", report: "BlockReport") -> None:
         """Take account of a block that is done."""
@@ -98,6 +101,13 @@ class Forecast:
         if computed:
             self._expected += block.seconds * computed / (computed + report.found)
             self.taken += report.seconds
+        self.done += len(block.positions)
+        self._last = time.monotonic()
+        self._first = min(self._first, self._last - report.seconds)
+
+    def rate(self) -> float:
+        """Return the mean number of cases per second while blocks were computed."""
+        return self.done / max(self._last - self._first, 1e-9) if self.done else 0.0
 
     def left(self) -> float:
         """Return the seconds that are left."""

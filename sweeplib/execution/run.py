@@ -21,14 +21,13 @@ from sweeplib.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.execution.earlier_runs import EarlierRunsOf, compact
 from sweeplib.execution.live.case_map import CaseMap
 from sweeplib.execution.plan import (
-    DynamicsPlan,
     LayoutPlan,
     Plan,
-    counted,
-    left,
+    dynamics_plan,
     plan_of,
     planned_advice,
     planned_layouts,
+    todo_by_layout,
     write_plan,
 )
 from sweeplib.execution.row_copies import take
@@ -98,7 +97,7 @@ def run_sweep(
         parts = [_with_taken(sweep, part, workers, show=progress) for part in parts]
         if any(part.todo for part in parts):
             plan = _plan(sweep, directory, parts, workers)
-            tell(plan=plan.record(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
+            tell(table=plan.cells(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
             if progress:
                 plan.show()
             todo = [part for part in parts if part.todo]
@@ -125,7 +124,7 @@ def _record_numbers(sweep: Design, directory: Path, parts: list["_Part"]) -> Non
 class _Part:
     """The needed cases of one dynamics, the number of those to compute, and the plans of its layouts.
 
-    found : the cases that others have, until they are taken.
+    others : the cases that other folders have, until they are taken.
     begun : where other cases have begun, None if none has.
     """
 
@@ -133,12 +132,12 @@ class _Part:
     wanted: Inventory
     todo: int
     plans: dict[str, LayoutPlan]
-    found: OtherCases | None = None
+    others: OtherCases | None = None
     begun: Beginnings | None = None
 
     def lacks_a_plan(self) -> bool:
         """Return whether the written plan has not all layouts that are to be added to the store."""
-        new = (self.wanted if self.found is None else self.found.wanted).new
+        new = (self.wanted if self.others is None else self.others.wanted).new
         return bool(new.keys() - self.store.layouts.keys() - self.plans.keys())
 
     def expected(self, layout: Layout) -> tuple[float, bool, bool]:
@@ -156,11 +155,11 @@ def _part(sweep: Design, dynamics: str, directory: Path, workers: int | None) ->
     """Return the state of a dynamics before the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
-    found = other_cases(wanted, store)
-    missing = found.wanted.counts()["missing"]
+    others = other_cases(wanted, store)
+    missing = others.wanted.counts()["missing"]
     if missing:
         _refuse(sweep, dynamics, directory, workers)
-    return _Part(store, wanted, missing, planned_layouts(directory, dynamics), found, found.begun)
+    return _Part(store, wanted, missing, planned_layouts(directory, dynamics), others, others.begun)
 
 
 def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> None:
@@ -171,13 +170,13 @@ def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) 
 
 def _with_taken(sweep: Design, part: _Part, workers: int | None, *, show: bool) -> _Part:
     """Return the part after what other folders have was copied into its store."""
-    found = part.found
-    if found is None or not found.counts:
-        return replace(part, found=None)
+    others = part.others
+    if others is None or not others.counts:
+        return replace(part, others=None)
     name = part.store.dynamics
     tell(doing="taking cases of other sweeps")
     part = _located(_grown(sweep, part))
-    lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in found.counts.items()]
+    lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in others.counts.items()]
 
     def say(news: str) -> None:
         tell(news=news)
@@ -186,24 +185,22 @@ def _with_taken(sweep: Design, part: _Part, workers: int | None, *, show: bool) 
 
     for line in lines:
         say(line)
-    take(part.store, part.wanted, found, say)
+    take(part.store, part.wanted, others, say)
     wanted = part.wanted.with_status(part.store)
     todo = wanted.counts()["missing"]
     if todo > part.todo:
         _refuse(sweep, name, part.store.directory, workers)
     tell(doing=None)
-    return replace(part, wanted=wanted, todo=todo, found=None)
+    return replace(part, wanted=wanted, todo=todo, others=None)
 
 
 def _plan(sweep: Design, directory: Path, parts: list[_Part], workers: int | None) -> Plan:
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
     dynamics = {}
     for part in parts:
-        todo = left(part.store, part.wanted)
+        todo = todo_by_layout(part.store, part.wanted)
         layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
-        points, cases = counted(sweep, part.wanted)
-        begun = part.begun.counts(part.wanted.ids) if part.begun else {}
-        dynamics[part.store.dynamics] = DynamicsPlan(points, cases, cases - sum(todo.values()), layouts, {}, begun)
+        dynamics[part.store.dynamics] = dynamics_plan(part.wanted, layouts, part.begun, {})
     advice = planned_advice(directory, {name: part.cases for name, part in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 
@@ -275,10 +272,10 @@ def _block_size(part: _Part, name: str, new: np.ndarray) -> int:
     """Return the planned block size of a new layout, or that of the source if all of its cases are taken."""
     if name in part.plans:
         return part.plans[name].block_size
-    if part.found is None:
+    if part.others is None:
         raise SweeplibError(f"{part.store.directory}/plan.json has no block size for {name}")
     place = int(np.flatnonzero(part.wanted.ids == part.wanted.ids[new[0]])[0])
-    source = part.found.sources[int(part.found.wanted.layout[place]) - part.found.own]
+    source = part.others.sources[int(part.others.wanted.layout[place]) - part.others.own]
     return source.layout.block_size
 
 

@@ -78,7 +78,7 @@ def by_cluster(
             kept = work.directory / PERFORMANCE if cluster.performance_report else None
             sharing = _workers(blocks, client, expected)
             with performance_kept(client, kept), _shown(work, blocks, sharing, show=show) as shown:
-                teller = teller_of(client, work, blocks, partial(_say, shown))
+                teller = teller_of(client, work, partial(_say, shown))
                 link = dashboard_link(client)
                 page = page_link(link) if link and teller.page else None
                 tell(dashboard=link, page=page, doing=None)

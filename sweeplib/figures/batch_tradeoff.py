@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib.analysis.kit.headlines import interval_text
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged, measured_dynamics
 from sweeplib.figures.kit.labels import MINUS
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.late_modules import xarray as xr
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean numbers of steps and of fresh samples to the exit against the batch size, with standard errors over the "

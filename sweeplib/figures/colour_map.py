@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from sweeplib.arrays import wide
 from sweeplib.errors import InputError, errors_at
 from sweeplib.figures.figure import FIGURES, Panel, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged
 from sweeplib.figures.kit.labels import axis_label, wrapped_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -23,7 +24,7 @@ from sweeplib.figures.kit.quantities import (
     quantity,
     with_requests,
 )
-from sweeplib.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells, wide
+from sweeplib.figures.kit.scales import edges_of, few, logarithm, logarithmic_cells
 from sweeplib.figures.kit.style import BOUND, FAINT, INK, UNKNOWN, keep_within_doubles, plain_ticks, ticks_at
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
@@ -31,8 +32,6 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity over two axes of the sweep. Open triangles: bounds, where not all runs exited or the value lies beyond "
@@ -79,8 +78,9 @@ def colour_map(
     (analysis,) = needed(z=z)
     found = analyses[analysis]
     names, hover = [*over, variable], [*over, variable]
-    if not isinstance(found, Outline):
-        log = [*(logarithmic_cells(found[name].values) for name in over), wide(found[variable].values)]
+    if not (isinstance(found, Outline) or isinstance(ds, Outline)):
+        shown = at_chosen_time(with_requests(found, variable, ds), split)[variable]
+        log = [*(logarithmic_cells(found[name].values) for name in over), wide(shown.values)]
         names = [f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True)]
         hover += [found[variable].attrs["bound"]] if "bound" in found[variable].attrs else []
 
@@ -189,8 +189,7 @@ def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, n
         if here.any():
             axes.plot(right[here], above[here], **mark)
     for axis, values in ((axes.xaxis, across), (axes.yaxis, up)):
-        if axis.get_scale() == "log":
-            plain_ticks(axis, (1.0, 2.0, 5.0))
+        plain_ticks(axis)
         if places := few(values):
             ticks_at(axis, places)
 

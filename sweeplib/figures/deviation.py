@@ -14,7 +14,7 @@ from sweeplib.analysis.kit.problem_fields import step_time
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import MOST_HUES, arranged, free_axes
 from sweeplib.figures.kit.labels import MINUS, dynamics_order
 from sweeplib.figures.kit.points import Curve, Level, Points
@@ -24,8 +24,6 @@ from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean over the seeds of the largest deviation of SGD from its ODE over the recorded times, paired by seed, with "

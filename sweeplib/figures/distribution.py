@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,15 +13,12 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, val
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.survival import survival_curve
 from sweeplib.figures.figure import FIGURES, BandConfidence, Drawn, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.quantities import EXITS, at_last_time, recorded_quantity
 from sweeplib.figures.kit.runs import Runs
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Fraction of the runs with at most the value on the horizontal axis, with a band of 95 % by default for the first "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,13 @@ from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.expected import by_dynamics
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve
 from sweeplib.figures.kit.runs import Runs, survival_steps
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Fraction of runs that have not exited against time: Kaplan-Meier curves over the seeds, with 95 % bands for the "

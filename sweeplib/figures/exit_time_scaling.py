@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,16 +11,13 @@ from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.expected import exit_times_expected
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import THEORY_DASHES
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean exit time, in ODE time, against the input dimension, with the intervals of the means; points at which runs "

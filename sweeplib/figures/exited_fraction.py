@@ -13,7 +13,7 @@ from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged, free_axes
 from sweeplib.figures.kit.labels import symbol
 from sweeplib.figures.kit.points import Level, Points
@@ -24,8 +24,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Fraction of the runs that exited at the threshold T before the horizon, against the learning rate, with Wilson "

@@ -12,15 +12,15 @@ from sweeplib import theory
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.arrays import wide
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.expected import exit_steps_expected
 from sweeplib.figures.kit.facets import Facets, arranged, used_dynamics
 from sweeplib.figures.kit.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.kit.labels import plain_mean, symbol, value_label
 from sweeplib.figures.kit.legend import Entry
 from sweeplib.figures.kit.points import Curve, Level, Points
-from sweeplib.figures.kit.scales import wide
 from sweeplib.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
 from sweeplib.figures.optimal_learning_rate import optima
 from sweeplib.late_modules import xarray as xr
@@ -28,8 +28,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with the intervals of the means; open triangles: "

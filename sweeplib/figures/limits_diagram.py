@@ -12,7 +12,7 @@ from sweeplib.analysis.kit.needs import need_axis
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim, scan_dim, scan_dims
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, free_axes
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -26,8 +26,6 @@ from sweeplib.storage.dataset.outline import outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The simplest limit that describes SGD: the mean of SGD deviates from it by less than the scatter of runs, and the "
@@ -90,7 +88,7 @@ def _panel(axes: Axes, part: xr.Dataset) -> None:
     run = xr.broadcast(_was_run(part), limit)[0].transpose(*limit.dims)
     ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
-    plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+    plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, LogAxes, Panel, Published, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.picture import DASHES
 from sweeplib.figures.kit.points import Points
@@ -18,9 +18,6 @@ from sweeplib.figures.kit.quantities import at_last_time, horizontal_axis, quant
 from sweeplib.figures.kit.scales import above_error
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps; bars: the standard error of a mean over the seeds, or the "

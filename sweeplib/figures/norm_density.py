@@ -11,19 +11,18 @@ from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.figures.figure import FIGURES, Figure, Where
+from sweeplib.figures.kit.chart import ByName, Data
 from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.style import COLOURS, INK
 from sweeplib.late_modules import xarray as xr
-from sweeplib.storage.dataset.outline import Outline, outline_of
+from sweeplib.storage.dataset.outline import outline_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import Data
 
 CAPTION = (
     "Densities of the norms of the students at several times, from the quantiles of all seeds. Filled: SGD; lines: "
@@ -53,7 +52,7 @@ def norm_density(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: W
     return panels.drawing
 
 
-def _arranged(ds: Data, _: Mapping[str, xr.Dataset | Outline], *, where: Mapping[str, Any] | None) -> Facets:
+def _arranged(ds: Data, _: ByName, *, where: Mapping[str, Any] | None) -> Facets:
     require(ds, QUANTITY)
     outline = outline_of(ds).only(QUANTITY)
     where = few_times(outline, where or {})

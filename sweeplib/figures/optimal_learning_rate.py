@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.expected import optima_expected
 from sweeplib.figures.kit.facets import over_width
 from sweeplib.figures.kit.labels import symbol
@@ -18,9 +17,6 @@ from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import THEORY_DASHES
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "

@@ -10,7 +10,7 @@ from sweeplib import theory
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import measured_dynamics, over_width
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import INK, THEORY_DASHES, line_look
@@ -18,8 +18,6 @@ from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "

@@ -10,7 +10,7 @@ from sweeplib.analysis.kit.lost_runs import has_run
 from sweeplib.analysis.regimes import MEASURES
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.labels import axis_label, number
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -23,8 +23,6 @@ from sweeplib.theory.regimes import BOUNDARIES, REGIMES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Regimes of SGD with γ = γ₀ d^−δ and p = p₀ d^κ. Left: the measured regime, by marker and colour; open where no "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -19,16 +19,13 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.design.axis import places_in
 from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Dash, Drawn, Horizontal, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.labels import value_label
 from sweeplib.figures.kit.points import Level, Points
 from sweeplib.figures.kit.quantities import AVERAGES, bounds, interval, with_requests
 from sweeplib.figures.line import needed, quantity_points
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "A quantity against an axis of the sweep or the steps, with its uncertainty, and below its ratio to the value "

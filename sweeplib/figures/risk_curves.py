@@ -10,14 +10,15 @@ from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.two_gaussians import least_risk
 from sweeplib.analysis.kit.variables import is_stochastic, require
+from sweeplib.arrays import DECADE, geometric, wide
 from sweeplib.figures.figure import FIGURES, Hue, LogAxes, Panel, Published, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import panels_of
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import DECADE, above_error, geometric, is_log, wide
+from sweeplib.figures.kit.scales import above_error, is_log
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, look, plain_ticks, set_log
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
@@ -25,8 +26,6 @@ from sweeplib.storage.dataset.outline import outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time: the median over the seeds of each dynamics, with a band from the 10 % to the 90 % "
@@ -80,10 +79,10 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
     axes = panels.stacks[0][0]
     if is_log("y", log_axes, wide(data["risk"].values, DECADE)):
         set_log(axes, "y")
-        plain_ticks(axes.yaxis, (1.0, 2.0, 5.0))
+        plain_ticks(axes.yaxis)
     if is_log("x", log_axes, geometric(data["time"].values)):
         set_log(axes, "x")
-        plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+        plain_ticks(axes.xaxis)
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     if not shown:

@@ -11,7 +11,7 @@ from sweeplib.analysis.kit.needs import need_stochastic
 from sweeplib.analysis.kit.variables import is_stochastic, require
 from sweeplib.errors import SweeplibError
 from sweeplib.figures.figure import FIGURES, LogAxes, SingleRuns, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import axis_label, value_label
 from sweeplib.figures.kit.legend import Entry, legend_below
@@ -24,8 +24,6 @@ from sweeplib.storage.dataset.outline import outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Population risk against time for each stochastic dynamics: bands from the 5 % to the 95 % and from the 25 % to "
@@ -82,7 +80,7 @@ def _painted(
             panels.title(panel, _title(part, data, split.panel, name))
     for axis in log_axes:
         set_log(panels.stacks[0][0], axis)
-        plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"), (1.0, 2.0, 5.0))
+        plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))

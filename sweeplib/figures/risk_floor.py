@@ -9,7 +9,7 @@ import numpy as np
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import drawn_scan_dim
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.scales import logarithmic_along
@@ -20,8 +20,6 @@ from sweeplib.theory import asymptotic_risk
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sweeplib.analysis.kit.growth_laws import growth
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Where
-from sweeplib.figures.kit.chart import chart_figure
+from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import outline_of
-
-if TYPE_CHECKING:
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Mean number of steps to the exit over the input dimension, with standard errors over the seeds; ∅ on the axis: "

@@ -12,14 +12,15 @@ from sweeplib.analysis.averages import numbered, steps_at_times
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
+from sweeplib.arrays import DECADE, wide
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
 from sweeplib.figures.kit.labels import wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.quantities import recorded_quantity
-from sweeplib.figures.kit.scales import DECADE, above_error, is_log, logarithmic_time, wide
+from sweeplib.figures.kit.scales import above_error, is_log, logarithmic_time
 from sweeplib.figures.kit.style import COLOURS, DASHES, INK, line_look, plain_ticks, set_log
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
@@ -27,8 +28,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "An observable along single runs (thin) and its median over all seeds (thick), against the time or the steps; the "
@@ -92,8 +91,7 @@ def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_ax
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
     for axis in (axes.xaxis, axes.yaxis):
-        if axis.get_scale() == "log":
-            plain_ticks(axis, (1.0, 2.0, 5.0))
+        plain_ticks(axis)
     _legend(panels.drawing, data, split, shown)
     return panels.drawing
 

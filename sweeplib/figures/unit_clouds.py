@@ -11,7 +11,7 @@ import numpy as np
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.figure import FIGURES, Where
-from sweeplib.figures.kit.chart import Chart, chart_figure
+from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, few_times, free_axes, measured_dynamics
 from sweeplib.figures.kit.legend import Entry, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
@@ -22,8 +22,6 @@ from sweeplib.storage.dataset.outline import Outline, outline_of
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Drawing
-
-    from sweeplib.figures.kit.chart import ByName, Data
 
 CAPTION = (
     "Units of the students at several times: their overlaps with the teacher and their norms. Dots: units of all seeds "

@@ -88,6 +88,13 @@ def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> 
     return digest.hexdigest()
 
 
+def is_changed(config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str) -> bool:
+    """Return whether what a run is made from is not what it was when the run had `begun`, or is gone."""
+    with suppress(OSError):
+        return made_from(config, overrides, files) != begun
+    return True
+
+
 def _workflow() -> list[Path]:
     """Return the files of the workflow."""
     folder = workflow_folder()

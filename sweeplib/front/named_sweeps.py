@@ -93,16 +93,14 @@ def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tupl
 def _finished(directory: Path) -> "Design":
     """Return the sweep of the dataset in a folder; InputError unless all of its stages have ended."""
     from sweeplib.storage.records.artefacts import refuse_outdated
-    from sweeplib.storage.records.files import read_json
-    from sweeplib.storage.records.jobs import jobs
+    from sweeplib.storage.records.jobs import counts_when_done, jobs
 
     for name in (COMPLETE, "dataset.done.json"):
         _refuse_without(directory / name, directory)
     if running := [job.name for job in jobs(directory).values() if job.running]:
         raise InputError(f"the sweep still runs ({', '.join(running)})", file=directory, expected="one that has ended")
     sweep = _of_folder(directory)
-    for name in sweep.runs:
-        cases = (read_json(directory / f"{name}.done.json") or {}).get("cases", {})
+    for name, cases in counts_when_done(directory, sweep.runs).items():
         if missing := cases.get("missing", 0):
             raise InputError(f"the sweep is not finished: {name} lacks {missing:,} cases", file=directory)
     for name in sweep.analyses:

@@ -1,13 +1,13 @@
 """The view of a run: one live screen on a terminal; elsewhere a line at each stage's end and about one a minute."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sweeplib.front.state import RunState, Stage
-from sweeplib.process.terminal import clock_time, console, show
+from sweeplib.process.terminal import clock_time, console, show, table
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -59,7 +59,7 @@ class PlainLines:
         """Write what is new, and every minute what is going on."""
         plan = state.plan
         if plan is not None and self._is_new("the plan"):
-            show(_table(plan), self.target)
+            show(table(**plan), self.target)
         for news in (*state.links(), state.news()):
             if news and self._is_new(news):
                 self.say(news)
@@ -108,7 +108,7 @@ class Screen:
         self.state = state
         if state.plan is not None and not self._planned:
             self._planned = True
-            show(_table(state.plan), self.target)
+            show(table(**state.plan), self.target)
 
     def render(self) -> "RenderableType":
         """Return the screen at present."""
@@ -136,24 +136,18 @@ class Screen:
         """Return a line for each stage: its state, title, time and progress."""
         from rich.table import Table
 
-        table = Table.grid(padding=(0, 1))
+        grid = Table.grid(padding=(0, 1))
         for column in ("left", "left", "right"):
-            table.add_column(justify=column, no_wrap=True)
-        table.add_column(overflow="fold")
+            grid.add_column(justify=column, no_wrap=True)
+        grid.add_column(overflow="fold")
         for stage in state.stages:
             mark, style = _mark(state, stage)
             started = bool(state.of(stage))
             taken = clock_time(state.seconds(stage)) if started else ""
             progress = [state.counts(stage), state.pace(stage), *state.problems(stage)]
             words = "up to date" if state.up_to_date(stage) else "; ".join(filter(None, progress))
-            table.add_row(mark, stage.title, taken, words, style=style)
-        return table
-
-
-def _table(plan: Mapping[str, Any]) -> "Table":
-    from sweeplib.execution.plan import Plan  # takes half a second, while Snakemake starts
-
-    return Plan.of(plan).table()
+            grid.add_row(mark, stage.title, taken, words, style=style)
+        return grid
 
 
 def _mark(state: RunState, stage: Stage) -> tuple[str, str]:

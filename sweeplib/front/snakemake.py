@@ -1,5 +1,6 @@
 """Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process."""
 
+import errno
 import os
 import runpy
 import shlex
@@ -73,8 +74,18 @@ def check_working_folder() -> None:
         for folder in (records, *records.glob("*/")):
             tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        expected = "a working folder that you may write: change to another, and name FILE and --results from there"
-        raise InputError(f"cannot be written ({error.strerror})", file=records.absolute(), expected=expected) from None
+        raise _unwritable(records, str(error.strerror)) from None
+
+
+def refuse_read_only_folder() -> None:
+    """Raise InputError if the working folder cannot get Snakemake's records, before anything is written elsewhere."""
+    if not os.access(".", os.W_OK) and not os.access(".snakemake", os.W_OK):
+        raise _unwritable(Path(), os.strerror(errno.EACCES))
+
+
+def _unwritable(folder: Path, why: str) -> InputError:
+    expected = "a working folder that you may write: change to another, and name FILE and --results from there"
+    return InputError(f"cannot be written ({why})", file=folder.absolute(), expected=expected)
 
 
 def run_snakemake(words: list[str], log: Path, look: Callable[[], None]) -> int:

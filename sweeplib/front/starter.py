@@ -1,7 +1,6 @@
 """Files to start from: a commented sweep, and plugins of each kind with a sweep that uses them."""
 
 import keyword
-from collections.abc import Mapping
 from pathlib import Path
 from string import Template
 
@@ -77,7 +76,8 @@ def write_new(kind: str, file: Path | None = None) -> list[Path]:
     given = {"name": file.stem, "file": file.name, "sweep": sweep.name}
     for path in (file, sweep):
         _check_new(path)
-    return [_written(path, TEMPLATES / f"{kind}{path.suffix}.txt", given) for path in (file, sweep)]
+    templates = {path: Template((TEMPLATES / f"{kind}{path.suffix}.txt").read_text("utf-8")) for path in (file, sweep)}
+    return [_written(path, template.substitute(given)) for path, template in templates.items()]
 
 
 def write_starter(file: Path) -> Path:
@@ -85,10 +85,7 @@ def write_starter(file: Path) -> Path:
     if file.suffix not in (".yaml", ".yml"):
         raise InputError("not the name of a sweep's file", value=str(file), expected="a new file, NAME.yaml")
     _check_new(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("x", encoding="utf-8") as new:
-        new.write(TEXT.format(file=file))
-    return file
+    return _written(file, TEXT.format(file=file))
 
 
 def _check_new(file: Path) -> None:
@@ -107,8 +104,13 @@ def _check_name(kind: str, file: Path) -> None:
         raise InputError(f"{kind} {file.stem!r} is one of sweeplib's", value=str(file), expected="another name")
 
 
-def _written(path: Path, template: Path, given: Mapping[str, str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("x", encoding="utf-8") as new:
-        new.write(Template(template.read_text(encoding="utf-8")).substitute(given))
+def _written(path: Path, text: str) -> Path:
+    """Write a new file; InputError if that is not possible."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as new:
+            new.write(text)
+    except OSError as error:
+        expected = "a new file in a folder that you may write"
+        raise InputError(f"cannot be written ({error.strerror})", file=path, expected=expected) from None
     return path

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import clock_time
-from sweeplib.simulation import outcomes
 from sweeplib.storage.records.jobs import DIED, Job
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ class RunState:
         job = next((job for job in started if job.total), None)
         if job is None:
             return ""
-        return f"{job.done:,} of {job.total:,} cases, {outcomes(job.cases)}"
+        return f"{job.done:,} of {job.total:,} cases, {_outcomes(job.cases)}"
 
     def pace(self, stage: Stage) -> str:
         """Return the rate of a stage that computes cases and the time left, as far as they can be told."""
@@ -116,9 +115,18 @@ class RunState:
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """Return the plan of the cases that this run computes, None if it computes none or has not come to it."""
+        """Return the table of the cases that this run computes, None if it computes none or has not come to it."""
         job = self.jobs.get("simulate")
-        return job.plan if job and job.plan else None
+        return job.table if job and job.table else None
+
+
+def _outcomes(counts: Mapping[str, int]) -> str:
+    """Return the outcomes of cases in words; it takes imports to know of any but ok."""
+    if not any(count for status, count in counts.items() if status != "ok"):
+        return "0 failed"
+    from sweeplib.simulation import outcomes
+
+    return outcomes(counts)
 
 
 def _named(job: Job, problem: str) -> str:

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.process.terminal import clock_time
-from sweeplib.storage.records.files import read_json
-from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, jobs
+from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, counts_when_done, jobs
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -93,8 +92,8 @@ def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep all of whose stages have ended well, by their markers."""
     from sweeplib.simulation import Status
 
-    cases = {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
-    complete = {name: {each.name: counts.get(each.name, 0) for each in Status} for name, counts in cases.items()}
+    cases = counts_when_done(directory, sweep.runs)
+    complete = {name: {status.name: counts.get(status.name, 0) for status in Status} for name, counts in cases.items()}
     return _status(sweep, directory, {}, complete)
 
 

@@ -5,14 +5,20 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
-from sweeplib.front.complete_run import complete_run, made_from, record_complete_run
-from sweeplib.front.snakemake import check_working_folder, run_snakemake, snakemake_command
+from sweeplib.front.complete_run import complete_run, is_changed, made_from, record_complete_run
+from sweeplib.front.snakemake import (
+    check_working_folder,
+    refuse_read_only_folder,
+    run_snakemake,
+    snakemake_command,
+)
+from sweeplib.process.command import command, whole_process
 from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
 from sweeplib.process.forks import NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
@@ -23,12 +29,16 @@ if TYPE_CHECKING:
     from sweeplib.execution.run import DynamicsSummary
     from sweeplib.front.state import RunState
 
-OVERRIDDEN = "overridden.yaml"
-"""The file in a sweep's folder with the complete config of a run with overrides."""
+READ = "command.yaml"
+"""The file in a sweep's folder with the complete config as the command read it, with overrides."""
+CHANGED = "was changed during the run, which kept to the config as it was read; the same command takes the change"
 LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
 IMPORTS = (
     "sweeplib.config.build",
+    "sweeplib.config.overrides",
+    "sweeplib.storage.records.rounds",
+    WAIT,
     "dask",
     "snakemake.cli:get_argument_parser",
     "sweeplib.code.sources:prepare",
@@ -44,9 +54,9 @@ IMPORTS = (
     "sweeplib.storage.dataset.finalise",
     "pandas",
     "xarray",
-    NEXT,
     "sweeplib.analysis",
     "dask.array",
+    NEXT,
     "matplotlib.axes",
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
@@ -56,9 +66,9 @@ IMPORTS = (
     "sweeplib.report.write:prepare",
     "latex2mathml.converter",
 )
-"""What the stages import that takes a while, in their order, from what Snakemake, the first fork, needs.
+"""What the stages import that takes a while, in their order: what reads the config, what Snakemake needs, the others.
 
-Figures and the report, which come last, have processes with their imports; the stages before do not wait for these.
+Figures and the report, which come last, wait for a process with their imports; the stages before do not.
 """
 
 
@@ -67,19 +77,20 @@ def run_stages(
 ) -> int:
     """Run all stages of a sweep that are not up to date, show them on standard error, and its summary at the end.
 
-    With overrides, such as `grid.d=300,1000`, and for a config from a pipe, all stages read the complete config, which
-    is written into the sweep's folder as `overridden.yaml`; it can be run again by itself. Returns the exit status: 1
-    if a stage, a case or an attempt of a stage failed. InputError, before any work, for a config, an override or a
-    profile that is refused, and if another command runs the sweep.
+    The config is read once, with overrides such as `grid.d=300,1000`: all stages read the complete config, which is
+    written into the sweep's folder as `command.yaml` and can be run again by itself. A line says at the end if the file
+    was changed since. Returns the exit status: 1 if a stage, a case or an attempt of a stage failed. InputError, before
+    any work, for a config, an override or a profile that is refused, and if another command runs the sweep.
     """
     refuse_shell()
     refuse_few_processes()
-    caches_in(results)
     done = complete_run(config, overrides, results)
     if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
         return 0
+    refuse_read_only_folder()
+    caches_in(results)
     with fork_server(IMPORTS):
         return _run_stages(config, overrides, results, profile)
 
@@ -88,49 +99,94 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
         from sweeplib.storage.records.config_files import is_lasting, record_origin
-        from sweeplib.storage.records.publish import check_publishing
+        from sweeplib.storage.records.files import write_text
+        from sweeplib.storage.records.jobs import WHOLE, job
 
-        sweep, directory = loaded(config, overrides, results)
-        check_publishing(sweep, directory)
-        complete = bool(overrides) or not is_lasting(config)
-        used = directory / OVERRIDDEN if complete else config
-        command = snakemake_command(used, results, profile)
-        from sweeplib.storage.records.file_system import examine
-        from sweeplib.storage.records.jobs import WHOLE, job, refuse_second
-
-        refuse_second(directory)
-        begun = made_from(config, overrides, sweep.files()) if is_lasting(config) else None
-        check_working_folder()
-        examine(directory)
+        lasting = is_lasting(config)
+        run = _prepared(config, overrides, results, profile)
+        directory, files = Path(run["directory"]), list(map(Path, run["files"]))
+        begun = made_from(config, overrides, files) if lasting else ""
     with job(directory, WHOLE):
         record_origin(config, directory)
-        if complete:
-            from sweeplib.storage.records.config_files import write_complete_config
-
-            write_complete_config(sweep, directory, OVERRIDDEN)
-        status, shown = _followed(sweep, directory, command, used)
+        write_text(directory / READ, run["config"])
+        status, shown = _followed(run, directory)
+        if lasting and is_changed(config, overrides, files, begun):
+            echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
+        elif lasting and not status and not shown["failed"]:
+            record_complete_run(directory, config, overrides, files, begun, shown)
         if status:
             return status
-        if begun is not None and not shown["failed"]:
-            record_complete_run(directory, config, overrides, sweep.files(), begun, shown)
     echo(shown["summary"])
     return int(shown["failed"])
 
 
-def _at_the_end(config: Path, directory: Path) -> dict[str, Any]:
+def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
+    """Return what `prepared` does, if possible from a fork that has the imports; its errors are raised here."""
+    from sweeplib.storage.records.config_files import is_lasting
+
+    if is_lasting(config):
+        with (
+            tempfile.TemporaryFile() as said,
+            tempfile.TemporaryFile() as warned,
+            tempfile.NamedTemporaryFile() as file,
+        ):
+            words = f"{__name__}:write_prepared", file.name, str(config), str(results), profile, *overrides
+            if ran(*words, output=said.fileno(), errors=warned.fileno()) == 0:
+                for stream, text in ((sys.stdout, said), (sys.stderr, warned)):
+                    text.seek(0)
+                    stream.write(text.read().decode("utf-8", "replace"))
+                return json.loads(file.read())
+    return prepared(config, overrides, results, profile)
+
+
+def write_prepared(file: str, config: str, results: str, profile: str, *overrides: str) -> None:
+    """Write what `prepared` returns into a file."""
+    with whole_process(), command(interrupted=None):
+        content = prepared(Path(config), overrides, Path(results), profile)
+        Path(file).write_text(json.dumps(content), encoding="utf-8")
+
+
+def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
+    """Return what a run of all stages needs to know of a sweep; InputError if it cannot be run.
+
+    That is its `name`, its `directory`, the `command` of Snakemake, the text of the complete `config`, which all stages
+    read, the user's `files`, and its `stages`.
+    """
+    from sweeplib.front.state import stages
+    from sweeplib.storage.records.config_files import complete_config
+    from sweeplib.storage.records.file_system import examine
+    from sweeplib.storage.records.jobs import refuse_second
+    from sweeplib.storage.records.publish import check_publishing
+
+    sweep, directory = loaded(config, overrides, results)
+    check_publishing(sweep, directory)
+    run = snakemake_command(directory / READ, results, profile)
+    refuse_second(directory)
+    check_working_folder()
+    examine(directory)
+    return {
+        "name": sweep.name,
+        "directory": str(directory),
+        "command": run,
+        "config": complete_config(sweep, directory),
+        "files": list(map(str, sweep.files())),
+        "stages": [vars(stage) for stage in stages(sweep)],
+    }
+
+
+def _at_the_end(directory: Path) -> dict[str, Any]:
     """Return `at_the_end`, if possible from a fork that has the imports; what plugins print there is not shown."""
     with tempfile.NamedTemporaryFile() as file, Path(os.devnull).open("wb") as nowhere:
-        words = f"{__name__}:write_at_the_end", str(config), str(directory), file.name
-        status = ran(*words, output=nowhere.fileno())
-        return json.loads(file.read()) if status == 0 else at_the_end(config, directory)
+        status = ran(f"{__name__}:write_at_the_end", str(directory), file.name, output=nowhere.fileno())
+        return json.loads(file.read()) if status == 0 else at_the_end(directory)
 
 
-def write_at_the_end(config: str, directory: str, file: str) -> None:
+def write_at_the_end(directory: str, file: str) -> None:
     """Write `at_the_end` into a file."""
-    Path(file).write_text(json.dumps(at_the_end(Path(config), Path(directory))), encoding="utf-8")
+    Path(file).write_text(json.dumps(at_the_end(Path(directory))), encoding="utf-8")
 
 
-def at_the_end(config: Path, directory: Path) -> dict[str, Any]:
+def at_the_end(directory: Path) -> dict[str, Any]:
     """Return what is to be said of a sweep once Snakemake has succeeded.
 
     That is what is `undone`, if something is; otherwise the summary and, if nothing `failed`, what the commands
@@ -142,7 +198,7 @@ def at_the_end(config: Path, directory: Path) -> dict[str, Any]:
     from sweeplib.report.summary import answers, summary
     from sweeplib.storage.records.rounds import with_rounds
 
-    sweep = with_rounds(load(config), directory)
+    sweep = with_rounds(load(directory / READ), directory)
     if undone := _undone(sweep, directory):
         return {"undone": undone}
     found = summary(sweep, directory)
@@ -190,22 +246,23 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
     return [f"{problem}: {', '.join(left)}"] if left else []
 
 
-def _followed(sweep: "Design", directory: Path, command: list[str], config: Path) -> tuple[int, dict[str, Any]]:
+def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, Any]]:
     """Run Snakemake and show its jobs; return the exit status, after saying what failed, and `at_the_end`."""
     from sweeplib.front.screen import view
-    from sweeplib.front.state import RunState, stages
+    from sweeplib.front.state import RunState, Stage
     from sweeplib.storage.records.jobs import WHOLE, jobs
 
-    titled, earlier, log = stages(sweep), jobs(directory), directory / LOG
+    titled = tuple(Stage(stage["title"], tuple(stage["jobs"])) for stage in run["stages"])
+    earlier, log = jobs(directory), directory / LOG
 
     def state(over: str = "") -> RunState:
         found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
         return RunState(titled, found, time.time(), over)
 
-    with view(sweep.name, f"started; log: {log}") as shown:
+    with view(run["name"], f"started; log: {log}") as shown:
         before = log.stat().st_size if log.exists() else 0
-        status = run_snakemake(command, log, lambda: shown.update(state()))
-        ended = {} if status else _at_the_end(config, directory)
+        status = run_snakemake(run["command"], log, lambda: shown.update(state()))
+        ended = {} if status else _at_the_end(directory)
         undone = ended.get("undone", [])
         last = state("failed" if status or undone else "ok")
         shown.update(last)

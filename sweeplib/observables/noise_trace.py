@@ -16,7 +16,7 @@ is the same of a single batch; that the batches of a pass exclude each other is 
 
 v is a function of the overlaps. With V(s) = Ψ^Var_ii at sΩ (Ψ^Var: arXiv 2302.05882, eq. 10), E[c_i² ‖x‖²] is
 V(1) + (2/d) V'(1), for every d (docs/theory.md, "The length of a sample"), and ‖∇R‖² = (1/p²) Σ_i ‖E[c_i x]‖²
-(`mean_gradients`). V' is a central difference.
+(`mean_gradients`). V' is a difference of fourth order: exact for V of degree four in s, as of two squares (three).
 """
 
 import numpy as np
@@ -45,8 +45,12 @@ def of_fresh_samples(now: OverlapView) -> Estimate:
 def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
     """Return the trace (n,) of the noise by the drifts of a rule: E‖g‖² less the square of the mean gradient."""
     d = np.asarray(now.d, dtype=float)
-    less, drifts, more = (_drifts(now, expectations, stretch) for stretch in (1.0 - UPDATE, 1.0, 1.0 + UPDATE))
-    variances = drifts.Var + (more.Var - less.Var) / (UPDATE * d)[:, None, None]
+    drifts = _drifts(now, expectations, 1.0)
+    near, far = (
+        _drifts(now, expectations, 1.0 + step).Var - _drifts(now, expectations, 1.0 - step).Var
+        for step in (UPDATE, 2.0 * UPDATE)
+    )
+    variances = drifts.Var + (8.0 * near - far) / (6.0 * UPDATE * d)[:, None, None]
     state = now.Q, now.M, now.P
     resolution = resolution_of(expectations, *state, now.a, now.a_star, now.Delta)
     products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)

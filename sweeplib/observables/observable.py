@@ -28,6 +28,11 @@ def by_quadrature(problem: Problem) -> bool:
     return problem_expectations(problem).finer is not None
 
 
+def is_inexact(problem: Problem) -> bool:
+    """Whether risks of a problem have errors, of quadrature or of the forms of activations."""
+    return not problem_expectations(problem).exact
+
+
 @dataclass(frozen=True)
 class Observable(Part):
     """A quantity that can be recorded.

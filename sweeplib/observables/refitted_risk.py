@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.arrays import Array
-from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
+from sweeplib.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.observables.risk import READS
 from sweeplib.problem import Parameters, parameter
 from sweeplib.views import Estimate, OverlapView
@@ -51,6 +51,6 @@ OBSERVABLES.add(
         parameters=RidgeParameters,
         needs_teacher=True,
         least=0.0,
-        estimated=by_quadrature,
+        estimated=is_inexact,
     ),
 )

@@ -2,17 +2,20 @@
 
 import numpy as np
 
-from sweeplib.arrays import Array
-from sweeplib.observables.observable import OBSERVABLES, Observable
+from sweeplib.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.observables.risk import READS
-from sweeplib.views import OverlapView
+from sweeplib.views import Estimate, OverlapView
 
 
-def of_tasks(now: OverlapView) -> Array:
+@np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
+def of_tasks(now: OverlapView) -> Estimate:
     """The risks (n, T)."""
     fields, layers = now.fields, zip(*(np.moveaxis(each, 1, 0) for each in now.layers), strict=True)
-    pairs = ((np.ascontiguousarray(a), np.ascontiguousarray(a_star)) for a, a_star in layers)
-    return np.stack([fields.expectations.risks(fields.Q, fields.M, fields.P, *pair) for pair in pairs], axis=1)
+    rules, overlaps = fields.expectations, (fields.Q, fields.M, fields.P)
+    pairs = [(np.ascontiguousarray(a), np.ascontiguousarray(a_star)) for a, a_star in layers]
+    risks = [rules.risks(*overlaps, *pair) for pair in pairs]
+    errors = [rules.risk_errors(risk, *overlaps, *pair) for risk, pair in zip(risks, pairs, strict=True)]
+    return Estimate(np.stack(risks, axis=1), np.stack(errors, axis=1))
 
 
 OBSERVABLES.add(
@@ -25,5 +28,6 @@ OBSERVABLES.add(
         reads=READS | {"tasks"},
         needs_teacher=True,
         least=0.0,
+        estimated=is_inexact,
     ),
 )

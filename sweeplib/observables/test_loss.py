@@ -1,7 +1,7 @@
 """Mean loss E L(f, y) of fresh labels, with the loss and the kind of labels of the problem."""
 
 from sweeplib.errors import InputError
-from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
+from sweeplib.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.observables.risk import READS
 from sweeplib.problem import Problem
 from sweeplib.views import Estimate, ExitLevel, OverlapView
@@ -32,7 +32,7 @@ OBSERVABLES.add(
         r"\mathbb{E}\,\ell(f, y)",
         reads=READS_OF_LABELS | {"loss", "labels"},
         needs_teacher=True,
-        estimated=lambda problem: not problem.criterion.is_closed or by_quadrature(problem),
+        estimated=lambda problem: not problem.criterion.is_closed or is_inexact(problem),
         level=level,
     ),
 )

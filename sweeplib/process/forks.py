@@ -3,8 +3,8 @@
 `fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
 (`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
 user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
-of the sweep that started it. It may leave its last imports to a fork, which then answers in its place. Where it is
-missing or has died, processes import for themselves.
+of the sweep that started it. It may leave its last imports to a fork, which answers the tasks that need them. Where it
+is missing or has died, processes import for themselves.
 """
 
 import atexit
@@ -28,17 +28,17 @@ from typing import Any, NamedTuple, NoReturn
 import psutil
 
 from sweeplib.process.children import descendants, end, with_descendants
-from sweeplib.process.job import ADDRESS, MOST_BYTES, number, request_connection
+from sweeplib.process.job import ADDRESS, LAST, MOST_BYTES, number, request_connection
 
 SECONDS_TO_ASK = 1.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 """The environment variables that limit a process to one thread; libraries read them as they are imported."""
 
 WAIT = ""
-"""An item in a list of imports: those before it are for the first request, those after it are done once that came."""
+"""An item in a list of imports: those before it are done before a request is answered, those after it once one came."""
 NEXT = "+"
-"""An item after which a fork imports the rest, so that no request waits for it, and then answers in place of this one.
-"""
+"""An item after which a fork imports the rest. It answers requests for `LAST_TASKS`, which wait until it has done that:
+otherwise each of them would import the same in its own fork."""
 
 Task = Callable[[], Any]
 _askers: dict[int, socket.socket] = {}
@@ -56,9 +56,9 @@ def fork_server(imports: Sequence[str]) -> Iterator[None]:
     with ExitStack() as stack:
         with suppress(OSError, AttributeError):  # a system without such sockets
             address = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeplib-")), "forks"))
-            with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
-                listening.bind(address)
-                listening.listen(64)
+            with ExitStack() as sockets:
+                paths = [address, address + LAST] if NEXT in imports else [address]
+                listening = [sockets.enter_context(_listening(path)) for path in paths]
                 stack.callback(_end, _start_server(listening, imports))
             os.environ[ADDRESS] = address
             stack.callback(os.environ.pop, ADDRESS, None)
@@ -98,14 +98,23 @@ class Fork:
         os.close(self._descriptor)
 
 
-def _start_server(listening: socket.socket, imports: Sequence[str]) -> "subprocess.Popen[bytes]":
+def _listening(path: str) -> socket.socket:
+    """Return a socket that listens at a path."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    made.bind(path)
+    made.listen(64)
+    return made
+
+
+def _start_server(listening: Sequence[socket.socket], imports: Sequence[str]) -> "subprocess.Popen[bytes]":
     """Start the process that imports and forks; it ends when its standard input is closed."""
+    descriptors = [each.fileno() for each in listening]
     return subprocess.Popen(
-        [sys.executable, "-P", "-m", __name__, str(listening.fileno()), *imports],
+        [sys.executable, "-P", "-m", __name__, ",".join(map(str, descriptors)), *imports],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=[listening.fileno()],
+        pass_fds=descriptors,
         env=os.environ | dict.fromkeys(ONE_THREAD, "1"),
         process_group=0,  # Ctrl-C on a terminal does not reach it
     )
@@ -127,12 +136,11 @@ class _Request(NamedTuple):
 
 
 class _Forks:
-    """The requests that arrive on a socket, and the forks that answer them."""
+    """The requests that arrive on sockets, and the forks that answer them."""
 
-    def __init__(self, listening: socket.socket, imports: Sequence[str]) -> None:
-        self._listening, self._imports, self._sweep = listening, list(imports), os.getppid()
-        self._listening.setblocking(False)  # this process and the next one may see the same request
-        self._answers, self._next, self._before = True, list[socket.socket](), list[socket.socket]()
+    def __init__(self, listening: Sequence[socket.socket], imports: Sequence[str]) -> None:
+        self._listening, self._imports, self._sweep = list(listening), list(imports), os.getppid()
+        self._last = self._listening.pop() if NEXT in imports else None  # nobody listens to it before NEXT
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._without_forks()
@@ -147,9 +155,11 @@ class _Forks:
     def task(self) -> Task | None:
         """Import, and fork for each request; return in each fork what it has to do, and None once the sweep ends."""
         while True:
-            wait = 0.0 if self._imports and self._imports[0] != WAIT else None
-            listening = [self._listening] if self._answers else []
-            sources: list[int | socket.socket] = [0, self._ended, *self._next, *listening]
+            waits = self._imports[:1] == [WAIT]
+            wait = 0.0 if self._imports and not waits else None
+            listening = self._listening if waits or WAIT not in self._imports else []
+            awaited = [self._last] if waits and self._last is not None else []
+            sources: list[int | socket.socket] = [0, self._ended, *listening, *awaited]
             ready, _, _ = select.select(sources, [], [], wait)
             if 0 in ready and not os.read(0, 1):
                 end(descendants())
@@ -157,46 +167,39 @@ class _Forks:
             if self._ended in ready:
                 self._ended.recv(MOST_BYTES)
                 self._report()
-            if self._next and self._next[0] in ready:
-                self._hear()
-            if self._listening in ready:
-                if (task := self._answer()) is not None:
+            asked = [each for each in listening if each in ready]
+            if waits and (asked or any(each in ready for each in awaited)):
+                self._imports.pop(0)
+            if asked:
+                if (task := self._answer(asked[0])) is not None:
                     return task
-                if WAIT in self._imports:
-                    del self._imports[: self._imports.index(WAIT) + 1]
             elif wait == 0.0:
                 self._go_on(self._imports.pop(0))
 
     def _go_on(self, item: str) -> None:
-        """Import an item or, if it says so, leave the rest to a fork, which answers once it has all of it."""
-        if item == NEXT:
-            with suppress(OSError):  # no room for a process: this one goes on
-                self._leave_the_rest()
+        """Import an item or, if it says so, leave the rest and the requests that need it to a fork."""
+        if item == NEXT and self._last is not None:
+            try:
+                self._leave_the_rest(self._last)
+            except OSError:  # no room for a process: this one goes on
+                self._listening.append(self._last)
         else:
             self._import(item)
-        if not self._imports and self._before:
-            self._answers = True
-            with suppress(OSError):
-                self._before[0].send(b"+")
 
-    def _leave_the_rest(self) -> None:
-        """Fork; the fork imports the rest, this process answers until it hears from it."""
-        mine, theirs = socket.socketpair()
+    def _leave_the_rest(self, last: socket.socket) -> None:
+        """Fork; the fork imports the rest, and answers what arrives at the socket `last` once it has done that."""
         gc.freeze()
         if os.fork():
-            theirs.close()
-            self._imports, self._next = [], [mine]
+            self._imports = []
+            last.close()
             return
-        for other in (mine, self._ended, self._wake, *self._connections.values()):
+        for other in (self._ended, self._wake, *self._listening, *self._connections.values()):
             other.close()
-        self._answers, self._before = False, [theirs]
+        self._listening = []
         self._without_forks()
-
-    def _hear(self) -> None:
-        """Stop answering once the next process does, and answer again if it has died."""
-        self._answers = not self._next[0].recv(1)
-        if self._answers:
-            self._next.pop().close()
+        while self._imports and not select.select([0], [], [], 0.0)[0]:
+            self._import(self._imports.pop(0))
+        self._listening = [last]
 
     def _import(self, item: str) -> None:
         with suppress(Exception):  # the stage that needs the module reports the error
@@ -210,12 +213,9 @@ class _Forks:
                     with connection, suppress(OSError):
                         connection.send(struct.pack("i", _exit_status(ended[1])))
 
-    def _answer(self) -> Task | None:
+    def _answer(self, listening: socket.socket) -> Task | None:
         """Fork for the next request and return the task in the fork. On an error, the request has no answer."""
-        try:
-            connection, _ = self._listening.accept()
-        except BlockingIOError:  # the other process was faster
-            return None
+        connection, _ = listening.accept()
         connection.settimeout(SECONDS_TO_ASK)
         descriptors: list[int] = []
         pid = -1
@@ -240,8 +240,8 @@ class _Forks:
             gc.freeze()  # what was imported is not searched for garbage, now or at the end
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            own = (self._listening, self._ended, self._wake, *self._next, *self._before)
-            for other in (*own, *self._connections.values()):
+            last = [] if self._last is None else [self._last]
+            for other in (self._ended, self._wake, *self._listening, *last, *self._connections.values()):
                 other.close()
             os.chdir(request.folder)
             os.environ.clear()
@@ -337,9 +337,10 @@ def _ended_by(task: Task) -> NoReturn:
     _exit(status)
 
 
-def serve(descriptor: str, *imports: str) -> NoReturn:
-    """Run the process that `fork_server` starts; `descriptor` is the number of its listening socket."""
-    with socket.socket(fileno=int(descriptor)) as listening:
+def serve(descriptors: str, *imports: str) -> NoReturn:
+    """Run the process that `fork_server` starts; `descriptors` are the numbers of its listening sockets."""
+    with ExitStack() as stack:
+        listening = [stack.enter_context(socket.socket(fileno=int(each))) for each in descriptors.split(",")]
         task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))
 

@@ -12,6 +12,10 @@ from collections.abc import Sequence
 
 ADDRESS = "SWEEPLIB_FORKS"
 """The environment variable with the path of the socket."""
+LAST = "-last"
+"""The ending of the path of a second socket, where there is one: that of `LAST_TASKS`."""
+LAST_TASKS = ("sweeplib.stages:figure", "sweeplib.stages:report", "sweeplib.front.sweep:write_at_the_end")
+"""The tasks that need what the process that forks imports last."""
 MOST_BYTES = 2**20
 """Of a request: the arguments and the environment of a process."""
 
@@ -21,12 +25,13 @@ def command(task: str) -> list[str]:
     return [sys.executable, "-P", "-m", "sweeplib.process.job", task]
 
 
-def ran(task: str, *arguments: str, output: int = 1) -> int | None:
+def ran(task: str, *arguments: str, output: int = 1, errors: int = 2) -> int | None:
     """Call `task`, "module:function", in a fork with the streams of this process; return the fork's exit status.
 
-    None if there is nobody to ask. The fork ends with this process. Its standard output is the open file `output`.
+    None if there is nobody to ask. The fork ends with this process. Its standard output and standard error are the open
+    files `output` and `errors`.
     """
-    connection = request_connection(task, arguments, (0, output, 2))
+    connection = request_connection(task, arguments, (0, output, errors))
     if connection is None:
         return None
     with connection:
@@ -38,10 +43,13 @@ def request_connection(task: str, arguments: Sequence[str] | None, descriptors: 
     if ADDRESS not in os.environ:
         return None
     request = json.dumps((task, arguments, os.getcwd(), dict(os.environ))).encode()  # noqa: PTH109 - pathlib is slow
+    address = os.environ[ADDRESS]
+    if task in LAST_TASKS and os.path.exists(address + LAST):  # noqa: PTH110 - pathlib is slow
+        address += LAST
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
-        connection.connect(os.environ[ADDRESS])
+        connection.connect(address)
         socket.send_fds(connection, [request], list(descriptors))
         if connection.recv(1) == b"+":
             return connection

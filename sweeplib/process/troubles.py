@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import InputError, SweeplibError
 
 GOES_ON = "the same command goes on from there"
 TRACEBACK = "SWEEPLIB_TRACEBACK"
@@ -49,11 +49,13 @@ def shortened(text: str, most: int) -> str:
 
 
 def in_one_line(error: BaseException, directory: Path | None = None) -> str:
-    """Return one line about an error that ended a command which writes into `directory`.
+    """Return one line about an error that ended a command which writes into `directory`; one for each thing refused.
 
     The tracebacks of unexpected errors are appended to its `journal/errors.log`.
     """
-    return " ".join((_foreseen_message(error, directory) or _bug_message(error, directory)).split())
+    message = _foreseen_message(error, directory) or _bug_message(error, directory)
+    lines = message.splitlines() if isinstance(error, InputError) and error.others else [message]
+    return "\n".join(" ".join(line.split()) for line in lines)
 
 
 def reason(error: BaseException, directory: Path | None = None) -> str:

@@ -13,7 +13,8 @@ from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.overview import overview, provenance
 from sweeplib.report.runs import journals
 from sweeplib.report.side_by_side import beside, differences, headline_tables
-from sweeplib.report.write import case_counts, counts_by_dynamics, data_url, environment, settings
+from sweeplib.report.write import case_counts, data_url, environment, settings
+from sweeplib.storage.records.jobs import counts_when_done
 
 MOST_OUTCOMES = 3
 
@@ -105,7 +106,7 @@ def _outcome(sweep: Design, directory: Path, folder: Path) -> dict[str, Any]:
 
     dataset, journal = open_dataset(directory / "dataset.zarr"), journals(directory, sweep.runs)
     counts = case_counts(sweep, directory)
-    page, ended = directory / "report" / "index.html", outcomes(directory, counts_by_dynamics(sweep, directory))
+    page, ended = directory / "report" / "index.html", outcomes(directory, counts_when_done(directory, sweep.runs))
     return {
         "overview": overview(dataset, counts, journal),
         "counts": counts,

@@ -21,6 +21,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, un
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error
 from sweeplib.analysis.kit.survival import medians
+from sweeplib.arrays import DECADE, WIDE
 from sweeplib.errors import InputError
 from sweeplib.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.figures.kit.interactive import along
@@ -28,6 +29,7 @@ from sweeplib.figures.kit.rounds import ROUND
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
+from sweeplib.report.scales import logarithmic_places
 from sweeplib.report.tables import heading
 
 if TYPE_CHECKING:
@@ -169,8 +171,9 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     fixed = ", ".join(f"{dim} = {_level(ds[dim], place)}" for dim, place in at.items() if ds.sizes[dim] > 1)
     thinned = f" One of {step} values of {x} is drawn." if step > 1 else ""
     label = f"{statistic} {plain_label(heading(ds[name]))[:1].lower()}{plain_label(heading(ds[name]))[1:]}"
+    decade = DECADE if "time" in part[x].dims else WIDE
     return ResultCurves(
-        plain_label(heading(ds[x])), label, fixed, hue or "", of
+        plain_label(heading(ds[x])), label, fixed, hue or "", of, logarithmic_places(ds[x]), decade
     ), f"{_lost(found[0], has_run(part), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
 
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from sweeplib.figures.kit.labels import NAMED, axis_label, number
+from sweeplib.figures.kit.labels import NAMED, number
 from sweeplib.figures.kit.typeset import GREEK
-from sweeplib.late_modules import xarray as xr
 
 COMMANDS = GREEK | {"langle": "⟨", "rangle": "⟩", "min": "min", "max": "max", "sup": "sup", "infty": "∞", "log": "log"}
 COMMANDS |= {"times": "×", "perp": "⊥", "sqrt": "√", "cdot": "·", "propto": "∝", "|": "‖", "leq": "≤"}
@@ -86,16 +85,6 @@ def plain_label(label: str) -> str:
 def html_label(label: str) -> Markup:
     """Return a label with mathematics between dollars as HTML; its text is escaped."""
     return Markup("").join(mathml(piece) if is_latex else Markup.escape(piece) for piece, is_latex in parts(label))
-
-
-def array_label(array: xr.DataArray) -> str:
-    """Return long name, symbol and units of an array as plain text, as far as it has them: 'learning rate γ'."""
-    return plain_label(axis_label(array))
-
-
-def array_html(array: xr.DataArray) -> Markup:
-    """Return long name, symbol and units of an array as HTML."""
-    return html_label(axis_label(array))
 
 
 def value_text(raw: Any, name: str = "") -> str:

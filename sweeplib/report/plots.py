@@ -92,7 +92,7 @@ def interactive_plot(
     title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
     xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)
     names, kept, left = _fitted(data, declared, dims, xs, ys)
-    if kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
+    if not kept.any() or kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, PageTable(name, title, int(kept.sum())))
     table = PageTable(name, title, int(kept.sum()), columns(data, dims, names, kept))
     hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)

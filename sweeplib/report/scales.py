@@ -6,18 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import DECADE, WIDE, logarithmic, wide
 from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.figures.kit.labels import number
-from sweeplib.figures.kit.scales import (
-    DECADE,
-    LOGARITHM_OF,
-    WIDE,
-    edges_of,
-    few,
-    logarithmic,
-    logarithmic_time,
-    wide,
-)
+from sweeplib.figures.kit.scales import LOGARITHM_OF, edges_of, few, logarithmic_time
 from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
 from sweeplib.report.tables import capital, heading
@@ -75,4 +67,11 @@ def is_logarithmic(data: xr.Dataset, name: str, kind: str, declared: Interactive
         return False
     if name not in data.coords:
         return wide(values.values, WIDE if kind == "points" else DECADE)
+    return logarithmic_places(values)
+
+
+def logarithmic_places(values: xr.DataArray) -> bool:
+    """Return whether the axis of a coordinate is logarithmic; none with a zero is."""
+    if not (values > 0).all():
+        return False
     return logarithmic_time(values) if "time" in values.dims else logarithmic(values.values)

@@ -14,6 +14,7 @@ from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.mathematics import html_label
 from sweeplib.report.overview import axes, overview, provenance
 from sweeplib.report.runs import journals
+from sweeplib.storage.records.jobs import counts_when_done
 
 if TYPE_CHECKING:
     import jinja2
@@ -64,7 +65,7 @@ def _html(sweep: Design, directory: Path) -> str:
         provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,
         axes=axes(dataset),
-        outcomes=outcomes(directory, counts_by_dynamics(sweep, directory)),
+        outcomes=outcomes(directory, counts_when_done(directory, sweep.runs)),
         cards=failed,
         figures=[_figure(sweep, name, directory, failed) for name in sweep.figures],
         analyses=list(contents.analyses),
@@ -133,23 +134,16 @@ def _bokeh() -> list[str]:
     return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
 
-def counts_by_dynamics(sweep: Design, directory: Path) -> dict[str, dict[str, int]]:
-    """Return the number of cases of each dynamics with each status that occurs, as of its last run."""
-    from sweeplib.storage.records.files import read_json
-
-    return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in sweep.runs}
-
-
 def case_counts(sweep: Design, directory: Path) -> list[tuple[str, dict[str, int]]]:
     """Return for each dynamics its label and the number of cases with each status that occurs in the sweep."""
     from sweeplib.analysis.kit.labels import dynamics_label
 
-    found = counts_by_dynamics(sweep, directory)
+    counts = counts_when_done(directory, sweep.runs)
     statuses = sorted(
-        {status for cases in found.values() for status in cases} | {"ok"}, key=lambda name: (name != "ok", name)
+        {status for cases in counts.values() for status in cases} | {"ok"}, key=lambda name: (name != "ok", name)
     )
     return [
-        (dynamics_label(name), {status: cases.get(status, 0) for status in statuses}) for name, cases in found.items()
+        (dynamics_label(name), {status: cases.get(status, 0) for status in statuses}) for name, cases in counts.items()
     ]
 
 

@@ -67,7 +67,7 @@ class Case:
         """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.
 
         Also if the problem sets a field that the dynamics does not read, if an observable does not support the view of
-        the dynamics or needs a field that the problem does not set, if the number of steps is too large, or if the
+        the dynamics or needs a field that the problem does not set, if it takes no step, or too many, or if the
         schedule is negative or not finite at a time of the run.
         """
         for check in CHECKS:
@@ -198,7 +198,7 @@ class Case:
             raise InputError(why, key=key, value=getattr(self.problem, key), expected=expected)
 
     def _check_steps(self, length: float) -> None:
-        """Raise InputError if there are too many steps, of `length` SGD steps each, for an integer or a float."""
+        """Raise InputError if there are no steps, of `length` SGD steps each, or too many for an integer or a float."""
         last, step = self.clock * self.recording.times[-1], length * self.problem.step_time()
         steps = last / step if step > 0.0 else math.inf
         takes_steps = issubclass(DYNAMICS[self.dynamics], StepDynamics)
@@ -206,6 +206,10 @@ class Case:
         if not steps <= most:
             expected = f"at most {limit_text}: a smaller last time, or a larger gamma/(p d)"
             raise InputError("more steps than can be counted", key="times", value=steps, expected=expected)
+        least = min(length, 1.0) * self.problem.step_time()
+        if takes_steps and last > 0.0 and not round(last / least):
+            expected = f"a last time above {0.5 * least / self.clock:.6g}, half of a step, or a smaller gamma/(p d)"
+            raise InputError("no step until then", key="times", value=self.recording.times[-1], expected=expected)
         largest = DYNAMICS[self.dynamics].most_steps(self.problem, self.numerical_options())
         if steps >= largest + 0.5:
             expected = (

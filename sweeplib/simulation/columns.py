@@ -133,7 +133,7 @@ class Cases(Problems, Sequence[Case]):
         last = self.field("clock") * self.numbers(lambda case: case.recording.times[-1])
         step, largest = self.numbers(_step), self.numbers(_most_steps)
         with np.errstate(all="ignore"):
-            suspect = ~((last / step < largest) & (step > 0))
+            suspect = ~((last / step < largest) & (step > 0) & ((last > step) | (last == 0.0)))
         for name in ("rates", "noise_factor"):
             suspect |= self.column(name).array(object) != 0
         some = self.at(np.flatnonzero(suspect))

@@ -14,6 +14,7 @@ from sweeplib.errors import InputError
 from sweeplib.process.terminal import cases_text
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.store.inventory import Inventory, inventory
+from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.run_store import RunStore, whole
 
 MOST_VALUES = 4  # that are listed one by one in a message
@@ -71,13 +72,13 @@ def name_of(coordinates: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class ChosenCase:
-    """A case of a sweep that was chosen by name; `row` is its row in the layout of this number, -1 if it has none."""
+    """A case of a sweep that was chosen by name, with the layout of the store and the row that it has there, if any."""
 
     case: Case
     identity: bytes
     coordinates: Mapping[str, Any]
     store: RunStore
-    layout: int
+    layout: Layout | None
     row: int
     status: Status
 
@@ -177,10 +178,7 @@ def _case_at(cases: CasesByName, place: int) -> ChosenCase:
     """Return the case at a place of the inventory, with its position in the store if it is there."""
     wanted, identity = cases.wanted, whole(bytes(cases.wanted.ids[place]))
     number, row = int(wanted.layout[place]), int(wanted.row[place])
-    if number >= 0:
-        layout = list(cases.store.layouts.values())[number]
-        case = layout.cases(slice(row, row + 1))[0]
-    else:
-        case = wanted.cases(np.array([place]))[0]
+    layout = list(cases.store.layouts.values())[number] if number >= 0 else None
+    case = (wanted.cases(np.array([place])) if layout is None else layout.cases(slice(row, row + 1)))[0]
     status = Status(int(wanted.status[place]))
-    return ChosenCase(case, identity, cases.coordinates(place), cases.store, number, row, status)
+    return ChosenCase(case, identity, cases.coordinates(place), cases.store, layout, row, status)

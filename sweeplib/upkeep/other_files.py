@@ -13,7 +13,7 @@ from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.records.attempts import IN_REPORT
 from sweeplib.storage.records.config_files import ORIGIN, is_as_written
-from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, read_json
+from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, intact_json, read_json
 from sweeplib.storage.records.manifest import examination, manifest_path
 from sweeplib.storage.records.publish import PublishAddress
 from sweeplib.storage.store.identity_file import identity_files, is_whole
@@ -121,7 +121,7 @@ class OtherFiles:
             return
         try:
             place = PublishAddress(address, self.sweep.name, self.directory)
-            version = _stage_record(dataset.with_suffix(".done.json")).get("digest")
+            version = intact_json(dataset.with_suffix(".done.json")).get("digest")
             self.chunks[PUBLISHED], problems = place.examined(version)
         except SweeplibError as error:
             yield Finding(Path(), str(error), Remedy.refused, PUBLISHED, why="nothing is sent there", address=address)
@@ -153,7 +153,7 @@ class OtherFiles:
         return "report" if kind in IN_REPORT else "", ""
 
     def _changed_configs(self) -> Iterator[Finding]:
-        for name, remedy in (("config.yaml", Remedy.again), ("overridden.yaml", Remedy.refused)):
+        for name, remedy in (("config.yaml", Remedy.again), ("command.yaml", Remedy.refused)):
             path = self.directory / name
             if path.exists() and not is_as_written(path):
                 problem = "damaged, or edited: it holds something else than was written"
@@ -176,10 +176,7 @@ class OtherFiles:
 
 def _stage_record(output: Path) -> dict[str, Any]:
     """Return what a JSON file of a stage says; {} if it is no such file, or lost or damaged."""
-    try:
-        return (read_json(output) if output.suffix == ".json" else None) or {}
-    except DamageError:
-        return {}
+    return intact_json(output) if output.suffix == ".json" else {}
 
 
 def _is_damaged(path: Path) -> bool:

@@ -2,11 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from sweeplib.design.design import Design
 from sweeplib.process.terminal import bytes_text, cases_text
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
-from sweeplib.storage.records.files import DamageError, files_below, read_json, remove_files
+from sweeplib.storage.records.files import files_below, intact_json, remove_files
 from sweeplib.storage.records.locks import alone
 from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 from sweeplib.storage.store.identity_file import identity_files, is_of
@@ -124,7 +123,7 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
             yield Stale(what, _own_files(version, is_own(version)))
     for record in sorted((directory / "analysis").glob("*.done.json")):
         name, path = record.name.removesuffix(".done.json"), Path(f"{record}".removesuffix(".done.json") + ".zarr")
-        if name not in sweep.analyses and _record(record):
+        if name not in sweep.analyses and intact_json(record):
             own = _own_files(path, is_own(path)) if has_manifest(path) else ()
             yield Stale(f"analysis {name}, which is not in the config", (*own, record))
     for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
@@ -132,23 +131,16 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
         if name not in sweep.figures and (manifest := manifest_at(record.with_name(name))).files:
             drawn = manifest.files.keys() - dict(manifest.problems()).keys()
             yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(drawn)), record))
-    records = tuple(path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if _record(path))
-    yield Stale(f"{len(records)} records of an earlier version of sweeplib", records)
+    replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
+    yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
     yield Stale(f"descriptions of {cases_text(len(cases))}, by an earlier version of sweeplib", cases)
-    others = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
-    others = [path for path in others if _record(path)]
-    yield Stale(f"descriptions of {len(others)} failures that are not of this config", tuple(others))
+    failures = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
+    others = tuple(filter(intact_json, failures))
+    yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)
     yield Stale("temporary files of writers that were killed", tuple(leftovers(directory)))
-
-
-def _record(path: Path) -> dict[str, Any]:
-    """Return the record in a file that sweeplib has written; {} if there is none, or it was changed."""
-    with suppress(DamageError):
-        return read_json(path) or {}
-    return {}
 
 
 def _is_of_a_case(path: Path) -> bool:
@@ -156,12 +148,8 @@ def _is_of_a_case(path: Path) -> bool:
 
     They were written as the checksum in it says; a file that somebody else put there has none.
     """
-    if not re.fullmatch("[0-9a-f]{32}", path.stem):
-        return False
-    try:
-        return {"problem", "seed", "status"} <= (read_json(path) or {}).keys()
-    except DamageError:
-        return False
+    is_named_so = re.fullmatch("[0-9a-f]{32}", path.stem) is not None
+    return is_named_so and {"problem", "seed", "status"} <= intact_json(path).keys()
 
 
 def _is_current(path: Path, sweep: Design) -> bool:

@@ -44,27 +44,25 @@ def reproduces(sweep: Design, directory: Path, name: str, *, debug: bool = False
         return _raised_in_store(chosen, error, stored.get("exception"), say)
     status, excess = Status(int(records.status[0])), records.excess.get(0)
     say(f"here: {status.name}" + (f", {excess}" if excess else ""))
-    if chosen.status is Status.missing:
+    if chosen.layout is None or chosen.status is Status.missing:
         say("nothing to compare with: the case is not computed yet")
         return True
     if chosen.status in (Status.failed, Status.killed, Status.timeout):
         return chosen.status is status
-    layout = list(chosen.store.layouts.values())[chosen.layout]
-    different = differences(layout, chosen.row, records, 0)
+    different = differences(chosen.layout, chosen.row, records, 0)
     for difference in different:
         say(str(difference))
     if not different:
-        say(f"the same bits: {', '.join(layout.variables)}")
+        say(f"the same bits: {', '.join(chosen.layout.variables)}")
     return not different
 
 
 def _origin(chosen: ChosenCase, directory: Path) -> str | None:
     """Return where the row of a case was taken from, None if it was computed for this sweep."""
-    if chosen.layout < 0:
+    if chosen.layout is None:
         return None
-    layout = list(chosen.store.layouts.values())[chosen.layout]
-    block, position = divmod(chosen.row, layout.block_size)
-    return taken_from(directory, chosen.store.dynamics, f"{layout.name}/{block}", position)
+    block, position = divmod(chosen.row, chosen.layout.block_size)
+    return taken_from(directory, chosen.store.dynamics, f"{chosen.layout.name}/{block}", position)
 
 
 def _run_case(case: Case, *, debug: bool) -> Records:

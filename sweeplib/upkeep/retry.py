@@ -9,7 +9,9 @@ from sweeplib.design.design import Design
 from sweeplib.errors import InputError
 from sweeplib.simulation import Status
 from sweeplib.storage.records.locks import alone
+from sweeplib.storage.store.examination import damaged_blocks
 from sweeplib.storage.store.inventory import inventory
+from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.outcomes import outcomes_path
 from sweeplib.storage.store.run_store import RunStore
 from sweeplib.upkeep.cases import chosen_case, is_case
@@ -49,15 +51,15 @@ def retry(sweep: Design, directory: Path, what: Sequence[str]) -> dict[str, int]
 
 def _reset_case(sweep: Design, directory: Path, name: str) -> dict[str, int]:
     chosen = chosen_case(sweep, directory, name)
-    if is_done := chosen.status is not Status.missing:
-        list(chosen.store.layouts.values())[chosen.layout].reset(np.array([chosen.row]))
-    return {chosen.store.dynamics: int(is_done)}
+    if chosen.layout is None or chosen.status is Status.missing:
+        return {chosen.store.dynamics: 0}
+    chosen.layout.reset(np.array([chosen.row]))
+    return {chosen.store.dynamics: 1}
 
 
 def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]) -> int:
     """Reset the cases of a dynamics with some statuses, and those of damaged blocks if these are named."""
-    layouts = RunStore(directory, dynamics).layouts.values()
-    damaged = sum(len(layout.forget_damaged()) for layout in layouts) if DAMAGED in names else 0
+    damaged = _forget_damaged(RunStore(directory, dynamics).layouts.values()) if DAMAGED in names else 0
     statuses = [Status[name] for name in names if name in RETRIED]
     if not statuses:
         return damaged
@@ -67,3 +69,10 @@ def _reset(sweep: Design, dynamics: str, directory: Path, names: Collection[str]
     for number, layout in enumerate(store.layouts.values()):
         layout.reset(np.unique(wanted.row[chosen & (wanted.layout == number)]))
     return damaged + len(np.unique(wanted.ids[chosen]))
+
+
+def _forget_damaged(layouts: Collection[Layout]) -> int:
+    """Delete the results of damaged blocks; return how many cases that are. DamageError if an index is damaged."""
+    for layout in layouts:
+        layout.check_index()
+    return sum(len(layout.forget(damaged_blocks(layout))) for layout in layouts)

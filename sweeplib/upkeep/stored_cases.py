@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
@@ -21,16 +20,16 @@ from sweeplib.storage.records.files import (
     damaged_lines,
     digest,
     drop_damaged_lines,
+    intact_json,
     lost,
-    read_json,
     read_lines,
     remove_own,
 )
-from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, store_damage
+from sweeplib.storage.store.examination import Harm, ReadableStore, StoreDamage, damaged_blocks, store_damage
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import INDEX, Layout, create_layout
-from sweeplib.storage.store.layout_files import is_of_layout, read_metadata, write_metadata
+from sweeplib.storage.store.layout_files import intact_metadata, is_of_layout, read_metadata, write_metadata
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
 from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of
 from sweeplib.storage.store.run_store import RunStore, write_group
@@ -122,10 +121,7 @@ class StoredCases:
 
     def _last_run(self) -> str | None:
         """Return the digest of the cases that the last run completed, None if it is not known."""
-        try:
-            return (read_json(self.directory / f"{self.dynamics}.done.json") or {}).get("digest")
-        except DamageError:
-            return None
+        return intact_json(self.directory / f"{self.dynamics}.done.json").get("digest")
 
     def forget(self, sweep: Design, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
@@ -144,7 +140,7 @@ class StoredCases:
         wanted = self.cases.wanted if self.cases else None
         new = {name: wanted.cases(places) for name, places in wanted.new.items() if name in damaged} if wanted else {}
         kept = {layout for layout, cases in new.items() if is_restored(folder / layout, cases)}
-        blocks |= {(layout, number) for layout in kept for number in Layout(folder / layout).damaged_blocks()}
+        blocks |= {(layout, number) for layout in kept for number in damaged_blocks(Layout(folder / layout))}
         for layout in damaged - kept:
             remove_own(folder / layout, is_of_layout)
         store = RunStore(self.directory, self.dynamics)
@@ -199,21 +195,21 @@ def is_restored(path: Path, cases: Cases) -> bool:
 
 def _restore_metadata(path: Path, case: Case) -> None:
     """Write the damaged zarr.json files of a layout again. DamageError if its block size or number of rows are lost."""
-    whole, status, index = (_read(path / name / "zarr.json") for name in ("", "status", "case_id"))
+    whole, status, index = (intact_metadata(path / name / "zarr.json") for name in ("", "status", "case_id"))
     if whole is not None:
         rows, block_size = whole["attributes"]["rows"], whole["attributes"]["block_size"]
     elif status is not None and index is not None:
         rows, block_size = index["shape"][0], status["chunk_grid"]["configuration"]["chunk_shape"][0]
     else:
         raise lost(path / "zarr.json", "")
-    indices = (metadata for name in INDEX if (metadata := _read(path / name / "zarr.json")) is not None)
+    indices = (metadata for name in INDEX if (metadata := intact_metadata(path / name / "zarr.json")) is not None)
     chunks = next((metadata["chunk_grid"]["configuration"]["chunk_shape"][0] for metadata in indices), None)
     with TemporaryDirectory() as folder:
         template = create_layout(Path(folder, path.name), case, block_size).path
         contents = {}
         for file in template.rglob("zarr.json"):
             target = path / file.relative_to(template)
-            if _read(target) is None:
+            if intact_metadata(target) is None:
                 content = read_metadata(file, "")
                 if "shape" in content:
                     content["shape"][0] = rows
@@ -223,14 +219,6 @@ def _restore_metadata(path: Path, case: Case) -> None:
                     content["attributes"]["rows"] = rows
                 contents[target] = content
         write_metadata(contents)
-
-
-def _read(path: Path) -> dict[str, Any] | None:
-    """Return the metadata in a file, None if it is damaged or lost."""
-    try:
-        return read_metadata(path, "")
-    except DamageError:
-        return None
 
 
 def _restore_index(layout: Layout, rows: slice, cases: Cases) -> None:

@@ -77,3 +77,15 @@ def test_it_fits_a_phone(window: Any) -> None:
     window.wait_for_timeout(500)
     assert window.evaluate("() => document.documentElement.scrollWidth") <= 390
     assert window.errors == []
+
+
+def test_long_names_do_not_scroll_sideways_on_a_telephone(browser: Any, ds: xr.Dataset) -> None:
+    names = ["ode", "ode-corrected-to-first-order", "sgd", "sgd_chain", "nonlinear_dynamics"]
+    explored = ds.isel(dynamics=[0, 1, 2, 0, 1]).assign_coords(dynamics=names).sweep.explore(show=False)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(explored.address)
+    page.get_by_label("Quantity").wait_for()
+    page.wait_for_timeout(500)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    page.close()
+    explored.close()

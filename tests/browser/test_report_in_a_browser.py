@@ -416,6 +416,20 @@ def test_printing_tells_what_is_chosen_and_fits_the_paper(browser, report):
     window.close()
 
 
+def test_a_folded_table_is_printed_and_folded_again(browser, report):
+    window = browser.new_page()
+    window.goto(report.as_uri())
+    folded = "<details class=folded><summary>How: 13 rows</summary><table><tr><td>0.1</table></details>"
+    window.evaluate("(html) => document.querySelector('main').insertAdjacentHTML('beforeend', html)", folded)
+    cell, summary = window.locator(".folded td"), window.locator(".folded summary")
+    window.emulate_media(media="print")
+    for happens, seen in (("beforeprint", True), ("afterprint", False)):
+        window.evaluate("(happens) => dispatchEvent(new Event(happens))", happens)
+        assert cell.is_visible() is seen
+        assert not summary.is_visible()
+    window.close()
+
+
 @pytest.mark.parametrize("width", [390, 1280, 2560])
 def test_texts_of_plots_have_eight_points_on_paper(browser, report, width):
     """Whatever the window in which the page was open, and however large its letters."""

@@ -119,7 +119,7 @@ HARMS = [
     (TABLE, garbled, "damaged", "again", 0),
     ("journal/calm.jsonl", garbled, "1 damaged lines", "cases", 0),
     ("config.yaml", garbled, "damaged, or edited", "again", 0),
-    ("overridden.yaml", cut, "damaged, or edited", "refused", 0),
+    ("command.yaml", cut, "damaged, or edited", "refused", 0),
     ("dataset.zarr", moved, "lost", "again", 0),
     ("dataset.zarr/manifest.json", lost, "lost", "again", 0),
     ("dataset.zarr/status/c/0/0/0/0", lost, "lost", "again", 0),

@@ -5,7 +5,7 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.batch_tradeoff import slope_of
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, seed_weights
 from sweeplib.errors import InputError
 from tests.datasets import giant_steps_dataset, with_outcome
 
@@ -45,8 +45,9 @@ def test_the_fit_can_end_before_a_bend():
 
 def test_intervals_cover():
     """300 experiments of 16 seeds: of 95 % intervals fewer than 89 % cover once in 10⁴."""
-    rng, draws, sizes = np.random.default_rng(3), seed_weights(16, 300, 0), np.array([1.0, 10.0, 100.0, 1e3])
-    found = [slope_of(1e4 / sizes * rng.gamma(9.0, size=(16, 4)), sizes, draws, rng, 0.95) for _ in range(300)]
+    rng, sizes = np.random.default_rng(3), np.array([1.0, 10.0, 100.0, 1e3])
+    resampling = Resampling(seed_weights(16, 300, 0), rng, 0.95)
+    found = [slope_of(1e4 / sizes * rng.gamma(9.0, size=(16, 4)), sizes, resampling) for _ in range(300)]
     assert np.mean([one.low <= -1.0 <= one.high for one in found]) > 0.89
 
 

@@ -11,7 +11,7 @@ import xarray as xr
 
 from sweeplib import analysis
 from sweeplib.analysis.kit.headlines import headline
-from sweeplib.analysis.kit.seed_means import mean_interval
+from sweeplib.analysis.kit.seed_means import mean_interval, restricted_mean_interval
 from sweeplib.contracts.datasets import regime_dataset
 from tests.datasets import FLAGS, sweep_dataset
 from tests.unit.test_analysis_optimal_learning_rate import true_optimum
@@ -256,6 +256,18 @@ def test_intervals_of_mean_passage_times_cover(law, seeds):
     sample = xr.DataArray(LAWS[law](np.random.default_rng(seeds), (20_000, seeds)), dims=("experiment", "seed"))
     low, high = mean_interval(sample, 0.95)
     assert 0.938 < float(((low <= 1.0) & (high >= 1.0)).mean()) < 0.977
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("seeds", [3, 8, 32])
+@pytest.mark.parametrize("part", [0.02, 0.2, 0.45, 0.7])
+def test_intervals_of_restricted_means_cover_whatever_part_exits(law, seeds, part):
+    """10 000 samples, coverage known to .0022; by the scatter alone it was .06 for three seeds of which 2 % exit."""
+    drawn = LAWS[law](np.random.default_rng(seeds), (10_000, seeds))
+    horizon = xr.DataArray(np.quantile(drawn, part))
+    sample = xr.DataArray(drawn, dims=("experiment", "seed")).clip(max=horizon)
+    low, high = restricted_mean_interval(sample, horizon, 0.95)
+    assert float(((low <= sample.mean()) & (sample.mean() <= high)).mean()) > 0.94
 
 
 def test_a_point_with_few_seeds_counts_by_its_part():

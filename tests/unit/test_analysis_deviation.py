@@ -8,7 +8,7 @@ from scipy.stats import t as student
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.deviation_scaling import power_law
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, seed_weights
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.analysis.kit.seed_means import normal_scores
 from sweeplib.errors import InputError
@@ -225,7 +225,7 @@ def test_intervals_of_the_exponent_cover():
     covered = 0
     for _ in range(300):
         values = np.exp(0.5 * log_x + 0.4 * rng.normal(size=(24, 6)))
-        fit = power_law(values, log_x[None], draws, 0.95, rng)
+        fit = power_law(values, log_x[None], Resampling(draws, rng, 0.95))
         covered += fit.low[0] <= 0.5 <= fit.high[0]
     assert covered / 300 > 0.89
 
@@ -233,7 +233,7 @@ def test_intervals_of_the_exponent_cover():
 def test_the_fit_says_when_it_is_no_power_law():
     rng, log_x = np.random.default_rng(3), np.linspace(-3, 3, 8)
     bent = np.exp(0.5 * log_x + 0.3 * log_x**2 + 0.1 * rng.normal(size=(40, 8)))
-    assert power_law(bent, log_x[None], seed_weights(40, 50, 0), 0.95, rng).reduced_chi2 > 100
+    assert power_law(bent, log_x[None], Resampling(seed_weights(40, 50, 0), rng, 0.95)).reduced_chi2 > 100
 
 
 @pytest.mark.parametrize("analysis", [deviation, scaling, ANALYSES["law_agreement"]])

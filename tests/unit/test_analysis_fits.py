@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import linregress, t
 
 from sweeplib import analysis
-from sweeplib.analysis.kit.bootstrap import PointErrors, seed_weights
+from sweeplib.analysis.kit.bootstrap import PointErrors, Resampling, resampling_of, seed_weights
 from sweeplib.analysis.kit.fits import line_fit, misfit
 from tests.unit.test_analysis_coverage import POINTS, deviations
 
@@ -30,7 +30,7 @@ def points(errors, scatter, seed=0):
 def test_with_large_scatter_it_is_plain_regression(weights):
     """The interval is that of scipy's least squares with Student's t, to the 3 % of 4000 resamples."""
     given = points(0.01, 1.0)
-    fit, plain = line_fit(given, DESIGN, weights, np.random.default_rng(1), 0.95), linregress(X, given.logs)
+    fit, plain = line_fit(given, DESIGN, Resampling(weights, np.random.default_rng(1), 0.95)), linregress(X, given.logs)
     low, high = fit.interval(0.95)[:, 0]
     assert fit.best[0] == pytest.approx(plain.slope, abs=1e-3)
     assert (high - low) / 2 == pytest.approx(plain.stderr * t.ppf(0.975, 7), rel=0.06)
@@ -41,7 +41,7 @@ def test_without_scatter_it_is_weighted_regression(weights):
     """The errors are those of numpy's weighted fit with unscaled covariance."""
     errors = np.linspace(0.05, 0.5, 9)
     given = points(errors, 0.0, seed=0)
-    fit = line_fit(given, DESIGN, weights, np.random.default_rng(1), 0.95)
+    fit = line_fit(given, DESIGN, Resampling(weights, np.random.default_rng(1), 0.95))
     best, covariance = np.polyfit(X, given.logs, 1, w=1 / errors, cov="unscaled")
     low, high = fit.interval(0.95)
     assert not fit.misfit.seen
@@ -79,7 +79,7 @@ def test_errors_that_all_points_share_are_no_scatter():
 
 def test_points_on_a_line_without_errors_have_no_misfit():
     exact = PointErrors(2.0 * X + 1.0, np.zeros(9), np.zeros((10, 9)), np.ones((10, 9), bool))
-    fit = line_fit(exact, DESIGN, seed_weights(10, 100, 0), np.random.default_rng(0), 0.95)
+    fit = line_fit(exact, DESIGN, resampling_of(10, 100, 0, 0.95))
     np.testing.assert_allclose(fit.best, [2.0, 1.0], atol=1e-12)
     assert not fit.misfit.seen
     np.testing.assert_allclose(fit.interval(0.95), [fit.best, fit.best], atol=1e-12)
@@ -87,7 +87,7 @@ def test_points_on_a_line_without_errors_have_no_misfit():
 
 def test_two_points_tell_no_misfit(weights):
     two = points(0.1, 1.0).at(np.arange(9) < 2)
-    assert np.isnan(line_fit(two, DESIGN[:2], weights, np.random.default_rng(0), 0.95).misfit.ratio)
+    assert np.isnan(line_fit(two, DESIGN[:2], Resampling(weights, np.random.default_rng(0), 0.95)).misfit.ratio)
 
 
 def test_analyses_say_how_far_points_scatter():

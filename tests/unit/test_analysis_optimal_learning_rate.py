@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import chi2
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import resampling_of
 from sweeplib.analysis.kit.speed_fit import fastest, least_steps, local_weights
 from sweeplib.analysis.optimal_learning_rate import optimum
 from sweeplib.errors import InputError
@@ -46,8 +46,8 @@ def test_coverage_and_bias_on_synthetic_exits():
     """
     ds = sweep_dataset(ratios=RATIOS, d=[3000], Delta=np.arange(240) * 1e-9, seeds=64, dynamics=["sgd_chain"])
     cells = ds.exit_steps.squeeze().transpose("Delta", "seed", "gamma_ratio").values
-    draws, gamma, rng = seed_weights(64, 400, 0), ds.gamma.values[0], np.random.default_rng(0)
-    best, low, high = np.array([optimum(cell, gamma, draws, 0.95, rng)[:3] for cell in cells]).T
+    gamma, resampling = ds.gamma.values[0], resampling_of(64, 400, 0, 0.95)
+    best, low, high = np.array([optimum(cell, gamma, resampling)[:3] for cell in cells]).T
     truth = true_optimum(3000, 0.0)
     assert np.mean((low <= truth) & (truth <= high)) > 0.89
     assert best.mean() == pytest.approx(truth, rel=0.02)
@@ -113,11 +113,9 @@ def test_the_order_of_learning_rates_does_not_matter():
     rng = np.random.default_rng(3)
     gamma = np.linspace(0.02, 0.14, 8)
     steps = rng.exponential(size=(40, 8)) + 1 / (gamma * (1 - 6 * gamma))
-    draws, order = seed_weights(40, 200, 0), rng.permutation(8)
-    one, other = (np.random.default_rng(0) for _ in range(2))
-    np.testing.assert_allclose(
-        optimum(steps, gamma, draws, 0.95, one), optimum(steps[:, order], gamma[order], draws, 0.95, other)
-    )
+    order = rng.permutation(8)
+    one, other = (resampling_of(40, 200, 0, 0.95) for _ in range(2))
+    np.testing.assert_allclose(optimum(steps, gamma, one), optimum(steps[:, order], gamma[order], other))
 
 
 def test_the_same_seed_gives_the_same_interval():

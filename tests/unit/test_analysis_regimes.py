@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.bootstrap import log_deviations, seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, log_deviations, seed_weights
 from sweeplib.analysis.kit.exponents import exponents, interval, means
 from sweeplib.analysis.kit.regime_samples import regime_samples, sgd_values
 from sweeplib.analysis.regimes import probabilities
@@ -76,7 +76,7 @@ def test_intervals_of_an_exponent_cover(measure):
         sample = (
             d**-0.5 * rng.standard_normal((16, len(d))) if measure is log_deviations else 1 + rng.random((16, len(d)))
         )
-        _, low, high = interval(exponents(measure(sample), d, 0.01, 0.95, weights, rng), 0.95)
+        _, low, high = interval(exponents(measure(sample), d, 0.01, Resampling(weights, rng, 0.95)), 0.95)
         covered += low <= (0.5 if measure is log_deviations else 0.0) <= high
     assert covered / 300 > 0.9
 
@@ -86,7 +86,7 @@ def test_points_off_a_power_widen_its_interval():
     sample = 1.0 + 0.01 * np.random.default_rng(0).standard_normal((64, len(d)))
     bent = sample * (1.0 + 0.3 * np.cos(np.arange(len(d)) * 2.0))
     width = [
-        np.ptp(interval(exponents(means(part), d, 0.03, 0.95, weights, np.random.default_rng(1)), 0.95)[1:])
+        np.ptp(interval(exponents(means(part), d, 0.03, Resampling(weights, np.random.default_rng(1), 0.95)), 0.95)[1:])
         for part in (sample, bent)
     ]
     assert width[1] > 3.0 * width[0]
@@ -96,7 +96,7 @@ def test_a_mean_that_is_not_seen_is_left_out():
     rng, weights = np.random.default_rng(0), seed_weights(64, 100, 0)
     sample = np.vstack([5.0 + rng.standard_normal(64), 0.01 * rng.standard_normal(64) - 1.0]).T
     assert np.isfinite(means(sample).logs).tolist() == [True, False]
-    assert np.isnan(exponents(means(sample), np.array([100.0, 200.0]), 0.03, 0.95, weights, rng)).all()
+    assert np.isnan(exponents(means(sample), np.array([100.0, 200.0]), 0.03, Resampling(weights, rng, 0.95))).all()
 
 
 def test_draws_that_contradict_each_other_say_nothing():

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.analysis.kit.bootstrap import seed_weights
+from sweeplib.analysis.kit.bootstrap import Resampling, seed_weights
 from sweeplib.analysis.kit.growth_laws import growth, rate_exponent
 from sweeplib.analysis.sample_complexity import growth_of
 from sweeplib.errors import InputError
@@ -54,7 +54,7 @@ def test_intervals_of_the_exponent_cover():
     covered = 0
     for _ in range(300):
         ratio, d = rng.gamma(9.0, size=(48, 4)), np.array(DIMENSIONS[:4], float)
-        found = growth_of(ratio, d, draws, rng, 0.95, 0.02, (1,))
+        found = growth_of(ratio, d, Resampling(draws, rng, 0.95), 0.02, (1,))
         covered += found.low <= 1.0 <= found.high
     assert covered / 300 > 0.89
 

@@ -361,11 +361,19 @@ def test_a_budget_of_nothing_says_what_the_answer_would_cost() -> None:
     sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.02, budget=0))
     [answer, _] = sweep.answered()
     assert answer.state is State.open
-    assert "its budget of 0 cases does not suffice" in answer.why
+    assert "its budget of 0 cases does not suffice (0 left, the next round takes 192)" in answer.why, "as many times 4"
     spread = sweep.runs[0.1][:64].std(ddof=1) / answer.value
     error = spread / np.sqrt(seeds := np.arange(64, 20000))
     upper = np.expm1(stats.t.ppf(0.975, seeds - 1) * error * (1.0 + 2.0 * error))  # of the interval of a mean
     assert answer.cases + 64 == pytest.approx(seeds[np.argmax(upper <= 0.02)], rel=0.05)
+
+
+def test_a_budget_that_does_not_suffice_says_what_is_left_and_what_the_next_round_takes() -> None:
+    sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64, 0.2: 64}, question(to=0.01, budget=1000))
+    answers = sweep.answered()
+    assert all(
+        "its budget of 1,000 cases does not suffice (1,000 left, the next round takes " in a.why for a in answers
+    )
 
 
 def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
@@ -587,5 +595,6 @@ def test_the_report_has_the_answers_and_says_why_each_row_was_added(tmp_path: Pa
     assert ended.exit_code == 0, ended.output
     page = (tmp_path / "results" / "asked" / "report" / "index.html").read_text()
     answers = page.partition('id="answers"')[2].partition("<h2")[0]
-    assert "its budget of 2,000 cases does not suffice; about" in answers
+    assert "its budget of 2,000 cases does not suffice (" in answers
+    assert "); about" in answers
     assert "<td>exits: 3 %</td><td>2</td>" in answers

@@ -181,6 +181,14 @@ BROKEN = {
     ),
     "axis and fixed": Broken(GAMMA, GAMMA + "\n  p: [1, 2]", (":6: grid.p: given twice, in problem.p too; got 'p'",)),
     "axis and derived": Broken(GAMMA, GAMMA + DERIVED % "1/d", (":6: derive.gamma: given twice, in grid.gamma too",)),
+    "a spacing beside the scale of times": Broken(
+        "times: {linspace: [0, 12, 5]}",
+        "times: {scale: d, linspace: [0, 12, 5]}",
+        (":10: times.linspace: unknown key", "`values: {linspace: ...}` beside `scale`"),
+    ),
+    "values by a name": Broken(
+        GAMMA, "  gamma: {values: [0.05, 0.1]}", (":5: grid.gamma: a list has no name", "the list alone: [0.05, 0.1]")
+    ),
     "seed as an axis": Broken(GAMMA, GAMMA + "\n  seed: [1, 2]", (":6: grid.seed: ", "seeds are given by `seeds`")),
     "name of a result": Broken(
         GAMMA, f"  risk: [1]{DERIVED % 'risk/d'}", (":5: grid.risk: the name of a result; got 'risk'", "another name")
@@ -483,6 +491,34 @@ def test_broken_config_is_explained_in_one_line(case: str, tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["sweep.yaml"]
 
 
+def test_what_is_wrong_with_several_analyses_and_figures_is_told_together(tmp_path: Path) -> None:
+    """Each in a line with its place; what depends on something that is wrong is left out."""
+    wrong = "analyses: {exit_time: {}}\nfigures:\n  risk_curve: {}\n  exits: {kind: line, y: exit_steps, hew: d}"
+    message = said(written(tmp_path, Broken("analyses: [exit_times]", wrong, ())))
+    figure, option, analysis = message.splitlines()
+    assert ": figures.risk_curve: unknown figure; " in figure
+    assert ": figures.exits.hew: unknown option" in option and "'hue'" in option
+    assert ": analyses.exit_time: unknown analysis; " in analysis
+    assert [int(line.split(":")[1]) for line in (figure, option, analysis)] == [15, 16, 13]
+
+
+def test_figures_that_do_not_fit_are_told_together(tmp_path: Path) -> None:
+    wrong = "figures: {one: {kind: line, y: risk, x: gama}, two: {kind: line, y: risk, hue: k}}\nseeds: 4"
+    first, second = said(written(tmp_path, Broken("seeds: 4", wrong, ()))).splitlines()
+    assert "figures.one.x: no such axis of numbers; got 'gama'" in first
+    assert "figures.two.hue: no such axis to draw; got 'k'" in second
+
+
+def test_misspelt_keys_are_told_together(tmp_path: Path) -> None:
+    lines = said(written(tmp_path, Broken("seeds: 4", "seed: 4\nfigure: []", ()))).splitlines()
+    assert ["did you mean 'seeds'?" in lines[0], "did you mean 'figures'?" in lines[1]] == [True, True]
+
+
+def test_a_cluster_without_a_kind_is_this_machine(tmp_path: Path) -> None:
+    cluster = load(written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), ["cluster.workers=3"]).cluster
+    assert cluster is not None and (cluster.model_dump()["kind"], cluster.workers_here()) == ("local", 3)
+
+
 def test_the_sound_config_is_sound(tmp_path: Path) -> None:
     assert load(written(tmp_path, Broken("seeds: 4", "seeds: 4", ()))).size == 8 * 4 + 4 * 4
 
@@ -549,10 +585,12 @@ def test_overrides_together_are_no_longer_than_a_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("override", ["grid.zz{}.a=1", "zz{}=1", "problem.zz{}={{a: 1}}"])
-def test_thousands_of_overrides_are_refused_in_a_line(override: str, tmp_path: Path) -> None:
+def test_thousands_of_overrides_are_refused_in_few_lines(override: str, tmp_path: Path) -> None:
     """30,000, as a script may write them, were copied 30,000 times: minutes."""
     path, began = written(tmp_path, Broken("seeds: 4", "seeds: 4", ())), time.process_time()
-    assert len(said(path, tuple(map(override.format, range(5000))))) < 500
+    lines = said(path, tuple(map(override.format, range(5000)))).splitlines()
+    assert max(map(len, lines)) < 500
+    assert len(lines) == 1 or (len(lines) == 6 and lines[-1] == "and 4,995 more")
     assert len(said(path, (f"name={'x' * 100_000}",))) < 500
     assert time.process_time() - began < 10
 

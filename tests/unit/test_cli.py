@@ -84,6 +84,7 @@ HELP = """
 import sys
 heavy, sys.argv = sys.argv[1:], ["sweeplib", "--help"]
 from sweeplib.cli import app
+import sweeplib.front.screen, sweeplib.front.sweep  # what `sweep` has while Snakemake runs
 try:
     app()
 finally:

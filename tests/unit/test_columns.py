@@ -125,6 +125,7 @@ def test_a_function_is_called_once_for_what_it_reads() -> None:
     ("fields", "problem"),
     [
         ({"gamma": 1e-300}, "too many steps|more steps"),
+        ({"gamma": 1e4}, "no step until then; got 3.0; expected a last time above 83.3333"),
         ({"gamma": 0.1, "schedule": "1 - t"}, "no learning rate"),
     ],
 )

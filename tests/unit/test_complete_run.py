@@ -115,3 +115,13 @@ def test_plugins_in_any_order_are_known_before_and_after_they_are_loaded(complet
     before = made_from(config, [], [plugin, other])
     monkeypatch.syspath_prepend(str(plugin.parent))
     assert made_from(config, [], [other, plugin]) == before
+
+
+def test_a_file_that_changes_or_goes_while_a_sweep_runs_is_noticed(complete):
+    config, plugin, _ = complete
+    begun = made_from(config, [], [plugin])
+    assert not complete_run.is_changed(config, [], [plugin], begun)
+    config.write_text("seeds: 6\n")
+    assert complete_run.is_changed(config, [], [plugin], begun)
+    config.unlink()
+    assert complete_run.is_changed(config, [], [plugin], begun)

@@ -16,6 +16,7 @@ import sweeplib.accessor  # noqa: F401 - `ds.sweep`
 from sweeplib.analysis import ANALYSES
 from sweeplib.cli import app
 from sweeplib.errors import InputError
+from sweeplib.execution.live.graph import _log_ticks
 from sweeplib.report.explore import MOST_POINTS, Explored, coloured, curves, horizontal, quantities
 from tests.datasets import sweep_dataset, timed_out, with_outcome
 
@@ -74,6 +75,19 @@ def test_long_axes_are_thinned_and_the_page_says_so() -> None:
     found, said = curves(long, "risk", "time", None, middle(long, "risk", "time"))
     [curve] = found.of.values()
     assert curve.x == np.arange(0.0, 3 * MOST_POINTS, 3).tolist() and said == " One of 3 values of time is drawn."
+
+
+@pytest.mark.parametrize(
+    ("values", "logarithmic"), [([0.01, 0.05, 0.1, 0.5, 1.0], True), ([0.1, 0.2, 0.3], False), ([0.0, 0.1, 1.0], False)]
+)
+def test_an_axis_is_logarithmic_where_that_of_the_picture_is(
+    ds: xr.Dataset, values: list[float], logarithmic: bool
+) -> None:
+    ds = ds.isel(gamma_ratio=slice(len(values))).assign_coords(gamma_ratio=values)
+    found, _ = curves(ds, "exit_steps", "gamma_ratio", "dynamics", middle(ds, "exit_steps", "gamma_ratio", "dynamics"))
+    assert found.log_x is logarithmic
+    ticks, _ = _log_ticks(found)
+    assert ticks[0] == 0.001 if logarithmic else not ticks
 
 
 def test_axes_that_can_be_chosen(ds: xr.Dataset) -> None:

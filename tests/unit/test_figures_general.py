@@ -6,12 +6,13 @@ import xarray as xr
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
+from sweeplib.arrays import logarithmic
 from sweeplib.contracts.datasets import regime_dataset
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.figure import first_entry, requested
 from sweeplib.figures.kit.quantities import quantity
-from sweeplib.figures.kit.scales import edges_of, logarithmic, logarithmic_time
+from sweeplib.figures.kit.scales import edges_of, logarithmic_time
 from sweeplib.figures.kit.style import UNKNOWN, save
 from sweeplib.report.plots import interactive_plot
 from sweeplib.storage.dataset.outline import outline_of
@@ -348,6 +349,16 @@ def test_a_value_that_is_not_above_its_error_has_no_place_on_a_logarithmic_axis(
         assert (made.axes[0].get_yscale() == "log") == (decades == 1.0)
     bands = FIGURES["risk_curves"].declared(learned, {}).labelled(learned, {}).risk
     assert set(np.unique(bands.notnull().sum("time"))) == {0, kept}  # zero where no run was made
+
+
+def test_the_colours_of_a_plot_are_logarithmic_where_those_of_the_picture_are(ds):
+    """A value that is not above its error, which the picture leaves out, does not make them linear."""
+    risk = (0.0 * ds.risk + 10.0 ** (-0.2 * np.arange(21.0))).assign_attrs(ds.risk.attrs)
+    learned = ds.assign(risk=risk - 2e-4, risk_error=xr.full_like(risk, 1e-4).assign_attrs(error_of="risk"))
+    options = {"z": "risk", "x": "time", "y": "gamma_ratio", "where": {"Delta": 1.0, "d": 3000}}
+    known = {"averages": ANALYSES["averages"](learned)}
+    assert float(known["averages"].risk.min()) < 0.0
+    assert FIGURES["map"].declared(learned, known, **options).z == "log_risk"
 
 
 def test_a_list_of_one_value_selects_it(ds):

@@ -6,10 +6,10 @@ import xarray as xr
 
 from sweeplib import analysis, figures
 from sweeplib.analysis import ANALYSES
+from sweeplib.arrays import geometric
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
 from sweeplib.figures.kit.facets import arranged
-from sweeplib.figures.kit.scales import geometric
 from sweeplib.report.optima import optima_table
 from sweeplib.theory import asymptotic_risk, learnable_range, optimal_learning_rate
 from tests.datasets import sweep_dataset, with_outcome

@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import psutil
 import pytest
 
-from sweeplib.process.forks import NEXT, fork_of, fork_server
+from sweeplib.process.forks import NEXT, WAIT, fork_of, fork_server
 from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
@@ -181,29 +182,55 @@ def test_others_are_not_answered(server):
     assert output.split()[-2] != str(server.pid)
 
 
-def test_the_next_process_answers_once_it_has_its_imports_and_as_long_as_it_lives(monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+@pytest.fixture
+def last_tasks(monkeypatch, tmp_path):
+    """Let `shown` be a task of the last process, which has the modules of a folder."""
+    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
+    monkeypatch.setattr("sweeplib.process.job.LAST_TASKS", (f"{__name__}:shown",))
+    return tmp_path
+
+
+def answers() -> int | None:
+    """Return the number of the process whose fork is `shown`, None if there is none."""
+    with tempfile.TemporaryFile() as output:
+        if ran(f"{__name__}:shown", output=output.fileno()) is None:
+            return None
+        output.seek(0)
+        return int(output.read().split()[-2])
+
+
+def test_the_last_tasks_wait_for_a_process_that_has_all_imports(last_tasks):
+    """Otherwise each of their forks would import the same again, while that process does."""
+    (last_tasks / "long.py").write_text("import time\ntime.sleep(0.2)\n")
+    (last_tasks / "last.py").write_text(f"open({str(last_tasks / 'done')!r}, 'w')\n")
     others = servers()
-
-    def answers() -> int:
-        output, _ = asked("shown").communicate()
-        return int(output.split()[-2])
-
-    with fork_server(["sweeplib.errors", NEXT, "sweeplib.budget"]):
-        assert ran("builtins:len", "until the import is done, requests come first") == 0
+    with fork_server(["sweeplib.errors", NEXT, "long", "last"]):
+        assert ran("builtins:len", "other tasks do not wait") == 0
         [first] = servers() - others
-        assert eventually(lambda: answers() != first.pid)
+        assert not (last_tasks / "done").exists()
         following = psutil.Process(answers())
+        assert (last_tasks / "done").exists()
         assert following in first.children()
         following.kill()
-        assert eventually(lambda: answers() == first.pid)
+        assert eventually(lambda: not psutil.pid_exists(following.pid))
+        assert answers() is None
+        assert ran("builtins:len", "other tasks are still answered") == 0
     assert not first.is_running() and not following.is_running()
 
 
-def test_a_next_process_that_dies_while_it_imports_leaves_the_requests_to_the_first(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
-    (tmp_path / "deadly.py").write_text("import os\nos._exit(1)\n")
-    with fork_server([NEXT, "deadly", "sweeplib.errors"]):
-        for _ in range(5):
-            assert ran("builtins:len", "x") == 0
-            time.sleep(0.1)
+def test_a_last_process_that_dies_while_it_imports_leaves_its_tasks_to_those_that_ask(last_tasks):
+    (last_tasks / "deadly.py").write_text("import os, time\ntime.sleep(0.1)\nos._exit(1)\n")
+    with fork_server([WAIT, NEXT, "deadly", "sweeplib.errors"]):
+        assert answers() is None
+        assert ran("builtins:len", "x") == 0
+
+
+def test_without_room_for_a_last_process_the_first_one_has_its_tasks(last_tasks):
+    (last_tasks / "full.py").write_text(
+        "import errno, os\nfork = os.fork\ndef full():\n    os.fork = fork\n    raise OSError(errno.EAGAIN, 'full')\n"
+        "os.fork = full\n"
+    )
+    others = servers()
+    with fork_server(["full", NEXT, "sweeplib.errors"]):
+        [first] = servers() - others
+        assert answers() == first.pid

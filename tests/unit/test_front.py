@@ -12,7 +12,13 @@ from rich.console import Console
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan
 from sweeplib.front.screen import PlainLines, Screen, view
-from sweeplib.front.snakemake import profile_folder, run_snakemake, snakemake_command, workflow_folder
+from sweeplib.front.snakemake import (
+    profile_folder,
+    refuse_read_only_folder,
+    run_snakemake,
+    snakemake_command,
+    workflow_folder,
+)
 from sweeplib.front.state import RunState, Stage
 from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
 from sweeplib.stages import settings
@@ -50,7 +56,7 @@ COMPUTING = Job(
     left=7384.0,
     dashboard=LINK,
     page=PAGE,
-    plan=PLAN.record(),
+    table=PLAN.cells(),
 )
 NUMBERS = ("1,234,567 of 2,450,055", "1,234 failed", "56,789 diverged", "13,717.4 cases/s", "2:03:00 left", LINK, PAGE)
 
@@ -165,7 +171,7 @@ def test_lines_come_at_ends_of_stages_at_long_steps_and_each_minute(capsys: pyte
         "wide: plan: running for 0:01:10; compiling ode (0:01:08)",
     ]
     lines.update(state(PLANNED, COMPUTING))
-    done = Job("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, plan=PLAN.record())
+    done = Job("simulate", started=1010.0, ended=1130.0, done=9, total=9, rate=0.075, table=PLAN.cells())
     lines.update(state(PLANNED, done))
     lines.update(state(PLANNED, done))
     said = capsys.readouterr().err
@@ -292,3 +298,14 @@ def test_what_names_no_sweep_is_refused(
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
         settings(given)
+
+
+def test_a_working_folder_that_cannot_be_written_is_refused_before_any_folder_of_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    refuse_read_only_folder()
+    monkeypatch.setattr("os.access", lambda *_: False)
+    with pytest.raises(InputError, match=r"cannot be written .* name FILE and --results from there"):
+        refuse_read_only_folder()
+    assert not list(tmp_path.iterdir())

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -33,8 +34,9 @@ from sweeplib.config.reference import key_rows
 from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
+from sweeplib.front.starter import write_new
 from sweeplib.front.status import _last_error, state
-from sweeplib.front.sweep import OVERRIDDEN, _at_the_end
+from sweeplib.front.sweep import READ, _at_the_end, _prepared
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
@@ -460,7 +462,7 @@ def test_a_config_with_overrides_is_its_folders_own(config: Path) -> None:
     directory = Path("results/tiny")
     sweep = load(config, ["grid.gamma=0.1,0.2", "seeds=3"])
     record_origin(config, directory)
-    written = write_complete_config(sweep, directory, OVERRIDDEN)
+    written = write_complete_config(sweep, directory, READ)
     again = load(written)
     assert again.source == sweep.source and yaml.safe_load(sweep.source)["seeds"] == 3
     check_origin(written, directory)
@@ -482,6 +484,13 @@ def test_a_wrong_override_is_refused_before_any_work(override: str, said: str, c
     assert said in invoked("sweep", config, override, status=2)
     assert "no such profile" in invoked("sweep", config, "--profile", "slrum", status=2)
     assert not Path("results").exists()
+
+
+def test_a_new_file_where_none_can_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for kind, name in (("sweep", "mine.yaml"), ("dynamics", "mine.py")):
+        with pytest.raises(InputError, match=r"cannot be written .* a folder that you may write"):
+            write_new(kind, tmp_path / "file" / name)
 
 
 def test_headlines_of_the_optimal_learning_rate() -> None:
@@ -542,6 +551,15 @@ def test_a_number_without_an_interval_is_no_headline() -> None:
     ]
 
 
+def test_points_that_never_ran_do_not_count() -> None:
+    ds = sweep_dataset(ratios=[0.5, 1.0], d=[300, 3000], Delta=[0.0], seeds=3, dynamics=["ode", "sgd_chain"])
+    left_out = (ds.dynamics == "ode") & (ds.d == 300)
+    ran = ds.assign(status=xr.where(left_out, 0, ds.status).transpose(*ds.status.dims).assign_attrs(ds.status.attrs))
+    found = ANALYSES["optimal_learning_rate"](ran, resamples=10)
+    points = [headline(found, "gamma_opt", dataset=dataset).points for dataset in (None, ran)]
+    assert points == [4, 3]
+
+
 def test_an_optimum_without_noise_at_the_edge_is_counted() -> None:
     """Its interval has no width, as all runs of the ODE have one exit."""
     ds = sweep_dataset(ratios=np.linspace(0.3, 0.7, 8), d=[300, 3000], Delta=[0.0], seeds=64, dynamics=["ode"])
@@ -577,13 +595,38 @@ def test_the_scan_of_a_new_sweep_contains_the_optima(tmp_path: Path, monkeypatch
 def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ran(task: str, config: str, directory: str, file: str, output: int) -> int:
+    def ran(task: str, directory: str, file: str, output: int) -> int:
         os.write(output, b"a plugin is imported\n")
         Path(file).write_text('{"summary": "all ok"}')
         return 0
 
     monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
-    assert _at_the_end(tmp_path / "scan.yaml", tmp_path) == {"summary": "all ok"}
+    assert _at_the_end(tmp_path) == {"summary": "all ok"}
+
+
+def test_a_sweep_reads_its_config_in_a_fork_which_says_what_plugins_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A config of which a fork makes nothing, or which cannot be read twice, is read here, where errors are raised."""
+    statuses = [0, 1]
+
+    def ran(task: str, file: str, *arguments: str, output: int, errors: int) -> int:
+        os.write(output, b"a plugin is imported\n")
+        os.write(errors, b"a plugin warns\n")
+        Path(file).write_text('{"name": "by a fork"}')
+        return statuses.pop(0)
+
+    monkeypatch.setattr("sweeplib.front.sweep.ran", ran)
+    config = tmp_path / "scan.yaml"
+    config.write_text("name: refused\nseed: 3\n")
+    asked = partial(_prepared, config, ["seeds=2"], tmp_path, "local")
+    assert asked() == {"name": "by a fork"}
+    assert capsys.readouterr() == ("a plugin is imported\n", "a plugin warns\n")
+    with pytest.raises(InputError, match="did you mean 'seeds'"):
+        asked()
+    assert capsys.readouterr() == ("", "")
+    with pytest.raises(InputError, match="no such file"):
+        _prepared(Path("/dev/fd/none"), [], tmp_path, "local")
 
 
 def test_an_option_that_is_a_key_is_said_to_be_written_without_dashes() -> None:

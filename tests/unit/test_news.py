@@ -160,7 +160,7 @@ def test_a_scheduler_that_cannot_show_a_sweep_is_named_and_the_run_goes_on(
             raise ModuleNotFoundError("No module named 'sweeplib'")
 
     lines: list[str] = []
-    teller_of(Refusing(), None, [], lines.append).tell(RunProgress())
+    teller_of(Refusing(), None, lines.append).tell(RunProgress())
     assert lines == ["the scheduler cannot show the sweep: ModuleNotFoundError: No module named 'sweeplib'"]
 
     def lost(self: Teller, told: object) -> bool:

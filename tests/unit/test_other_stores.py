@@ -291,9 +291,9 @@ def test_rows_that_change_after_they_were_found_are_computed(
     ran(sweep_of("a"), tmp_path)
     layout = next(iter(RunStore(tmp_path / "a", "sgd_chain").layouts.values()))
 
-    def late(*found: Any) -> int:
+    def late(*others: Any) -> None:
         change(layout)
-        return row_copies.take(*found)
+        row_copies.take(*others)
 
     monkeypatch.setattr(run, "take", late)
     second = sweep_of("b")

@@ -86,7 +86,10 @@ def html(ds, optima, tmp_path):
         name="a <sweep>",
         config=CONFIG,
         headlines=["optimal <rate> 0.1"],
-        answers={"How <precise>": {"headings": ("at <x>",), "rows": [["no <optimum>"]]}},
+        answers={
+            "How <precise>": {"headings": ("at <x>",), "rows": [["no <optimum>"]]},
+            **{name: {"headings": ("at",), "rows": [["row"]] * rows} for name, rows in (("Short", 12), ("Long", 13))},
+        },
         overview=overview(ds, counts, journals),
         provenance=provenance(ds, journals, {"Seeds": "0 to 7; root seed 0"}, tmp_path),
         counts=counts,
@@ -99,6 +102,12 @@ def html(ds, optima, tmp_path):
         tables=analysis_tables("optimal_learning_rate", hostile),
         analyses=["optimal_learning_rate"],
     )
+
+
+def test_a_long_table_of_answers_is_folded(html):
+    """Below its caption and the number of rows; in print it is unfolded (tests/browser)."""
+    assert re.findall('<details class="folded"><summary>(.*?)</summary>', html) == ["Long: 13 rows"]
+    assert html.count("<td>row</td>") == 12 + 13
 
 
 def test_everything_is_escaped(html):

@@ -57,6 +57,12 @@ def plot_of(declared, ds, data=None, **options):
     return interactive_plot("any", declared, ds, {"any": data if data is not None else ds}, options)
 
 
+def test_a_plot_without_any_value_is_not_drawn(ds, analyses):
+    none = analyses["averages"].assign(risk=analyses["averages"].risk * np.nan)
+    plot = plot_of(Interactive(x="time", y="risk", needs=("any",)), ds, none)
+    assert plot.table.rows == 0 and not plot.spec and not plot.controls
+
+
 def values(table, name):
     """Return a column as data."""
     [column] = [column for column in table.columns if column.name == name]

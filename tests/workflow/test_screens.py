@@ -84,7 +84,7 @@ def test_a_sweep_of_many_shapes_says_what_takes_its_time(tmp_path: Path) -> None
         "name: shapes\n"
         "problem: {d: 200, Delta: 0, activation: square, gamma: 0.01}\n"
         "grid: {p: {range: [1, 51]}, k: [1, 2]}\n"
-        "dynamics: [sgd_chain]\ntimes: [0, 1.0e-5]\nanalyses: []\nfigures: []\n"
+        "dynamics: [sgd_chain]\ntimes: [0, 1.0e-4]\nanalyses: []\nfigures: []\n"
     )
     done = subprocess.run([SWEEPLIB, "sweep", "shapes.yaml"], cwd=tmp_path, capture_output=True, text=True, check=True)
     said = " ".join(done.stderr.split())

@@ -200,7 +200,7 @@ def test_a_sweep_with_overrides_and_a_figure_that_fails(finished: Project) -> No
     [failed] = [line for line in lines if "failed after" in line]
     assert failed.startswith("tiny: figures") and "ZeroDivisionError: division by zero" in failed
     assert "Job 1: tiny: report" in (finished.results / "journal/snakemake.log").read_text()
-    assert set(finished.planned("results/tiny/overridden.yaml")) == ALWAYS | {"figure"}
+    assert set(finished.planned("results/tiny/command.yaml")) == ALWAYS | {"figure"}
     status = finished.ended("sweeplib", "status", "tiny.yaml", "seeds=3", "--json")
     found = json.loads(status.stdout)
     assert found["state"] == "failed" and found["cases"]["sgd_chain"]["ok"] == 6

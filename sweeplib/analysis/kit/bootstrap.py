@@ -73,6 +73,19 @@ class PointErrors(NamedTuple):
         return np.asarray(equivalent - 1.0)
 
 
+class Resampling(NamedTuple):
+    """How intervals of a `confidence` are drawn: `weights` (resamples, seeds) of the seeds' parts, and other noise."""
+
+    weights: Array
+    generator: np.random.Generator
+    confidence: float
+
+
+def resampling_of(seeds: int, resamples: int, random_seed: int, confidence: float) -> Resampling:
+    """Return so many resamples of seeds, the same for the same random seed."""
+    return Resampling(seed_weights(seeds, resamples, random_seed), np.random.default_rng(random_seed), confidence)
+
+
 def seed_weights(seeds: int, resamples: int, random_seed: int) -> Array:
     """Return the weight of each seed's part in each resample, N(0, 1), shape (resamples, seeds)."""
     return np.random.default_rng(random_seed).standard_normal((resamples, seeds))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sweeplib.analysis.kit.bootstrap import PointErrors, log_means, moments
+from sweeplib.analysis.kit.bootstrap import PointErrors, Resampling, log_means, moments
 from sweeplib.analysis.kit.fits import line_fit
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.arrays import Array
@@ -19,19 +19,17 @@ def means(sample: Array) -> PointErrors:
     return log_means(np.where(mean > LEAST_SIGNAL * error, sample, np.nan))
 
 
-def exponents(
-    powers: PointErrors, d: Array, tolerance: float, confidence: float, weights: Array, generator: np.random.Generator
-) -> Array:
+def exponents(powers: PointErrors, d: Array, tolerance: float, resampling: Resampling) -> Array:
     """Return draws (1 + resamples,) of the exponent x in C d^−x, the estimate first; NaN for fewer than two dimensions.
 
     Weighted least squares of logarithms. The error of each point includes a relative departure `tolerance` from the
     power law, for the rounding of p and corrections to scaling. Where the points scatter more, all draws include this
-    scatter (`fits`). The central part `confidence` of the draws is as wide as the interval of Student's t.
+    scatter (`fits`). The central part of the draws, of the confidence, is as wide as the interval of Student's t.
     """
     known = np.isfinite(powers.logs)
     if known.sum() < 2:
-        return np.full(1 + len(weights), np.nan)
-    fit = line_fit(powers.at(known), np.vander(np.log(d[known]), 2), weights, generator, confidence, tolerance)
+        return np.full(1 + len(resampling.weights), np.nan)
+    fit = line_fit(powers.at(known), np.vander(np.log(d[known]), 2), resampling, tolerance)
     return -np.append(fit.best[0], fit.draws[:, 0])
 
 

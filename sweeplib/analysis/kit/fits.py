@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.analysis.kit.bootstrap import PointErrors
+from sweeplib.analysis.kit.bootstrap import PointErrors, Resampling
 from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
 
@@ -59,14 +59,11 @@ class LineFit(NamedTuple):
         return np.asarray(np.quantile(self.draws, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0], axis=0))
 
 
-def line_fit(
-    points: PointErrors, design: Array, weights: Array, generator: np.random.Generator, confidence: float,
-    departure: float = 0.0,
-) -> LineFit:  # fmt: skip
+def line_fit(points: PointErrors, design: Array, resampling: Resampling, departure: float = 0.0) -> LineFit:
     """Return the least-squares fit of the points (n,) by the columns of `design` (n, k), weighted by 1/variance.
 
-    `weights` (resamples, seeds) are those of the seeds in resamples (`bootstrap`). `departure` is a scatter that is
-    expected in advance: it adds to the error of each point and counts as `EXPECTED` more residuals.
+    `departure` is a scatter that is expected in advance: it adds to the error of each point and counts as `EXPECTED`
+    more residuals.
     """
     covariance = points.covariance + departure**2 * np.eye(len(points.logs))
     errors2 = np.diag(covariance)
@@ -74,17 +71,18 @@ def line_fit(
     excess = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), more)
     solution = linear_solution(design, inverse_variances(errors2 + excess.scatter**2))
     best = solution @ points.values
-    drawn, noise = scatter_draws(points, weights, excess, generator, departure)
-    widths = widening(points, solution, excess, confidence, departure)
+    drawn, noise = scatter_draws(points, resampling, excess, departure)
+    widths = widening(points, solution, excess, resampling.confidence, departure)
     if not excess.seen:
         return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, excess)
     return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, excess)
 
 
 def scatter_draws(
-    points: PointErrors, weights: Array, excess: Misfit, generator: np.random.Generator, departure: float = 0.0
+    points: PointErrors, resampling: Resampling, excess: Misfit, departure: float = 0.0
 ) -> tuple[Array, Array]:
     """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter."""
+    weights, generator, _ = resampling
     noise = np.hypot(departure, excess.scatter) * generator.standard_normal((len(weights), len(points.logs)))
     return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.seen else 1.0), noise
 

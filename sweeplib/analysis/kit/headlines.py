@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 
+from sweeplib.analysis.kit.lost_runs import has_run_at
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.late_modules import xarray as xr
 
@@ -79,15 +79,20 @@ class Headline:
 
 
 def headline(
-    result: xr.Dataset, name: str, most: int = MOST, said: Callable[[xr.DataArray, xr.DataArray], str] | None = None
+    result: xr.Dataset,
+    name: str,
+    most: int = MOST,
+    said: Callable[[xr.DataArray, xr.DataArray], str] | None = None,
+    dataset: xr.Dataset | None = None,
 ) -> Headline:
     """Return what is to be said of the variable `name` of an analysis, which has `<name>_low` and `<name>_high`.
 
     Stochastic dynamics come first. A point that the rest are compared with, with an interval of no width, is left out.
     The attribute `needs` of the variable says what an interval needs. `said` puts a coordinate of a point, one of
-    given values, into words, by default as a config does.
+    given values, into words, by default as a config does. Points at which a `dataset` has no runs do not count.
     """
-    points = _points(result, name)
+    run = None if dataset is None else has_run_at(result[name], dataset)
+    points = _points(result, name, run)
     decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
     inside = [point for point in decided if not point.get("at_edge")]
     inside.sort(key=lambda point: not _is_noisy(point))
@@ -158,11 +163,12 @@ def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
     return (f"{value:.{decimals}f}" for value in (best, low, high))
 
 
-def _points(result: xr.Dataset, name: str) -> list[xr.Dataset]:
-    """Return a dataset for each point, with the variable `name`, its interval and `at_edge`."""
+def _points(result: xr.Dataset, name: str, run: xr.DataArray | None) -> list[xr.Dataset]:
+    """Return a dataset for each point with a value or a `run`, with the variable `name`, its interval and `at_edge`."""
     dims = result[name].dims
     parts = result[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in result]]
-    places = product(*(range(result.sizes[dim]) for dim in dims))
+    counts = np.ones(result[name].shape, bool) if run is None else (run | result[name].notnull()).values
+    places = map(tuple, np.argwhere(counts))
     return [parts.isel(dict(zip(dims, place, strict=True))) for place in places]
 
 

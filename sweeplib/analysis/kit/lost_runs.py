@@ -23,6 +23,14 @@ def has_run(ds: xr.Dataset) -> xr.DataArray:
     return ~with_status(ds, "missing")
 
 
+def has_run_at(measured: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
+    """Return a mask with the axes of a statistic of runs: where some were made that count in it."""
+    run = has_run(ds)
+    reduced = run.any([dim for dim in run.dims if dim not in measured.dims]).reset_coords(drop=True)
+    reduced = reduced.reindex({dim: measured[dim].values for dim in reduced.dims}, fill_value=False)
+    return reduced.broadcast_like(measured).transpose(*measured.dims)
+
+
 def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
     """Return a mask: where the status of a case is one of `meanings`, by the flags that the dataset declares."""
     attrs = ds["status"].attrs

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, without_value
-from sweeplib.analysis.kit.seed_means import mean_and_error
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
@@ -32,15 +30,6 @@ def from_start(ds: xr.Dataset, state: xr.DataArray, distance: Distance, max_lost
     """Return the distance of the `state` of each dynamics from its start, per seed; NaN if that is not recorded."""
     start = state.isel(time=0, drop=True).where(ds["time"][0].item() == 0.0)
     return _unless_lost(distance(state, start), has_run(ds), max_lost, has_diverged(ds))
-
-
-def with_error(name: str, distance: xr.DataArray, long_name: str, symbol: str) -> dict[str, xr.DataArray]:
-    """Return the variables `name` and `name_error`: the mean over the seeds, and its standard error."""
-    mean, error = mean_and_error(distance)
-    return {
-        name: labelled(mean, long_name, symbol),
-        f"{name}_error": labelled(error, f"standard error of the {long_name}"),
-    }
 
 
 def _unless_lost(distance: xr.DataArray, run: xr.DataArray, max_lost: float, diverged: xr.DataArray) -> xr.DataArray:

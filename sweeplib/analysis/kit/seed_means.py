@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from sweeplib.analysis.kit.labels import labelled
 from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 
@@ -26,6 +27,25 @@ def mean_and_error(values: xr.DataArray) -> tuple[xr.DataArray, xr.DataArray]:
     return values.mean("seed"), standard_error(values)
 
 
+def with_error(
+    name: str, values: xr.DataArray, long_name: str, symbol: str = "", *, error_symbol: str = "", units: str = "1"
+) -> dict[str, xr.DataArray]:
+    """Return the mean over `seed` and its standard error, labelled: the variables NAME and NAME_error."""
+    mean, error = mean_and_error(values)
+    return {
+        name: labelled(mean, long_name, symbol, units),
+        f"{name}_error": labelled(error, f"standard error of the {long_name}", error_symbol, units),
+    }
+
+
+def student_interval(
+    mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
+    """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
+    return mean, mean - half, mean + half
+
+
 def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray, xr.DataArray]:
     """Return the ends of the interval of the mean over `seed` of values that are not negative, such as passage times.
 
@@ -39,6 +59,31 @@ def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray
     quantile = xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
     half = quantile * relative
     return mean * np.exp(-half), mean * np.exp(half * (1.0 + 2.0 * relative))
+
+
+def restricted_mean_interval(
+    values: xr.DataArray, horizon: xr.DataArray, confidence: float
+) -> tuple[xr.DataArray, xr.DataArray]:
+    """Return the ends of the interval of the mean over `seed` of values min(T, horizon): that of `mean_interval`.
+
+    Where less than half of them are below the horizon their scatter tells too little, and nothing if none is. What the
+    mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that needs no exit
+    (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more; both, .945 or more at 3 to 100 seeds.
+    """
+    lowest, highest = mean_interval(values, confidence)
+    count, lacks = values.count("seed"), (1.0 - values / horizon).where(values.notnull())
+    few = (count >= FEWEST_SEEDS) & (2 * (values < horizon).sum("seed") < count)
+    tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
+
+    def quantile(level: float, mean: xr.DataArray, variance: xr.DataArray) -> xr.DataArray:
+        shape = (mean**2 / variance).where(mean > 0.0, 1.0)
+        found: xr.DataArray = xr.apply_ufunc(scipy.special.gammaincinv, shape, level) * (variance / mean)
+        return found.where(mean > 0.0, 0.0)
+
+    one = 1.0 / count.where(count > 0)
+    most = quantile(1.0 - tail, mean + one, variance + one**2).clip(max=1.0)
+    least = quantile(tail, mean, variance)
+    return xr.where(few, horizon * (1.0 - most), lowest), xr.where(few, horizon * (1.0 - least), highest)
 
 
 def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:

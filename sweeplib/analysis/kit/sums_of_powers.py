@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.kit.bootstrap import PointErrors, log_means
+from sweeplib.analysis.kit.bootstrap import PointErrors, Resampling, log_means
 from sweeplib.analysis.kit.fits import Misfit, inverse_variances, linear_solution, misfit, scatter_draws, widening
 from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
@@ -49,10 +49,9 @@ class SumOfPowers(NamedTuple):
 
 
 class _Points(NamedTuple):
-    """log D at the points with its errors, the weights of seeds in resamples, and log x_t (terms, points) around 0."""
+    """log D at the points with its errors, and log x_t (terms, points) around 0."""
 
     means: PointErrors
-    weights: Array
     variables: Array
 
     @property
@@ -70,12 +69,10 @@ class _BestFit(NamedTuple):
     misfit: Misfit
 
 
-def sum_of_powers(
-    values: Array, logarithms: Array, weights: Array, confidence: float, generator: np.random.Generator
-) -> SumOfPowers:
+def sum_of_powers(values: Array, logarithms: Array, resampling: Resampling) -> SumOfPowers:
     """Return the fit of Σ_t A_t x_t^e_t to the means of `values` (seed, point); `logarithms` (term, point): log x_t.
 
-    A term is resolved if χ² without it is larger by more than the quantile `confidence` of Fisher's law for its two
+    A term is resolved if χ² without it is larger by more than a quantile, the confidence, of Fisher's law for its two
     parameters. The others are left out of the fit, but not of the fits to resamples, because a term that is too small
     to be resolved may still bend the others. All is NaN if the points do not determine the parameters.
     """
@@ -87,10 +84,10 @@ def sum_of_powers(
     if not _is_determined(logarithms):
         return nothing
     middle = logarithms.mean(axis=1)
-    points = _Points(means.at(kept), weights, logarithms - middle[:, None])
+    points = _Points(means.at(kept), logarithms - middle[:, None])
     best = _best_fit(points)
-    resolved = _resolved_terms(points, best, confidence)
-    low, high = _interval(points, best, confidence, generator) if resolved.any() else (unknown, unknown)
+    resolved = _resolved_terms(points, best, resampling.confidence)
+    low, high = _interval(points, best, resampling) if resolved.any() else (unknown, unknown)
     if resolved.any() and not resolved.all():
         points = points._replace(variables=points.variables[resolved])
         best = _best_fit(points)
@@ -199,18 +196,18 @@ def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArr
     return np.asarray(increases > 2.0 * scipy.special.fdtri(2.0, freedom, confidence) * unit)
 
 
-def _interval(points: _Points, best: _BestFit, confidence: float, generator: np.random.Generator) -> Array:
+def _interval(points: _Points, best: _BestFit, resampling: Resampling) -> Array:
     """Return the ends (2, terms) of the central intervals of the exponents, by fits to resamples."""
     fitted, design = _model(best.parameters, points.variables)
     directions = linear_solution(design, best.weights)[len(points.variables) :]
-    widths = widening(points.means, directions, best.misfit, confidence)
-    drawn = sum(scatter_draws(points.means, points.weights, best.misfit, generator)) * widths.max()
+    widths = widening(points.means, directions, best.misfit, resampling.confidence)
+    drawn = sum(scatter_draws(points.means, resampling, best.misfit)) * widths.max()
     start = [best.parameters]
     parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in drawn])
     exponents = parameters[:, len(points.variables) :]
     largest_shares = np.array([_largest_parts(row, points.variables) for row in parameters])
     lost = largest_shares < LOST
-    tail = (1.0 - confidence) / 2.0
+    tail = (1.0 - resampling.confidence) / 2.0
     low = np.quantile(np.where(lost, -np.inf, exponents), tail, axis=0, method="lower")
     high = np.quantile(np.where(lost, np.inf, exponents), 1.0 - tail, axis=0, method="higher")
     return np.array([low, high])

@@ -17,10 +17,10 @@ MOST_CELLS = 20_000
 """The largest number of cells of a map; with more points than that, a cell holds several of them."""
 
 
-def cell_widths(lengths: Sequence[int], most: int = MOST_CELLS) -> tuple[int, ...]:
+def cell_widths(lengths: Sequence[int]) -> tuple[int, ...]:
     """Return how many values of each axis a cell holds: of the longest axes more, until there are few enough cells."""
     widths = [1] * len(lengths)
-    while math.prod(cells := map_shape(lengths, widths)) > most:
+    while math.prod(cells := map_shape(lengths, widths)) > MOST_CELLS:
         widths[max(range(len(lengths)), key=cells.__getitem__)] *= 2
     return tuple(widths)
 

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.arrays import WIDE, wide
+
 COLOURS = ("#2f6fb0", "#d1720c", "#2a8a5f", "#8a4fa3", "#8c5a3c", "#b03a6b", "#5d6670", "#7d8420")
 MARKERS = ("circle", "square", "triangle", "diamond", "inverted_triangle", "hex", "star", "plus")
-HEIGHT = 400
+HEIGHT, ROW = 400, 24
+"""Pixels: of a figure, and what each further row of its legend adds."""
+LINE, SWATCH, MOST_COLUMNS = 40, 4, 4
+"""The letters in a row of the legend that fits a telephone, those that a swatch takes, and the most names in a row."""
 MOST_DECADES = 4
 """An axis over more decades has ticks at powers of ten alone."""
 MOST_BARS = 100
 """Curves with more points have their intervals as a band."""
-LOGARITHMIC = 20.0
-"""An axis is logarithmic if its largest value is so many times the smallest, which is positive."""
 
 
 @dataclass(frozen=True)
@@ -31,13 +34,18 @@ class ResultCurve:
 
 @dataclass(frozen=True)
 class ResultCurves:
-    """Curves `of` names, one for `each` value. `y` says what is drawn over `x`, `at` which values of the other axes."""
+    """Curves `of` names, one for `each` value. `y` says what is drawn over `x`, `at` which values of the other axes.
+
+    log_x : whether the axis x is logarithmic; the axis y is, if its values range over more than `decade`.
+    """
 
     x: str
     y: str
     at: str
     each: str = "dynamics"
     of: dict[str, ResultCurve] = field(default_factory=dict)
+    log_x: bool = False
+    decade: float = WIDE
 
 
 class Graph:
@@ -59,7 +67,7 @@ class Graph:
         self.root.visible = curves is not None
         if curves is None:
             return
-        logarithmic = tuple(map(_ticks, _values(curves)))
+        logarithmic = _log_ticks(curves)
         many = [len(curve.x) > MOST_BARS for curve in curves.of.values()]
         kind = curves.x, curves.y, curves.each, tuple(curves.of), str(logarithmic), any(many)
         at = f", at {escape(curves.at)}" * bool(curves.at)
@@ -79,8 +87,9 @@ class Graph:
         from bokeh.models import FixedTicker, HoverTool, NoOverlap, PrintfTickFormatter
         from bokeh.plotting import figure
 
+        beside = min(MOST_COLUMNS, max(1, LINE // (max(map(len, curves.of), default=0) + SWATCH)))
         plot = figure(
-            height=HEIGHT,
+            height=HEIGHT + ROW * ((len(curves.of) - 1) // beside),
             sizing_mode="stretch_width",
             x_axis_type="log" if log_x else "linear",
             y_axis_type="log" if log_y else "linear",
@@ -109,7 +118,8 @@ class Graph:
         drawn = plot.scatter("x", "y", source=points, **looks)
         plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
         legend = plot.legend[0]
-        legend.title, legend.title_standoff, legend.ncols, legend.orientation = curves.each, 2, 4, "horizontal"
+        legend.title, legend.title_standoff, legend.orientation = curves.each, 2, "horizontal"
+        legend.ncols = beside
         legend.location, legend.visible = "top_left", bool(curves.each)
         plot.add_layout(legend, "above")
         return plot
@@ -147,17 +157,18 @@ def _colours(curves: ResultCurves) -> list[str]:
     return [COLOURS[at % len(COLOURS)] for at in range(len(curves.of))]
 
 
-def _values(curves: ResultCurves) -> tuple[list[float], list[float]]:
-    """Return all values along both axes."""
+def _log_ticks(curves: ResultCurves) -> tuple[list[float], list[float]]:
+    """Return the ticks of both axes where they are logarithmic, otherwise none."""
     found = curves.of.values()
-    return [x for curve in found for x in curve.x], [y for curve in found for y in curve.y]
+    x, y = (np.array([value for curve in found for value in getattr(curve, axis)], float) for axis in "xy")
+    return _ticks(x) if curves.log_x else [], _ticks(y) if wide(y, curves.decade) else []
 
 
-def _ticks(values: list[float]) -> list[float]:
-    """Return the ticks of an axis of values if it is to be logarithmic, of many decades one each; otherwise none."""
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite or min(finite) <= 0 or max(finite) <= LOGARITHMIC * min(finite):
+def _ticks(values: np.ndarray) -> list[float]:
+    """Return the ticks of a logarithmic axis of values; of many decades one each."""
+    known = values[np.isfinite(values) & (values > 0)]
+    if not known.size:
         return []
-    first, last = (math.floor(math.log10(end)) for end in (min(finite), max(finite)))
+    first, last = (math.floor(math.log10(end)) for end in (known.min(), known.max()))
     digits = (1, 2, 5) if last - first < MOST_DECADES else (1,)
     return [float(f"{digit}e{power}") for power in range(first - 1, last + 2) for digit in digits]

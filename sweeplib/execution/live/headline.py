@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.arrays import logarithmic
 from sweeplib.execution.live.case_map import CaseMap, in_words
 from sweeplib.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.late_modules import scipy
@@ -64,7 +65,8 @@ class HeadlineCurves:
         if self._axis is None or not self._values:
             return None
         found = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
-        return ResultCurves(self._axis.name, self._said, self._at, of=found)
+        log_x = logarithmic(np.array(self._axis.values, float))
+        return ResultCurves(self._axis.name, self._said, self._at, of=found, log_x=log_x)
 
     def _read(self, block: "Block") -> None:
         """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""

@@ -52,11 +52,11 @@ class Silent:
         """Tell the scheduler what is new."""
 
 
-def teller_of(client: "Client", work: "Workload", blocks: "Sequence[Block]", say: Callable[[str], None]) -> Silent:
-    """Return what tells a client's scheduler of the run of some blocks; `say` gets a line if that cannot be told."""
+def teller_of(client: "Client", work: "Workload", say: Callable[[str], None]) -> Silent:
+    """Return what tells a client's scheduler of a run; `say` gets a line if that cannot be told."""
     try:
         client.register_plugin(SweepNews())
-        return Teller(client, work, blocks, say)
+        return Teller(client, work, say)
     except Exception as error:  # that of a scheduler without sweeplib can be of any type
         say(f"the scheduler cannot show the sweep: {_in_a_line(error)}")
         return Silent()
@@ -65,13 +65,10 @@ def teller_of(client: "Client", work: "Workload", blocks: "Sequence[Block]", say
 class Teller(Silent):
     """Tells a scheduler of a run, until it no longer takes news."""
 
-    def __init__(
-        self, client: "Client", work: "Workload", blocks: "Sequence[Block]", say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, client: "Client", work: "Workload", say: Callable[[str], None]) -> None:
         self._client, self._say, self._run = client, say, uuid4().hex
         self._maps, self._reasons = work.maps(), _Reasons(work)
         self._headline = HeadlineCurves(work, self._maps)
-        self._paces = {name: _Pace([block for block in blocks if block.dynamics == name]) for name in self._maps}
         rounds = rounds_of(work.sweep, work.directory) if work.sweep.questions else None
         self._answers = list(rounds.answers) if rounds else []
         self._tasks: dict[str, Task] = {}
@@ -116,15 +113,14 @@ class Teller(Silent):
         """Return what is new since the last news."""
         tasks, self._tasks = self._tasks, {}
         done, self._ended = self._ended, []
-        for block, report in done:
-            self._paces[block.dynamics].advance(block, report)
+        for block, _ in done:
             self._headline.add(block)
         return News(
             self._run,
             {name: self._changes(name, done) for name in self._maps},
             {key: self._cells(task) for key, task in tasks.items()},
             _totals(progress),
-            {name: pace.now(progress.forecasts[name]) for name, pace in self._paces.items()},
+            {name: _pace(progress.forecasts[name]) for name in self._maps},
             self._reasons.told(self._maps),
             self._headline.curves(ended=ended),
             answers=self._answers,
@@ -142,27 +138,6 @@ class Teller(Silent):
         for block in task:
             found.setdefault(block.dynamics, []).append(self._maps[block.dynamics].cells(block))
         return {name: np.unique(np.concatenate(cells)) for name, cells in found.items()}
-
-
-class _Pace:
-    """How the blocks of a dynamics go."""
-
-    def __init__(self, blocks: "Sequence[Block]") -> None:
-        self.total = sum(len(block.positions) for block in blocks)
-        self.measured = all(block.measured for block in blocks)
-        self.done, self.first, self.last = 0, float("inf"), float("-inf")
-
-    def advance(self, block: "Block", report: "BlockReport") -> None:
-        """Take account of a block."""
-        now = time.monotonic()
-        self.first, self.last = min(self.first, now - report.seconds), now
-        self.done += len(block.positions)
-
-    def now(self, forecast: Forecast) -> Pace:
-        """Return the pace; the time left is not known (NaN) before a block is done if costs are guessed."""
-        rate = self.done / max(self.last - self.first, 1e-9) if self.done else 0.0
-        known = self.measured or self.done
-        return Pace(self.done, self.total, rate, forecast.left() if known else float("nan"))
 
 
 class _Reasons:
@@ -192,6 +167,12 @@ class _Reasons:
 
 def _size(path: "Path") -> int:
     return path.stat().st_size if path.exists() else 0
+
+
+def _pace(forecast: Forecast) -> Pace:
+    """Return the pace of a dynamics; the time left is not known (NaN) before a block is done if costs are guessed."""
+    is_known = forecast.measured or forecast.done
+    return Pace(forecast.done, forecast.total, forecast.rate(), forecast.left() if is_known else float("nan"))
 
 
 def _totals(progress: RunProgress) -> dict[str, Any]:

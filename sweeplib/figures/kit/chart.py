@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sweeplib.figures.figure import Figure
 from sweeplib.figures.kit.facets import Facets
@@ -17,8 +17,9 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
-    Data = xr.Dataset | Outline
-    ByName = Mapping[str, Data]
+Data: TypeAlias = "xr.Dataset | Outline"
+ByName: TypeAlias = "Mapping[str, Data]"
+"""A dataset, or its outline before anything runs, and those of analyses."""
 
 
 @dataclass(frozen=True)

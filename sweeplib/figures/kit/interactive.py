@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.registry import Registry
-
-if TYPE_CHECKING:
-    Data = Callable[[xr.Dataset, Mapping[str, xr.Dataset]], xr.Dataset]
 
 Line = tuple[float, float, str]
 
@@ -44,7 +41,7 @@ class Interactive:
     y: str
     z: str | None = None
     needs: tuple[str, ...] = ()
-    data: Data | None = None
+    data: Callable[[xr.Dataset, Mapping[str, xr.Dataset]], xr.Dataset] | None = None
     hover: tuple[str, ...] = ()
     theory: str | None = None
     hue: str | None = None

@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.arrays import logarithmic, wide
 from sweeplib.design.axis import POINT
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.facets import numbered_parts
@@ -19,7 +20,7 @@ from sweeplib.figures.kit.panels import Panels, panels_of
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.quantities import bounds, interval, shown_dynamics, with_requests
 from sweeplib.figures.kit.references import References, references
-from sweeplib.figures.kit.scales import few, is_log, logarithmic, logarithmic_above_zero, logarithmic_time, wide
+from sweeplib.figures.kit.scales import few, is_log, logarithmic_above_zero, logarithmic_time
 from sweeplib.figures.kit.style import (
     BOUND,
     DIM,
@@ -277,8 +278,7 @@ class _Picture:
         stacks = self.panels.stacks if not self.points.share_x else self.panels.stacks[:1]
         for axes in (axes for stack in stacks for axes in stack):
             for axis in (axes.xaxis, axes.yaxis):
-                if axis.get_scale() == "log":
-                    plain_ticks(axis, (1.0, 2.0, 5.0))
+                plain_ticks(axis)
             if axes.get_xscale() == "linear" and self.places(data).dtype.kind in "iu":
                 axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
             if axes.get_xscale() == "log" and places and places[-1] <= 1e3 * places[0]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import declared_quantities
-from sweeplib.analysis.kit.lost_runs import has_run
+from sweeplib.analysis.kit.lost_runs import has_run_at
 from sweeplib.analysis.kit.problem_fields import has_direction
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.errors import InputError
@@ -165,12 +165,9 @@ def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Datase
     It is false for directions that a teacher does not have. Values of `variable` on a logarithmic axis are above their
     errors (`above_error`).
     """
-    found, run = found.assign({variable: above_error(found[variable], ds)}), has_run(ds)
+    found = found.assign({variable: above_error(found[variable], ds)})
     measured = found[variable]
-    reduced = run.any([dim for dim in run.dims if dim not in measured.dims])
-    if "dynamics" in measured.dims:
-        reduced = reduced.reindex(dynamics=measured["dynamics"].values, fill_value=False)
-    reduced = reduced & has_direction(measured, ds)
+    reduced = has_run_at(measured, ds) & has_direction(measured, ds)
     return found.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
 
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
 from sweeplib.analysis.kit.survival import survival_curve
+from sweeplib.arrays import wide
 from sweeplib.figures.kit.chart import Chart
 from sweeplib.figures.kit.labels import dynamics_order, wrapped_label
 from sweeplib.figures.kit.legend import Entry, hue_entries, legend_below
 from sweeplib.figures.kit.panels import mark_empty, panels_of
 from sweeplib.figures.kit.points import Curve
-from sweeplib.figures.kit.scales import wide
 from sweeplib.figures.kit.style import INK, line_look, plain_ticks
 from sweeplib.late_modules import xarray as xr
 
@@ -71,7 +71,7 @@ class Runs(Chart):
         for (axes,) in panels.stacks:
             if log:
                 axes.set_xscale("log")
-                plain_ticks(axes.xaxis, (1.0, 2.0, 5.0))
+                plain_ticks(axes.xaxis)
             axes.set_ylim(0.0 if self.left else -0.02, 1.02)
             if self.left:
                 axes.set_xlim(left=0.0)

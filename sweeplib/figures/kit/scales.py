@@ -1,4 +1,4 @@
-"""Whether an axis of a figure is logarithmic."""
+"""Whether an axis of a figure is logarithmic, by the rules of `arrays`."""
 
 from __future__ import annotations
 
@@ -8,31 +8,14 @@ from typing import Literal
 import numpy as np
 
 from sweeplib.analysis.kit.labels import labelled
+from sweeplib.arrays import FAR_APART, WIDE, geometric, logarithmic, wide
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.style import ENDS
 from sweeplib.late_modules import xarray as xr
 
-WIDE = 20.0
-"""The range above which positive values have a logarithmic axis."""
-DECADE = 10.0
-"""The range above which positive values along a run have a logarithmic axis."""
-FAR_APART = 5.0
-"""The ratio of two values from which they have a logarithmic axis."""
 LOGARITHM_OF = "logarithm_of"
 MOST_TICKS = 8
 """The most values of an axis of cells that have a tick each."""
-
-
-def geometric(values: np.ndarray) -> bool:
-    """Return whether ascending values, except zeros at the start, are evenly spaced on a logarithmic scale."""
-    gaps = np.diff(np.log(values[values > 0.0]))
-    return bool(gaps.size > 1 and gaps.max() < 1.5 * gaps.min())
-
-
-def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
-    """Return whether finite values are positive and range over more than the `ratio`."""
-    known = values[np.isfinite(values)]
-    return bool(known.size and 0.0 < ratio * known.min() < known.max())
 
 
 def is_log(axis: Literal["x", "y"], log_axes: Sequence[str] | None, by_values: bool) -> bool:
@@ -56,17 +39,6 @@ def above_error(
             mean = error.mean([dim for dim in error.dims if dim not in values.dims])
             above = above.where(~(abs(values) <= mean))
     return above if log_axes is not None or wide(above.values, ratio) else values
-
-
-def logarithmic(places: np.ndarray) -> bool:
-    """Return whether an axis of a sweep with these values is logarithmic.
-
-    It is, if the values are positive and evenly spaced on that scale, range widely, or are two far apart.
-    """
-    values = np.unique(places[np.isfinite(places)].astype(float))
-    if not values.size or values[0] <= 0.0:
-        return False
-    return geometric(values) or wide(values) or (len(values) == 2 and wide(values, FAR_APART))
 
 
 def logarithmic_cells(places: np.ndarray) -> bool:

@@ -145,13 +145,15 @@ def set_log(axes: Axes, axis: Literal["x", "y"]) -> None:
         axes.set_yscale("log")
 
 
-def plain_ticks(axis: Axis, multiples: tuple[float, ...]) -> None:
+def plain_ticks(axis: Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
     """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if these are too few.
 
-    Axes over more than three decades keep their ticks.
+    Other axes, and those over more than three decades, keep their ticks.
     """
     from matplotlib.ticker import LogLocator, NullFormatter
 
+    if axis.get_scale() != "log":
+        return
     keep_within_doubles(axis)
     low, high = axis.get_view_interval()
     if high > 1e3 * low:

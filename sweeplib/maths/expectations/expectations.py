@@ -78,6 +78,11 @@ class Expectations:
     resolved: bool = True
     misfits: tuple[float, float] = (0.0, 0.0)
 
+    @property
+    def exact(self) -> bool:
+        """Whether risks have no error but rounding."""
+        return self.finer is None and not any(self.misfits)
+
     @cached_property
     def pair(self) -> Pair:
         """The first argument of `risk`, and the `pair` of a system."""

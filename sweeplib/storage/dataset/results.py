@@ -26,10 +26,9 @@ Shape = tuple[int, int]
 
 @dataclass(frozen=True)
 class StoredVariable:
-    """A recorded variable as the run store describes it; `dims` and `sizes` are without the case dimension."""
+    """A recorded variable as the run store describes it; `dims` are without the case dimension."""
 
     dims: tuple[str, ...]
-    sizes: tuple[int, ...]
     dtype: np.dtype
     fill_value: Any
     attributes: Mapping[str, Any]
@@ -232,4 +231,4 @@ def _is_shared(dims: Iterable[str]) -> bool:
 def _variable(layout: Layout, name: str) -> StoredVariable:
     array = layout.array(name)
     dims = tuple(layout.variables[name])
-    return StoredVariable(dims, array.shape[1:], array.dtype, array.fill_value, array.attrs.asdict())
+    return StoredVariable(dims, array.dtype, array.fill_value, array.attrs.asdict())

@@ -22,21 +22,10 @@ class LinkingStore(LocalStore):
     file system has no hard links, chunks are written. `meant` has the entry of each file as it was given.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        *,
-        read_only: bool = False,
-        before: Path | None = None,
-        meant: dict[str, Entry] | None = None,
-    ) -> None:
+    def __init__(self, root: Path, *, read_only: bool = False, before: Path | None = None) -> None:
         super().__init__(root, read_only=read_only)
         self.before = before
-        self.meant = {} if meant is None else meant
-
-    def with_read_only(self, read_only: bool = False) -> "LinkingStore":
-        """Return the same folder as a store that is read only or not."""
-        return type(self)(self.root, read_only=read_only, before=self.before, meant=self.meant)
+        self.meant: dict[str, Entry] = {}
 
     async def set(self, key: str, value: Any) -> None:
         """Write the bytes of a file, or link it."""

@@ -19,7 +19,7 @@ from sweeplib.design.questions import RowCounts
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.storage.records.attempts import IN_REPORT
-from sweeplib.storage.records.files import DamageError, digest, read_json
+from sweeplib.storage.records.files import DamageError, digest, intact_json, read_json
 from sweeplib.storage.records.jobs import at_work_elsewhere
 from sweeplib.storage.records.manifest import Manifest, manifest_at, manifest_of
 from sweeplib.strict_yaml import parsed
@@ -162,11 +162,7 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: b
 
 def is_of(record: Path, now: Mapping[str, Any]) -> bool:
     """Return whether there is a record, and what it tells was made from this."""
-    try:
-        told = read_json(record) or {}
-    except DamageError:
-        return False
-    return not Manifest(record, {}, told.get("made_from", {})).differs(now)
+    return not Manifest(record, {}, intact_json(record).get("made_from", {})).differs(now)
 
 
 def _has_failed(artefact: Artefact, directory: Path) -> bool:

@@ -25,7 +25,12 @@ _SEAL = "\n# checksum of the lines above: "
 
 
 def write_complete_config(sweep: "Design", directory: Path, name: str = "config.yaml") -> Path:
-    """Write a config that loads the same sweep into a sweep's directory; return its path.
+    """Write the `complete_config` of a sweep into its directory; return its path."""
+    return write_text(directory / name, complete_config(sweep, directory))
+
+
+def complete_config(sweep: "Design", directory: Path) -> str:
+    """Return the text of a config that loads the same sweep from a file in a directory.
 
     The paths of plugins and published values are relative to it, so that a project can be moved or copied with its
     results.
@@ -34,7 +39,7 @@ def write_complete_config(sweep: "Design", directory: Path, name: str = "config.
     if sweep.user_names():
         text = written(parsed(text) | sweep.with_files(partial(seen_from, folder=directory)))
     text = text.rstrip("\n")
-    return write_text(directory / name, text + _SEAL + digest(text.encode()) + "\n")
+    return text + _SEAL + digest(text.encode()) + "\n"
 
 
 def is_as_written(path: Path) -> bool:

@@ -223,11 +223,7 @@ def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, in
 
 def write_changed(path: Path, value: Mapping[str, Any]) -> None:
     """Write an object as JSON unless that is what the file has."""
-    try:
-        same = read_json(path) == json.loads(json.dumps(value, default=str))
-    except DamageError:
-        same = False
-    if not same:
+    if intact_json(path) != json.loads(json.dumps(value, default=str)):
         write_json(path, value)
 
 
@@ -246,6 +242,13 @@ def read_json(path: Path) -> dict[str, Any] | None:
         older = " (if it is of an earlier version of sweeplib: it has no checksum)" if checksum is None else ""
         raise damaged(path, f"delete {path}, or repair all with `sweeplib verify CONFIG --repair`{older}")
     return dict(value)
+
+
+def intact_json(path: Path) -> dict[str, Any]:
+    """Return the object in a file of `write_json`; {} if there is no file, or any bit of it has changed."""
+    with suppress(DamageError):
+        return read_json(path) or {}
+    return {}
 
 
 def content(path: Path) -> bytes:

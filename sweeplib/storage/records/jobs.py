@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -41,9 +41,9 @@ class Job:
     `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
     per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `left` is the
     estimate of the remaining seconds at the time `told`. `page` is the link to the `dashboard`'s page of the sweep,
-    `plan` the plan of the cases that the job computes, `problem` why it ended early. Once it has ended, `cpu_seconds`
-    and `memory` are what its process and those that it started took: the seconds of processors of all, and the most
-    bytes of one.
+    `table` what the table of the plan shows of the cases that the job computes, `problem` why it ended early. Once it
+    has ended, `cpu_seconds` and `memory` are what its process and those that it started took: the seconds of processors
+    of all, and the most bytes of one.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Job:
     page: str | None = None
     cpu_seconds: float = 0.0
     memory: int = 0
-    plan: dict[str, Any] = field(default_factory=dict)
+    table: dict[str, Any] = field(default_factory=dict)
 
     @property
     def here(self) -> bool:
@@ -214,6 +214,11 @@ def _start_time(pid: int) -> float:
         return 0.0 if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
     except psutil.Error:
         return 0.0
+
+
+def counts_when_done(directory: Path, names: Iterable[str]) -> dict[str, dict[str, int]]:
+    """Return the number of cases of some dynamics with each status that occurs, as of the last run; {} before it."""
+    return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in names}
 
 
 def _job_in(path: Path) -> Job | None:

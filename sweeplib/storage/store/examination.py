@@ -1,6 +1,6 @@
 """Examination of the run store: every file is read and checked, also beside damaged ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 
 from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, is_intact, is_partial
 from sweeplib.storage.store.layout import INDEX, Layout, layout_folders
-from sweeplib.storage.store.layout_files import is_of_layout, read_metadata
+from sweeplib.storage.store.layout_files import intact_metadata, is_of_layout
 from sweeplib.storage.store.run_store import RunStore
 
 
@@ -48,7 +48,7 @@ class StoreDamage:
 
     def blocks(self, layout: str) -> list[int]:
         """Return the damaged blocks of a layout."""
-        return sorted({harm.block for harm in self.harms.get(layout, ()) if harm.block is not None and harm.block >= 0})
+        return _blocks(self.harms.get(layout, ()))
 
     def readable(self) -> "ReadableStore":
         """Return the intact part of the store: cases of damaged blocks are missing, damaged layouts are absent."""
@@ -83,31 +83,36 @@ def store_damage(directory: Path, dynamics: str) -> StoreDamage:
     folder = directory / "runs.zarr" / dynamics
     damage, chunks = {}, 0
     for layout in layout_folders(folder):
-        own = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
-        files = [path for path in own if not is_partial(path) and path.is_file()]
+        files = _files(layout)
         chunks += sum(path.name != "zarr.json" for path in files)
         if harms := [*_harms(layout, files)]:
             damage[layout.name] = harms
-    groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if not _is_intact_group(group)]
+    groups = [group for group in (folder.parent / "zarr.json", folder / "zarr.json") if intact_metadata(group) is None]
     return StoreDamage(directory, dynamics, groups if folder.exists() else [], damage, chunks)
 
 
-def _is_intact_group(path: Path) -> bool:
-    try:
-        read_metadata(path, "")
-    except DamageError:
-        return False
-    return True
+def damaged_blocks(layout: Layout) -> list[int]:
+    """Return the damaged blocks of a layout, of which every file is read."""
+    return _blocks(_harms(layout.path, _files(layout.path)))
+
+
+def _blocks(harms: Iterable[Harm]) -> list[int]:
+    return sorted({harm.block for harm in harms if harm.block is not None and harm.block >= 0})
+
+
+def _files(layout: Path) -> list[Path]:
+    own = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
+    return [path for path in own if not is_partial(path) and path.is_file()]
 
 
 def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:
     """Yield the damaged files of a layout, then the lost ones as far as this can be known."""
     layout, damaged = _layout_or_none(path), set()
     for file in sorted(files):
-        if not (_is_intact_group(file) if file.name == "zarr.json" else is_intact(file.read_bytes())):
+        if not (intact_metadata(file) if file.name == "zarr.json" else is_intact(file.read_bytes())):
             damaged.add(file)
             yield Harm(file, DAMAGED, _block(layout, path, file))
-    arrays = (*INDEX, "status", *layout.variables) if layout else INDEX
+    arrays = (*INDEX, "status", *layout.variables) if layout is not None else INDEX
     lost = [metadata for name in ("", *arrays) if not (metadata := path / name / "zarr.json").exists()]
     yield from (Harm(file, LOST, None) for file in lost)
     if layout is None or lost or any(file.name == "zarr.json" for file in damaged):

@@ -188,18 +188,6 @@ class Layout:
         for number, _, positions in by_block(np.sort(rows), self.block_size):
             self.write_status(number, positions, np.full(len(positions), Status.missing, np.uint8))
 
-    def forget_damaged(self) -> np.ndarray:
-        """Make the rows of damaged blocks missing again, delete the damaged files, and return these rows.
-
-        Only for the driver, while no worker runs. DamageError if the index or the metadata are damaged.
-        """
-        self.check_index()
-        return self.forget(self.damaged_blocks())
-
-    def damaged_blocks(self) -> list[int]:
-        """Return the numbers of the blocks with a damaged or lost chunk."""
-        return [number for number in range(self.n_blocks) if self._is_damaged(number)]
-
     def forget(self, numbers: Iterable[int]) -> np.ndarray:
         """Delete the results of blocks, which makes their rows missing, and return the rows.
 
@@ -220,14 +208,6 @@ class Layout:
     def index_files(self) -> list[Path]:
         """Return the files of the index."""
         return [self._chunk(name, number) for name in INDEX for number in range(-(-len(self) // self.index_rows))]
-
-    def _is_damaged(self, number: int) -> bool:
-        try:
-            done = bool(self.status(self.block(number)).any())
-        except DamageError:
-            return True
-        chunks = [self._chunk(name, number) for name in self.variables]
-        return any(not is_intact(chunk.read_bytes()) if chunk.exists() else done for chunk in chunks)
 
     def append(self, ids: np.ndarray, cases_at: Callable[[slice], Cases]) -> None:
         """Append cases with these identities, all missing, in one atomic step. Only for the driver.

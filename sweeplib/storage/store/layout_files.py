@@ -6,6 +6,7 @@ A zarr.json contains a checksum of itself among its attributes, the part of its 
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,16 @@ import numpy as np
 from numcodecs import VLenUTF8, Zstd
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
-from sweeplib.storage.records.files import CHECKSUM, damaged, digest, is_intact, is_partial, lost, write_files
+from sweeplib.storage.records.files import (
+    CHECKSUM,
+    DamageError,
+    damaged,
+    digest,
+    is_intact,
+    is_partial,
+    lost,
+    write_files,
+)
 
 COMPRESSORS = (ZstdCodec(level=0), Crc32cCodec())
 """The compressors of all arrays: zarr's default, then the checksum of the compressed bytes."""
@@ -64,6 +74,13 @@ def read_metadata(path: Path, remedy: str) -> dict[str, Any]:
     if not intact:
         raise damaged(path, remedy)
     return content
+
+
+def intact_metadata(path: Path) -> dict[str, Any] | None:
+    """Return the content of a zarr.json, None if it is damaged or lost."""
+    with suppress(DamageError):
+        return read_metadata(path, "")
+    return None
 
 
 def _with_checksum(content: dict[str, Any]) -> str:
