@@ -10,6 +10,7 @@ import numpy as np
 
 from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.design.axis import POINT
 from sweeplib.figures.kit.facets import PANELS_FIRST, by_columns
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.figures.kit.labels import axis_label
@@ -350,6 +351,7 @@ def _spec(
     shown = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
     return {
         "kind": kind,
+        "joined": drawn[-1] != POINT,
         "x": declared.x,
         "y": declared.y,
         "value": value,
