@@ -114,6 +114,7 @@ def analyse(config: str, directory: str, name: str) -> None:
     with _stage(config, directory, f"analyse.{name}") as sweep:
         from sweeplib.analysis import write_analysis
 
+        _refuse_gone(name, sweep.analyses, config)
         _told(write_analysis(sweep, name, Path(directory)))
 
 
@@ -122,6 +123,7 @@ def figure(config: str, directory: str, name: str) -> None:
     with _stage(config, directory, f"figure.{name}") as sweep:
         from sweeplib.figures import write_figure
 
+        _refuse_gone(name, sweep.figures, config)
         _told(write_figure(sweep, name, Path(directory)))
 
 
@@ -144,6 +146,13 @@ def ended(sweep: "Design", directory: str) -> None:
     sys.stdout.flush()
     if found.failed:
         raise SystemExit(1)
+
+
+def _refuse_gone(name: str, known: Mapping[str, Any], config: str) -> None:
+    """Raise InputError for what the file had when the workflow was started, and has no longer."""
+    if name not in known:
+        problem, expected = "no longer in the file, which was changed during the run", "the same command again"
+        raise InputError(problem, file=config, value=name, expected=expected)
 
 
 def _told(attempt: "Attempt") -> None:

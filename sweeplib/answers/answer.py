@@ -89,5 +89,6 @@ class Answer:
 
     def missing(self) -> str:
         """Return why there is no answer, and what it would cost."""
-        cost = f"; about {self.cases:,.0f} more runs would give it" if math.isfinite(self.cases) else ""
+        about = f"{float(f'{self.cases:.2g}'):,.0f}"
+        cost = f"; about {about} more runs would give it" if math.isfinite(self.cases) else ""
         return f"{self.why}{cost}"

@@ -16,7 +16,7 @@ from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS,
 from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
-from sweeplib.errors import InputError, errors_under
+from sweeplib.errors import InputError, errors_under, together
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
 from sweeplib.problem import PARAMETERS, synonyms
 from sweeplib.problem.columns import ProblemRow, Problems
@@ -357,12 +357,12 @@ class Grid:
 
     def _refuse_unknown(self) -> None:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
-        for name in self.names:
-            if name in (*PARAMETERS, POINT) or (name in used and ("." in name or is_symbol(name))):
-                continue
-            problem = "unknown name: no field of a problem, and no expression uses it"
-            known = (*PARAMETERS, *used)
-            raise InputError(problem, key=self.origin(name), value=name, choices=known, synonyms=synonyms())
+        fields, known = {*PARAMETERS, POINT}, (*PARAMETERS, *used)
+        symbols = {name for name in used if "." in name or is_symbol(name)}
+        if unknown := [name for name in self.names if name not in fields | symbols]:
+            problem, words = "unknown name: no field of a problem, and no expression uses it", synonyms()
+            errors = (InputError(problem, key=self.origin(n), value=n, choices=known, synonyms=words) for n in unknown)
+            raise together(errors, len(unknown))
 
     def _refuse_missing(self) -> None:
         for name in REQUIRED:

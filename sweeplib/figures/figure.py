@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
@@ -13,6 +13,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.options import Confidence, checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.errors import InputError, errors_at
+from sweeplib.figures.kit.facets import asked_columns, by_columns
 from sweeplib.figures.kit.interactive import Interactive
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
@@ -55,15 +56,19 @@ class Figure:
             problem = "analyses are a mapping of their names to their datasets"
             raise InputError(problem, value=unknown[0], expected='as `{"exit_times": exits}`')
         needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needed(options)}
-        with_coordinates = {name: with_constants(analysis) for name, analysis in needed.items()}
+        columns = asked_columns(ds, options)
+        whole, drawn = with_constants(ds), {name: with_constants(analysis) for name, analysis in needed.items()}
+        drawn = {name: by_columns(analysis, columns) for name, analysis in drawn.items()}
         with styled():
-            return fitted(self.function(with_constants(ds), with_coordinates, **options))
+            return fitted(self.function(by_columns(whole, columns), drawn, **options))
 
     def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
         """Return the interactive plot of a figure that has one, with these options."""
         assert self.interactive is not None
-        whole = {name: with_constants(analysis) for name, analysis in analyses.items()}
-        return self.interactive(with_constants(ds), whole, **self.check(options))
+        columns = asked_columns(ds, options)
+        whole = {name: by_columns(with_constants(analysis), columns) for name, analysis in analyses.items()}
+        found = self.interactive(by_columns(with_constants(ds), columns), whole, **self.check(options))
+        return replace(found, columns=columns)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
@@ -85,7 +90,9 @@ class Figure:
         """
         complete = self.check(options)
         if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
-            self.arrange(ds, analyses, **complete)
+            columns = asked_columns(ds, complete)
+            known = {name: by_columns(analyses[name], columns) for name in self._needed(complete)}
+            self.arrange(by_columns(ds, columns), {**analyses, **known}, **complete)
 
 
 Where = Annotated[

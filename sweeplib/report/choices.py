@@ -11,6 +11,7 @@ from sweeplib.analysis.averages import numbered
 from sweeplib.analysis.kit.labels import at_labels
 from sweeplib.analysis.kit.lost_runs import values_of
 from sweeplib.analysis.kit.variables import is_stochastic
+from sweeplib.design.axis import POINT
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.late_modules import xarray as xr
 from sweeplib.report.mathematics import plain_label
@@ -72,7 +73,8 @@ def horizontal_choice(
     same = axis == along(data, declared.x)
     kind = declared.kind if same else "curves" if axis == "time" else "points"
     label = plain_label(heading(data[name]))
-    return {"name": name, "label": label, "along": axis, "kind": kind, "log": is_log(name, kind)}
+    joined = axis != POINT  # neighbours along x may be rows of other problems
+    return {"name": name, "label": label, "along": axis, "kind": kind, "joined": joined, "log": is_log(name, kind)}
 
 
 def vertical_choice(

@@ -10,7 +10,8 @@ import numpy as np
 
 from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.variables import is_stochastic
-from sweeplib.figures.kit.facets import PANELS_FIRST
+from sweeplib.design.axis import POINT
+from sweeplib.figures.kit.facets import PANELS_FIRST, by_columns
 from sweeplib.figures.kit.interactive import Interactive, along
 from sweeplib.figures.kit.labels import axis_label
 from sweeplib.figures.kit.rounds import ROUND, with_rounds
@@ -77,6 +78,8 @@ def interactive_plot(
     options: Mapping[str, Any],
 ) -> Plot:
     """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
+    dataset = by_columns(dataset, declared.columns)
+    analyses = {each: by_columns(found, declared.columns) for each, found in analyses.items()}
     data = declared.labelled(dataset, analyses)
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     declared = _against_what_varies(data, declared)
@@ -348,6 +351,7 @@ def _spec(
     shown = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
     return {
         "kind": kind,
+        "joined": drawn[-1] != POINT,
         "x": declared.x,
         "y": declared.y,
         "value": value,

@@ -383,6 +383,10 @@ def test_what_an_answer_costs_is_not_told_without_an_interval() -> None:
     assert np.isnan(answer.cases) and "more runs" not in answer.line() and "does not suffice" in answer.why
 
 
+def test_what_an_answer_costs_is_told_with_the_digits_that_are_known() -> None:
+    assert "; about 1,900,000 more runs would give it" in Answer("exits", {}, cases=1863995.0, why="wide").line()
+
+
 def test_large_answers_are_written_without_an_exponent() -> None:
     answer = Answer("exits", {}, 11071.2, 10263.4, 12020.0, 1100.0, State.given)
     assert answer.line() == "exits: 11070 (10260 to 12020): ± 950, 1100 was asked"

@@ -509,6 +509,11 @@ def test_figures_that_do_not_fit_are_told_together(tmp_path: Path) -> None:
     assert "figures.two.hue: no such axis to draw; got 'k'" in second
 
 
+def test_names_of_no_field_are_told_together(tmp_path: Path) -> None:
+    lines = said(written(tmp_path, Broken(GAMMA, "  N: [100]\n  learning_rate: [0.1]", ()))).splitlines()
+    assert ["did you mean 'd'?" in lines[0], "did you mean 'gamma'?" in lines[1]] == [True, True]
+
+
 def test_misspelt_keys_are_told_together(tmp_path: Path) -> None:
     lines = said(written(tmp_path, Broken("seeds: 4", "seed: 4\nfigure: []", ()))).splitlines()
     assert ["did you mean 'seeds'?" in lines[0], "did you mean 'figures'?" in lines[1]] == [True, True]

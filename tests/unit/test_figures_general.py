@@ -511,7 +511,7 @@ def test_a_value_twice_in_a_list_is_drawn_once(ds):
 
 
 def test_interactive_plots_of_runs_without_values_and_against_steps(ds):
-    """A map without a value has no range of colours; against the steps a curve runs along the time."""
+    """A map without a value is not drawn; against the steps a curve runs along the time."""
 
     def plot(figure, data, **options):
         analyses = {need: ANALYSES[need](data) for need in figure.needed(options)}
@@ -519,7 +519,7 @@ def test_interactive_plots_of_runs_without_values_and_against_steps(ds):
         return interactive_plot("x", figure.interactive(*parts, **figure.check(options)), data, analyses, options)
 
     dead = with_outcome(ds, "failed", ds.status > 0)
-    assert plot(heat, dead, z="exit_steps").spec["range"] is None
+    assert not plot(heat, dead, z="exit_steps").spec
     brief = ds.isel(time=slice(0, None, 5))
     assert brief.sizes["time"] < brief.sizes["gamma_ratio"]
     assert "gamma_ratio" in plot(line, brief, y="risk", x="steps").spec["series"]

@@ -19,9 +19,11 @@ from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures.figure import requested
+from sweeplib.figures.kit.facets import by_columns
 from sweeplib.figures.kit.style import dynamics_look
 from sweeplib.front.starter import write_new
 from sweeplib.storage.dataset.finalise import finalise
+from sweeplib.storage.dataset.outline import outline_of
 from sweeplib.upkeep.cases import chosen_case
 from tests.in_process import Here, computed
 
@@ -286,3 +288,44 @@ def test_a_question_is_a_short_file(question: str, tmp_path: Path) -> None:
     drawing = figure(ds, {need: ANALYSES[need](ds) for need in figure.needed(chosen)}, **chosen)
     lines = [line for axes in drawing.axes for line in axes.lines if line.get_xdata().size]
     assert lines and (question != "the points of a table" or {line.get_linestyle() for line in lines} == {"None"})
+
+
+ROWS = [{"gamma": 0.1, "d": 300}, {"gamma": 0.2, "d": 100}, {"gamma": 0.1, "d": 100}, {"gamma": 0.4, "d": 100}]
+
+
+def test_columns_of_a_table_are_panels_and_colours(tmp_path: Path) -> None:
+    """Each row is at its values; elsewhere nothing was run. Outlines have the axes that the data will have."""
+    names = ("d", "gamma")
+    columns: dict[str, Any] = {name: ("point", [row[name] for row in ROWS]) for name in names}
+    data = {"risk": (("point", "time"), np.arange(8.0).reshape(4, 2)), "status": ("point", np.ones(4, np.uint8))}
+    ds = xr.Dataset(data, columns | {"point": np.arange(4), "time": [0.0, 1.0]})
+    found = by_columns(ds, names)
+    assert dict(found.sizes) == {"point": 1, "time": 2, "d": 2, "gamma": 3}
+    for place, row in enumerate(ROWS):
+        np.testing.assert_array_equal(found.risk.sel(row).isel(point=0), ds.risk[place])
+    assert int((found.status == 1).sum()) == 4 and int(found.risk.notnull().sum()) == 8
+    assert found.status.dtype == np.uint8
+    outline = by_columns(outline_of(ds), names)
+    assert {name: list(values) for name, values in outline.axes.items()} == {
+        name: found[name].values.tolist() for name in found.dims
+    }
+    assert set(outline.variables["risk"]) == set(found.risk.dims)
+    assert by_columns(ds, ("d",)).sizes["point"] == 3
+
+
+def test_a_figure_by_columns_of_a_table_is_checked_before_any_work(tmp_path: Path) -> None:
+    def said(**options: Any) -> str:
+        entry = {"figures": {"risks": {"kind": "risk_curves", **options}}, "derive": {}, "times": [0, 1]}
+        given = {"problem": {"p": 1, "k": 1, "Delta": 0, "activation": "square"}, "points": ROWS, "seeds": 2}
+        try:
+            from_mapping({"name": "table", "dynamics": ["sgd_chain"], **given, **entry}, tmp_path)
+        except InputError as error:
+            return str(error)
+        return ""
+
+    assert not said(hue="gamma", panel="d") and not said(hue="gamma", where={"d": 100})
+    assert said(panel="d") == (
+        "figures.risks.hue: several points of the table have the same values; expected another column of the table "
+        "here, or a value of one in `where`"
+    )
+    assert "figures.risks.where.d: not a value of the axis d; got 200" in said(hue="gamma", where={"d": 200})

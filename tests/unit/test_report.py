@@ -64,7 +64,7 @@ def optima(ds):
 @pytest.fixture
 def html(ds, optima, tmp_path):
     (tmp_path / "outcomes").mkdir()
-    (tmp_path / "outcomes" / "ode.csv").write_text(ENDED)
+    (tmp_path / "outcomes" / "ode.csv").write_text(ENDED + 11 * f"{ENDED.splitlines()[-1]}\n")
     figure = {
         "name": "scan",
         "title": "Scan",
@@ -104,9 +104,10 @@ def html(ds, optima, tmp_path):
     )
 
 
-def test_a_long_table_of_answers_is_folded(html):
-    """Below its caption and the number of rows; in print it is unfolded (tests/browser)."""
-    assert re.findall('<details class="folded"><summary>(.*?)</summary>', html) == ["Long: 13 rows"]
+def test_long_tables_are_folded(html):
+    """Below what they are and the number of rows; in print they are unfolded (tests/browser)."""
+    folded = re.findall('<details class="folded"><summary>(.*?)</summary>', html)
+    assert folded == ["Long: 13 rows", "13 cases that ended otherwise than ok"]
     assert html.count("<td>row</td>") == 12 + 13
 
 

@@ -294,6 +294,19 @@ def test_long_curves_are_thinned_and_it_is_said(ds, monkeypatch):
     assert any("Thinned for this page: every" in note and "2001" in note for note in plot.notes)
 
 
+def test_points_of_a_table_are_not_joined_along_a_column(ds):
+    """Neighbours may be rows of other problems; over time they are."""
+    one = ds.isel(Delta=0, d=0, gamma_ratio=[0, 3, 5]).rename(gamma_ratio="point")
+    table = one.assign_coords(point=np.arange(3), gamma=("point", [0.1, 0.2, 0.1], ds.gamma.attrs))
+    found = {"any": ANALYSES["averages"](table)}
+    over_gamma, over_time = (
+        interactive_plot("any", Interactive(x=x, y="risk", needs=("any",)), table, found, {}) for x in ("gamma", "time")
+    )
+    assert (over_gamma.spec["joined"], over_time.spec["joined"]) == (False, True)
+    joined = {each["name"]: each["joined"] for each in over_time.spec["choice"]["x"]}
+    assert (joined["time"], joined["gamma"]) == (True, False)
+
+
 def test_what_is_too_large_for_a_page_is_not_drawn(ds, analyses, monkeypatch):
     monkeypatch.setattr(plots, "MOST_CELLS", 100)
     plot = scan_plot(ds, analyses)

@@ -6,7 +6,7 @@ All choices depend only on the outline of a dataset, which is known before anyth
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -93,6 +93,9 @@ def arranged(
     if panel is not None and panel == hue:
         raise InputError("drawn twice", key="hue", value=hue, expected="another axis than panel")
     others = [dim for dim in free if dim not in (panel, hue)]
+    if outline.split and POINT in others:
+        key, expected = "panel" if hue else "hue", "another column of the table here, or a value of one in `where`"
+        raise InputError("several points of the table have the same values", key=key, expected=expected)
     room = most - sum(asked is not None for asked in (panel, hue))
     listed = [dim for dim in others if isinstance(at.get(dim), list)]
     kept = _shortest(others, sizes, room, listed) if spare else others
@@ -108,6 +111,58 @@ def arranged(
     single = {dim: 0 for dim, size in sizes.items() if size == 1 and dim not in drawn}
     titled = [dim for dim in at if dim not in drawn and dim not in (panel, hue) and outline.sizes[dim] > 1]
     return Facets(single | at, panel, hue, tuple(titled))
+
+
+def asked_columns(data: xr.Dataset | Outline, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the columns of a table of points that options ask for as panels, colours or dashes, or fix by `where`."""
+    if POINT not in data.sizes:
+        return ()
+    asked = [*map(options.get, ("panel", "hue", "dash")), *(options.get("where") or {})]
+    return tuple(dict.fromkeys(name for name in asked if name in outline_of(data).columns))
+
+
+def by_columns(data: Any, names: tuple[str, ...]) -> Any:
+    """Return a dataset, or its outline, with an axis for each of these columns of a table of points.
+
+    The axis of points numbers the rows that have the same values. Where there is no such row, nothing was run.
+    """
+    if not names or POINT not in data.sizes:
+        return data
+    columns = outline_of(data).columns
+    levels = [sorted(set(columns[name]), key=_rank) for name in names]
+    rows: dict[tuple[int, ...], list[int]] = {}
+    for row, values in enumerate(zip(*(columns[name] for name in names), strict=True)):
+        place = tuple(level.index(value) for level, value in zip(levels, values, strict=True))
+        rows.setdefault(place, []).append(row)
+    most = max(map(len, rows.values()))
+    if isinstance(data, Outline):
+        axes = {**data.axes, **dict(zip(names, levels, strict=True)), POINT: range(most)}
+        variables = {
+            name: (name,) if name in names else (*dims, *names) if POINT in dims else dims
+            for name, dims in data.variables.items()
+        }
+        return replace(data, axes=axes, variables=variables, columns={}, split=True)
+    index = np.full((*map(len, levels), most), -1)
+    for place, those in rows.items():
+        index[place][: len(those)] = those
+    known = xr.DataArray(index, dims=(*names, POINT))
+    found = data.drop_vars([*names, POINT], errors="ignore").isel({POINT: known.clip(0)})
+    there = known >= 0
+    blank = {name: value.where(there, _blank(value.dtype)) for name, value in found.items() if POINT in value.dims}
+    found = found.assign(
+        {name: value.transpose(..., *names, POINT).astype(found[name].dtype) for name, value in blank.items()}
+    )
+    axes = {name: (name, level, data[name].attrs) for name, level in zip(names, levels, strict=True)}
+    return found.assign_coords({**axes, POINT: (POINT, np.arange(most), data[POINT].attrs)})
+
+
+def _rank(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, str), value
+
+
+def _blank(dtype: np.dtype[Any]) -> Any:
+    """Return the value of what was not run."""
+    return {"f": np.nan, "b": False, "i": 0, "u": 0}.get(dtype.kind, "")
 
 
 def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:

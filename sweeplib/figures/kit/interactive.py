@@ -35,6 +35,7 @@ class Interactive:
     steps : whether curves are steps, each value holding up to the next one.
     frames : an axis of which one value is shown at a time, chosen by a slider and played by a button.
     log_axes : those of "x" and "y" that are logarithmic; None: the values decide.
+    columns : the columns of a table of points that are axes of the plot.
     """
 
     x: str
@@ -55,6 +56,7 @@ class Interactive:
     steps: bool = False
     frames: str | None = None
     log_axes: Sequence[str] | None = None
+    columns: tuple[str, ...] = ()
 
     def begins_at(self) -> Mapping[str, int]:
         """Return the places on axes at which the filters begin; at the first one on the other axes."""

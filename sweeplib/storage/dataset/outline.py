@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from sweeplib.design.axis import POINT
 from sweeplib.design.design import Design
 from sweeplib.design.grid import dataset_order
 from sweeplib.errors import InputError
@@ -27,7 +28,8 @@ class Outline:
     """The axes of a dataset with their values, the axes of each variable, and the attributes.
 
     Coordinates are variables too: `coordinates` names those along axes; `errors` names the variables that are errors of
-    others. Axes have the order of a sweep's grid, in whatever order they are given.
+    others. Axes have the order of a sweep's grid, in whatever order they are given. `columns` are those of a table of
+    points, whose axis a figure may `split` into axes of columns.
     """
 
     axes: Mapping[str, Sequence[Any]]
@@ -35,6 +37,8 @@ class Outline:
     attrs: Mapping[str, Any] = field(default_factory=dict)
     errors: frozenset[str] = frozenset()
     coordinates: frozenset[str] = frozenset()
+    columns: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    split: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", {name: self.axes[name] for name in sorted(self.axes, key=dataset_order)})
@@ -87,7 +91,8 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
     fixed = {str(name): coordinate.item() for name, coordinate in ds.coords.items() if not coordinate.dims}
     errors = frozenset(str(name) for name, variable in ds.variables.items() if "error_of" in variable.attrs)
     attrs = {str(name): value for name, value in ds.attrs.items()} | fixed
-    return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)))
+    columns = {str(name): ds[name].values.tolist() for name in ds.coords if name != POINT and ds[name].dims == (POINT,)}
+    return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)), columns)
 
 
 def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
@@ -111,7 +116,8 @@ def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
     errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})
     attrs = constants(sweep, cases[0].problem) | sweep.recording.of_runs
-    return Outline(axes, variables, attrs, errors, named)
+    columns = {name: values for axis in sweep.grid.axes if axis.name == POINT for name, values in axis.linked.items()}
+    return Outline(axes, variables, attrs, errors, named, columns)
 
 
 def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
