@@ -74,7 +74,8 @@ def planned(sweep: Design, results: Path, dynamics: str = "sgd_chain") -> tuple[
     """Return how many cases a plan computes, how many it takes from where, and how many are done."""
     demand = plan._demand(sweep, dynamics, results / sweep.name)
     todo = sum(demand.todo.values())
-    return todo, demand.taken, demand.cases - todo - sum(demand.taken.values())
+    taken = demand.others.counts
+    return todo, taken, sum(demand.wanted.counts().values()) - todo - sum(taken.values())
 
 
 @pytest.mark.slow
