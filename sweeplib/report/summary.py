@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.analysis.kit.headlines import Headline
+from sweeplib.analysis.kit.headlines import MOST, Headline
 from sweeplib.design.design import Design
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import cases_text
@@ -90,9 +90,10 @@ def undecided_lines(directory: Path) -> list[str]:
 def headlines(
     sweep: Design,
     directory: Path,
+    most: int = MOST,
     said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
 ) -> "Iterator[Headline]":
-    """Yield the headlines of the analyses that have some and did not fail, with a few points in words."""
+    """Yield the headlines of the analyses that have some and did not fail, with at most `most` points in words."""
     from sweeplib.analysis import ANALYSES
     from sweeplib.analysis.kit.headlines import headline
     from sweeplib.storage.dataset.folder import open_dataset
@@ -102,7 +103,7 @@ def headlines(
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            yield headline(open_dataset(path), variable, said=said, dataset=ds)
+            yield headline(open_dataset(path), variable, most, said, ds)
 
 
 def _failures(failed: list[dict[str, Any]]) -> list[str]:

@@ -61,7 +61,7 @@ def test_a_scheduler_that_is_killed_and_restarted(tmp_path: Path, undisturbed_sl
         assert said.endswith("was lost; finished cases are stored: run again")
         Cluster(tmp_path, processes).worker()
         status, said = ran(tmp_path)
-        assert status == 0 and "cases computed now; 0 ended badly" in said
+        assert status == 0 and "cases computed now; in all 0 failed" in said
         blocks = [line["block"] for line in read_lines(journal) if line["computed"]]
         assert len(blocks) == len(set(blocks)) == 400 / 8, "nothing is computed twice"
     assert finalised(tmp_path) == undisturbed_slow

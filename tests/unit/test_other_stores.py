@@ -74,7 +74,8 @@ def planned(sweep: Design, results: Path, dynamics: str = "sgd_chain") -> tuple[
     """Return how many cases a plan computes, how many it takes from where, and how many are done."""
     demand = plan._demand(sweep, dynamics, results / sweep.name)
     todo = sum(demand.todo.values())
-    return todo, demand.taken, demand.cases - todo - sum(demand.taken.values())
+    taken = demand.others.counts
+    return todo, taken, sum(demand.wanted.counts().values()) - todo - sum(taken.values())
 
 
 @pytest.mark.slow
@@ -219,7 +220,7 @@ def test_a_damaged_status_or_problem_stops_no_other_sweep(tmp_path: Path, part: 
         chunk.write_bytes(chunk.read_bytes()[:-1])
     second = sweep_of("b")
     assert planned(second, tmp_path) == (30, {}, 0)
-    unread = plan._demand(second, "sgd_chain", tmp_path / "b").unread
+    unread = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
     assert unread and all("no cases are taken from" in line and part in line for line in unread)
     assert ran(second, tmp_path) == {"sgd_chain": 30}
 
@@ -231,7 +232,7 @@ def test_a_store_of_another_version_is_left_alone(tmp_path: Path) -> None:
     del metadata["attributes"]["shared"]["recording"]
     write_metadata({path: metadata})
     second = sweep_of("b")
-    [line] = plan._demand(second, "sgd_chain", tmp_path / "b").unread
+    [line] = plan._demand(second, "sgd_chain", tmp_path / "b").others.unread
     assert line.endswith("it is of another version of sweeplib")
     assert ran(second, tmp_path) == {"sgd_chain": 30}
 
