@@ -76,6 +76,8 @@ class Analysis:
         dataset = with_constants(ds)
         self.outlined(outline_of(dataset), options)
         result = without_constants(self.function(dataset, **options), ds).copy()
+        values = [name for name in ds.coords if not ds.variables[name].ndim and name not in result.variables]
+        result = result.assign_coords({name: ds.variables[name] for name in values})
         whose = exit_words(ds.attrs.get("exit_on", "risk"))
         for variable in result.variables.values():
             variable.attrs = stored_attributes(variable.attrs)

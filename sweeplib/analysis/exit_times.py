@@ -12,7 +12,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
 from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages, passages
-from sweeplib.analysis.kit.problem_fields import step_time
+from sweeplib.analysis.kit.problem_fields import step_time, without_values
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, mean_interval
 from sweeplib.analysis.kit.survival import fractions_exited, medians
 from sweeplib.late_modules import scipy
@@ -42,7 +42,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     because the reason for the loss may be related to the exits.
     """
     sample = passages(ds, "steps", max_lost)
-    variables = _counts(ds, sample) | exited_fractions(sample, confidence)
+    variables = _counts(without_values(ds), sample) | exited_fractions(sample, confidence)
     for name, (steps, wording) in _statistics(sample, confidence).items():
         for quantity, unit in (("steps", 1.0), ("time", step_time(ds))):
             long_name, symbol = QUANTITIES[quantity]

@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from sweeplib import analysis
+from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field, with_constants
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
@@ -28,6 +29,21 @@ def test_a_field_is_found_in_both_layouts(layouts):
     assert field(layouts[1], "Delta").attrs == {
         "long_name": "label-noise variance", "units": "1", "symbol": r"\Delta"
     }  # fmt: skip
+
+
+def test_arithmetic_on_fields_and_exits_compares_no_constants(layouts):
+    """xarray compares the coordinates of both sides, which takes three times as long as the rest."""
+    for ds in layouts:
+        assert set(field(ds, "d").coords) == {"d"}
+        assert not field(ds, "Delta").coords
+        assert set(passages(ds, "steps").exit.coords) == {"dynamics", "seed", "d", "gamma_ratio", "gamma", "threshold"}
+
+
+def test_the_result_for_one_value_of_an_axis_says_which(layouts):
+    for ds in layouts:
+        found, whole = (analysis.exit_times(part) for part in (ds.isel(d=0), ds))
+        assert found["d"].item() == ds["d"].values[0]
+        xr.testing.assert_equal(found["exit_time_mean"], whole["exit_time_mean"].isel(d=0))
 
 
 def test_what_a_dataset_does_not_say_is_its_default_or_refused(layouts):

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, has_run, too_many, with_status
+from sweeplib.analysis.kit.problem_fields import without_values
 from sweeplib.analysis.kit.survival import restricted_values
 from sweeplib.analysis.kit.variables import require
 from sweeplib.late_modules import xarray as xr
@@ -76,9 +77,13 @@ class Passages:
 
 
 def passages(ds: xr.Dataset, quantity: str, max_lost: float = MOST_LOST) -> Passages:
-    """Return the first passages in `steps` or ODE `time`; none in cells with more than the fraction `max_lost` lost."""
+    """Return the first passages in `steps` or ODE `time`; none in cells with more than the fraction `max_lost` lost.
+
+    They have no coordinates that are single values.
+    """
     exit_name, end_name = f"exit_{quantity}", f"end_{quantity}"
     require(ds, exit_name, end_name)
+    ds = without_values(ds)
     exit_, diverged = ds[exit_name], with_status(ds, "diverged")
     refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
     used = ((with_status(ds, "ok", *STOPPED) | diverged) & ~refused).broadcast_like(exit_)

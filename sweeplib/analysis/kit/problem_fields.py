@@ -39,18 +39,29 @@ ROUNDING = 1e-6
 def field(ds: xr.Dataset, name: str, default: Any = None) -> xr.DataArray:
     """Return the field of the problem, over the dims along which it varies; `default` if the dataset does not have it.
 
-    The field is a coordinate or, if it is the same in all of the dataset, an attribute. InputError if it is neither and
-    there is no default.
+    The field is a coordinate or, if it is the same in all of the dataset, an attribute. It has no coordinates that are
+    single values. InputError if it is neither and there is no default.
     """
     from sweeplib.simulation.labels import label
 
     if name in ds.coords:
-        return ds.coords[name]
+        return (
+            without_values(ds[[name]])[name] if ds.variables[name].ndim else xr.DataArray(ds.variables[name], name=name)
+        )
     value = ds.attrs.get(name, default)
     if value is None:
         raise InputError("the dataset does not say", key=name, expected=f"a coordinate or attribute {name}")
     value = str(list(value)) if isinstance(value, list | tuple) else value
     return xr.DataArray(value, name=name, attrs=label(name))
+
+
+def without_values(ds: xr.Dataset) -> xr.Dataset:
+    """Return the dataset without coordinates that are single values, such as the constants of its problems.
+
+    xarray compares all coordinates of two arrays at each operation: with those of all fields it takes three times as
+    long. `Analysis` gives its result those of the dataset again.
+    """
+    return ds.drop_vars([name for name in ds.coords if not ds.variables[name].ndim])
 
 
 def has_direction(values: xr.Dataset | xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
