@@ -95,7 +95,8 @@ def plan(
 ) -> None:
     """Show the cases to compute and their cost on this machine; with --json also each case."""
     given = [*(set_ or ()), *(overrides or ())]
-    left = undisturbed_run(config, given, results) if workers is None and not json else {}
+    as_before = workers is None and not json and not config.is_dir()
+    left = undisturbed_run(config, given, results) if as_before else {}
     if left.get("plan"):
         _show_plan(table(**left["plan"]), left["answers"])
         return

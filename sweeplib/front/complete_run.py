@@ -30,23 +30,41 @@ CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
 def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
     """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
     with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
-        if not config.is_file():  # a pipe can be read once
-            return None
-        directory = results / _name(config)
-        record = read_json(directory / COMPLETE) or {}
-        files = [Path(file) for file in record["files"]]
-        if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
-            return {**record, "directory": directory}
+        if config.is_file():  # a pipe can be read once
+            directory = results / _name(config)
+            return _checked(directory, read_json(directory / COMPLETE) or {}, config, overrides)
     return None
 
 
 def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any]:
-    """Return what the last complete run recorded if neither the store nor a job has changed since, otherwise {}."""
-    record = complete_run(config, overrides, results) or {}
+    """Return what the last complete run recorded if neither the store nor a job has changed since, otherwise {}.
+
+    Without overrides, `config` may be the folder of a sweep, for whatever config and overrides it was run.
+    """
+    if config.is_dir() and not overrides:
+        record = _complete_folder(config) or {}
+    else:
+        record = complete_run(config, overrides, results) or {}
     if record and record.get("store") == _stats(record["directory"] / STORE):
         busy = any(job.running or job.outcome for job in jobs(record["directory"]).values())
         return {} if busy else record
     return {}
+
+
+def _complete_folder(directory: Path) -> dict[str, Any] | None:
+    """Return what the last complete run in a folder recorded if it would have nothing to do now, otherwise None."""
+    with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
+        record = read_json(directory / COMPLETE) or {}
+        return _checked(directory, record, Path(record["config"]), record["overrides"])
+    return None
+
+
+def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: Sequence[str]) -> dict[str, Any] | None:
+    """Return a record, with the directory, if it is that of a config and overrides and of what is there now."""
+    files = [Path(file) for file in record["files"]]
+    if record["made_from"] == made_from(config, overrides, files) and record["results"] == _results(directory):
+        return {**record, "directory": directory}
+    return None
 
 
 def record_complete_run(
@@ -59,8 +77,9 @@ def record_complete_run(
     paths = list(map(str, files))
     made = made_from(config, overrides, map(Path, paths))
     if made == begun:
-        record = {"made_from": made, "files": paths, "results": _results(directory), "store": _stats(directory / STORE)}
-        write_json(directory / COMPLETE, record | shown, durable=False)
+        asked = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": made}
+        record = {"results": _results(directory), "store": _stats(directory / STORE)}
+        write_json(directory / COMPLETE, asked | record | shown, durable=False)
 
 
 def record_plan(left: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
@@ -81,9 +100,9 @@ def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> 
     own = sorted(files)
     not_always = {str(path.parent) for path in (Path(sys.executable), *own)}
     searched = [folder for folder in sys.path if folder not in not_always]
-    asked = [str(config.resolve()), *overrides, sys.version, *searched, package_digest()]
+    asked = [*overrides, sys.version, *searched, package_digest()]
     digest = hashlib.blake2b(json.dumps(asked).encode(), digest_size=16)
-    for path in (config, *own, *_workflow()):
+    for path in (config.resolve(), *own, *_workflow()):
         digest.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

@@ -49,6 +49,19 @@ def test_what_commands_show_is_known_until_the_store_or_a_job_changes(complete):
     assert undisturbed_run(config, [], results) == {}
 
 
+def test_the_folder_of_a_complete_run_says_what_it_was_run_for(complete):
+    config, _, results = complete
+    folder = results / "scan"
+    assert undisturbed_run(folder, [], results) == undisturbed_run(config, ["seeds=8"], results) != {}
+    assert undisturbed_run(folder, ["seeds=8"], results) == {}, "a folder has its own config"
+    config.write_text("seeds: 5\n")
+    assert undisturbed_run(folder, [], results) == {}
+    config.write_text("seeds: 4\n")
+    (folder / "dataset.zarr" / "0").write_text("other data")
+    assert undisturbed_run(folder, [], results) == {}
+    assert undisturbed_run(results, [], results) == {}, "of no sweep"
+
+
 def test_a_plan_that_finds_nothing_to_do_is_remembered(complete):
     config, _, results = complete
     left = undisturbed_run(config, ["seeds=8"], results)

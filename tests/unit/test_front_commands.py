@@ -604,6 +604,27 @@ def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
     assert _at_the_end(tmp_path) == {"summary": "all ok"}
 
 
+IMPORTED = """
+import importlib, sys
+from sweeplib.config import load
+from sweeplib.front.sweep import IMPORTS
+from sweeplib.process.forks import WAIT
+for module in IMPORTS[: IMPORTS.index(WAIT)]:
+    importlib.import_module(module)
+before = set(sys.modules)
+load("config/quickstart.yaml")
+print(*(name for name in set(sys.modules) - before if name.startswith("sweeplib")))
+"""
+
+
+@pytest.mark.slow
+def test_forks_import_nothing_to_read_a_config() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED], cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []
+
+
 def test_a_sweep_reads_its_config_in_a_fork_which_says_what_plugins_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

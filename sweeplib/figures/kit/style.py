@@ -245,7 +245,7 @@ def save(figure: Figure, stem: Path) -> dict[Path, bytes]:
         for suffix, entries in metadata.items():
             figure.savefig(file := io.BytesIO(), format=suffix[1:], metadata=entries)
             contents[stem.with_name(stem.name + suffix)] = file.getvalue()
-            figure.set_layout_engine("none")
+            figure.set_layout_engine(None)  # with "none" the next format would be drawn twice
     for path, content in contents.items():
         write_bytes(path, content)
     return contents
