@@ -30,10 +30,9 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
     needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
-    its standard error. exit_steps_horizon is the last observed time. `restricted` says that runs were censored: then
-    the mean, and its label, is the restricted mean, a lower bound of the mean (its interval is that of the restricted
-    mean). Runs censored before the horizon enter
-    as in the Kaplan-Meier estimate.
+    its standard error, NaN where no run exited. exit_steps_horizon is the last observed time. `restricted` says that
+    runs were censored: then the mean, its interval and its label are those of the restricted mean, a lower bound of the
+    mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
@@ -111,13 +110,14 @@ def _statistics(sample: Passages, confidence: float) -> dict[str, tuple[xr.DataA
     mean, error = mean_and_error(values)
     lowest, highest = restricted_mean_interval(values, sample.horizon, confidence)
     middle, low, high = exit_medians(sample, confidence)
+    known = error.where(sample.reached.any("seed"))
     name = "restricted mean WHAT" if bool(sample.censored().any()) else "mean WHAT"
     median_symbol = r"\mathrm{med}\,WHAT"
     return {
         "mean": (mean, (name, r"\langle WHAT\rangle")),
         "mean_low": (lowest, (f"{name}, lower bound", r"\langle WHAT\rangle")),
         "mean_high": (highest, (f"{name}, upper bound", r"\langle WHAT\rangle")),
-        "mean_error": (error, (f"standard error of the {name}", r"\mathrm{se}\langle WHAT\rangle")),
+        "mean_error": (known, (f"standard error of the {name}", r"\mathrm{se}\langle WHAT\rangle")),
         "horizon": (sample.horizon, ("WHAT to which the mean is restricted", r"WHAT^{\max}")),
         "median": (middle, ("median WHAT", median_symbol)),
         "median_low": (low, ("median WHAT, lower bound", median_symbol)),
