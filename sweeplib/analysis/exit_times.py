@@ -30,10 +30,9 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
     needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
     exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
-    its standard error. exit_steps_horizon is the last observed time. `restricted` says that runs were censored: then
-    the mean, and its label, is the restricted mean, a lower bound of the mean (its interval is that of the restricted
-    mean). Runs censored before the horizon enter
-    as in the Kaplan-Meier estimate.
+    its standard error, NaN where no run exited. exit_steps_horizon is the last observed time. `restricted` says that
+    runs were censored: then the mean, its interval and its label are those of the restricted mean, a lower bound of the
+    mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
     The same statistics for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
@@ -48,6 +47,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     variables |= with_bounds("exited_fraction", fractions, "fraction of runs that exited", r"f_{\mathrm{ext}}")
     values = sample.restricted()
     mean, error = mean_and_error(values)
+    error = error.where(sample.reached.any("seed"))
     means = mean, *restricted_mean_interval(values, sample.horizon, confidence)
     medians = exit_medians(sample, confidence)
     restricted = "restricted " * bool(sample.censored().any())

@@ -38,6 +38,9 @@ OTHER_REACH, OTHER_SPACINGS = 7.0, (0.025, 0.25)
 """Where lines over one or two other coordinates end, and their distance."""
 SHARP = 0.04
 """The variance of label noise below which the labels' signs may jump between lines over two coordinates."""
+LEAST_SMOOTH = 1e-4
+"""The variance below which the odds of a label, given f*, jump between lines and nodes: of two fields, noise then is a
+coordinate."""
 BATCHES, BATCH = 8, 256
 """Batches of lines over more coordinates, and their lines."""
 NODES = SPACING * (np.arange(-round(REACH / SPACING), round(REACH / SPACING)) + 0.37)
@@ -88,7 +91,7 @@ class LabelMeans:
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
         """That of replica i, by a sum over nodes."""
         lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
-        f, f_star = self._on_lines(now, i, lines)
+        f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
         loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
         mean = _mean_address(self.criterion.loss, self.criterion.signs)
         call_by_address(mean, numbers, f_star.ravel(), f.ravel(), float(now.Delta[i]), loss)
@@ -97,25 +100,28 @@ class LabelMeans:
         return _estimate(lines, terms.sum(axis=1), 2.0 * terms[:, ::2].sum(axis=1), least)
 
     def _classification_error(self, now: OverlapView, i: int) -> Estimate:
-        lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
-        f, f_star = self._on_lines(now, i, lines)
+        Delta, others = float(now.Delta[i]), sum(now.M.shape[1:]) - 1
+        drawn = others == 1 and 0.0 < Delta < LEAST_SMOOTH
+        lines = _lines(others + drawn, Delta < SHARP)
+        f, f_star = self._on_lines(now, i, lines, jumps=drawn or Delta == 0.0)
+        if drawn:
+            f_star, Delta = f_star + math.sqrt(Delta) * lines.others[-1][:, None], 0.0
         fine, coarse = (
-            _wrong(f[:, ::step], f_star[:, ::step], lines.density[:, ::step], step * SPACING, float(now.Delta[i]))
-            for step in (1, 2)
+            _wrong(f[:, ::step], f_star[:, ::step], lines.density[:, ::step], step * SPACING, Delta) for step in (1, 2)
         )
         return _estimate(lines, fine, coarse, ROUNDING)
 
-    def _on_lines(self, now: OverlapView, i: int, lines: Lines) -> tuple[Array, Array]:
-        """Return f and f* of replica i at nodes (lines, nodes); NaN if it diverged."""
+    def _on_lines(self, now: OverlapView, i: int, lines: Lines, *, jumps: bool) -> tuple[Array, Array]:
+        """Return f and f* of replica i at nodes (lines, nodes), of which both vary if `jumps`; NaN if it diverged."""
         (p, k), a, shape = now.M.shape[1:], now.a[i], lines.nodes.shape
         if not (np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all() and np.isfinite(a).all()):
             return np.full(shape, np.nan), np.full(shape, np.nan)
         factor = lower_factors(now.Q[i], now.M[i], now.P[i])
         along = a @ factor[k:]
-        if now.Delta[i] == 0.0:
+        if jumps:
             along = _between(along, now.a_star[i] @ factor[:k])
         turned = _turned(factor, along)
-        fields = (turned[:, 1:] @ lines.others)[:, :, None] + turned[:, :1, None] * lines.nodes
+        fields = (turned[:, 1:] @ lines.others[: p + k - 1])[:, :, None] + turned[:, :1, None] * lines.nodes
         f, value = np.zeros(shape), activation(self.student).value
         for unit in range(p):
             f += a[unit] / p * function_values(value, fields[k + unit] + now.b[i, unit])

@@ -46,6 +46,14 @@ def test_censored_runs_restrict_the_mean_to_the_horizon():
     assert found.exited_fraction_low < found.exited_fraction == 0.5 < found.exited_fraction_high
 
 
+def test_runs_without_an_exit_leave_the_mean_and_its_error_open():
+    """Up to 3.7 of eight (97.5 % of a Poisson law) may exit at once; their scatter, zero, said that none ever does."""
+    found = one_cell([np.nan] * 8, [30.0] * 8, [OK] * 8)
+    assert found.exit_steps_mean == found.exit_steps_mean_high == 30.0
+    assert found.exit_steps_mean_low == pytest.approx(30.0 * (1.0 + np.log(0.025) / 8.0))
+    assert found.exit_steps_mean_error.isnull()
+
+
 def test_the_mean_under_unequal_censoring_is_the_area_under_the_kaplan_meier_curve():
     """The curve by scipy; all observed until 60, of the four at risk one exits at 10, then one of one at 60."""
     exits, ends = np.array([10.0, 60.0]), np.array([30.0, 50.0])

@@ -62,7 +62,7 @@ def means_of(loss, labels="real"):
     return LabelMeans(Criterion(loss, (), labels == "sign"), "erf", "committee", "erf")
 
 
-@pytest.mark.parametrize("Delta", [0.04, 0.0])
+@pytest.mark.parametrize("Delta", [0.04, 1e-6, 1e-8, 0.0])
 @pytest.mark.parametrize("cosine", [0.003, 0.1, 0.7, 0.99])
 def test_the_error_of_a_classification_error_is_that_of_arccos(cosine, Delta):
     """Of linear units: arccos(m/√(q (P + Δ)))/π; the stated error is no more than a hundred times the true one."""
