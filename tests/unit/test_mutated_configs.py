@@ -76,7 +76,7 @@ def _sound(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.parametrize("seed", slow_but(range(7), 0))
 @pytest.mark.usefixtures("_sound")
-def test_a_mutated_config_is_loaded_or_refused_in_one_line(seed: int, tmp_path: Path) -> None:
+def test_a_mutated_config_is_loaded_or_refused_in_few_lines(seed: int, tmp_path: Path) -> None:
     generator, texts = random.Random(seed), sources()
     for _ in range(25):
         content = mutated(texts, generator)
