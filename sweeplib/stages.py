@@ -1,4 +1,4 @@
-"""The jobs of the workflow: each reads the sweep's file and writes one result under the sweep's `directory`.
+"""The jobs of the workflow: each reads the sweep's complete config and writes one result under the sweep's `directory`.
 
 An error is reported in one line; the workflow itself reports interrupts.
 """
@@ -72,15 +72,29 @@ def drawn(sweep: "Design", directory: str, figure: str) -> list[str]:
     return [f"{directory}/analysis/{name}.done.json" for name in needed_analyses(figure, sweep.figures[figure])]
 
 
-def call(stage: str, config: str) -> str:
-    """Return the shell command that runs a stage for a sweep's file, but for its further arguments; { is doubled."""
-    words = shlex.join([*job.command(f"{__name__}:{stage}"), config])
+def begin(config: str, sweep: "Design", directory: str) -> None:
+    """Write the complete config of a sweep, which all stages read: an edit of its file waits for the next run.
+
+    A command `sweep` that is at work on this machine has done so.
+    """
+    from sweeplib.storage.records.config_files import READ, record_origin, write_complete_config
+    from sweeplib.storage.records.jobs import WHOLE, jobs
+
+    whole = jobs(Path(directory)).get(WHOLE)
+    if whole is None or not (whole.here and whole.running):
+        record_origin(Path(config), Path(directory))
+        write_complete_config(sweep, Path(directory), READ)
+
+
+def call(stage: str) -> str:
+    """Return the shell command that runs a stage, but for its arguments; { is doubled."""
+    words = shlex.join(job.command(f"{__name__}:{stage}"))
     return "exec " + words.replace("{", "{{").replace("}", "}}")
 
 
-def plan(config: str, directory: str) -> None:
+def plan(directory: str) -> None:
     """Write the sweep's plan and show it."""
-    with _stage(config, directory, "plan") as sweep:
+    with _stage(directory, "plan") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.execution.plan import write_plan
         from sweeplib.storage.records.publish import check_publishing
@@ -90,9 +104,9 @@ def plan(config: str, directory: str) -> None:
         write_plan(sweep, Path(directory)).show()
 
 
-def simulate(config: str, directory: str, threads: str) -> None:
+def simulate(directory: str, threads: str) -> None:
     """Compute the cases that are not in the run store; with `threads` workers, if they run on this machine."""
-    with _stage(config, directory, "simulate") as sweep:
+    with _stage(directory, "simulate") as sweep:
         from sweeplib.execution.clusters import cluster_of
         from sweeplib.front.sweep import simulate as simulated
 
@@ -100,36 +114,34 @@ def simulate(config: str, directory: str, threads: str) -> None:
         simulated(sweep, Path(directory), workers=workers)
 
 
-def finalise(config: str, directory: str) -> None:
+def finalise(directory: str) -> None:
     """Write the labelled dataset of a finished sweep."""
-    with _stage(config, directory, "finalise") as sweep:
+    with _stage(directory, "finalise") as sweep:
         from sweeplib.storage.dataset.finalise import finalise as written
         from sweeplib.storage.records.publish import publish_dataset
 
         publish_dataset(sweep, written(sweep, Path(directory)))
 
 
-def analyse(config: str, directory: str, name: str) -> None:
+def analyse(directory: str, name: str) -> None:
     """Write one analysis of the dataset."""
-    with _stage(config, directory, f"analyse.{name}") as sweep:
+    with _stage(directory, f"analyse.{name}") as sweep:
         from sweeplib.analysis import write_analysis
 
-        _refuse_gone(name, sweep.analyses, config)
         _told(write_analysis(sweep, name, Path(directory)))
 
 
-def figure(config: str, directory: str, name: str) -> None:
+def figure(directory: str, name: str) -> None:
     """Draw one figure of the dataset and its analyses."""
-    with _stage(config, directory, f"figure.{name}") as sweep:
+    with _stage(directory, f"figure.{name}") as sweep:
         from sweeplib.figures import write_figure
 
-        _refuse_gone(name, sweep.figures, config)
         _told(write_figure(sweep, name, Path(directory)))
 
 
-def report(config: str, directory: str) -> None:
+def report(directory: str) -> None:
     """Write the report, one page about the config, the runs and the results."""
-    with _stage(config, directory, "report") as sweep:
+    with _stage(directory, "report") as sweep:
         from sweeplib.report import write_report
 
         write_report(sweep, Path(directory))
@@ -148,13 +160,6 @@ def ended(sweep: "Design", directory: str) -> None:
         raise SystemExit(1)
 
 
-def _refuse_gone(name: str, known: Mapping[str, Any], config: str) -> None:
-    """Raise InputError for what the file had when the workflow was started, and has no longer."""
-    if name not in known:
-        problem, expected = "no longer in the file, which was changed during the run", "the same command again"
-        raise InputError(problem, file=config, value=name, expected=expected)
-
-
 def _told(attempt: "Attempt") -> None:
     from sweeplib.storage.records.jobs import tell
 
@@ -162,18 +167,16 @@ def _told(attempt: "Attempt") -> None:
 
 
 @contextmanager
-def _stage(config: str, directory: str, name: str) -> Iterator["Design"]:
-    """Return a context with the sweep of a file, in which this process does the job `name`.
+def _stage(directory: str, name: str) -> Iterator["Design"]:
+    """Return a context with the sweep of a directory, in which this process does the job `name`.
 
     Exceptions raised within are reported as those of a command.
     """
     with whole_process(), command(Path(directory), interrupted=None):
         from sweeplib.config import load
-        from sweeplib.storage.records.config_files import record_origin
+        from sweeplib.storage.records.config_files import READ
         from sweeplib.storage.records.jobs import job
         from sweeplib.storage.records.rounds import with_rounds
 
         with job(Path(directory), name):
-            sweep = load(config)
-            record_origin(Path(config), Path(directory))
-            yield with_rounds(sweep, Path(directory))
+            yield with_rounds(load(Path(directory, READ)), Path(directory))

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from sweeplib.execution.run import DynamicsSummary
     from sweeplib.front.state import RunState
 
-READ = "command.yaml"
-"""The file in a sweep's folder with the complete config as the command read it, with overrides."""
 CHANGED = "was changed during the run, which kept to the config as it was read; the same command takes the change"
 LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
@@ -107,7 +105,7 @@ def run_stages(
 def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: str) -> int:
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
-        from sweeplib.storage.records.config_files import is_lasting, record_origin
+        from sweeplib.storage.records.config_files import READ, is_lasting, record_origin
         from sweeplib.storage.records.files import write_text
         from sweeplib.storage.records.jobs import WHOLE, job
 
@@ -162,7 +160,7 @@ def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str
     read, the user's `files`, and its `stages`.
     """
     from sweeplib.front.state import stages
-    from sweeplib.storage.records.config_files import complete_config
+    from sweeplib.storage.records.config_files import READ, complete_config
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import refuse_second
     from sweeplib.storage.records.publish import check_publishing
@@ -205,6 +203,7 @@ def at_the_end(directory: Path) -> dict[str, Any]:
     from sweeplib.execution.plan import plan_when_done
     from sweeplib.front.status import status_when_done
     from sweeplib.report.summary import answers, summary
+    from sweeplib.storage.records.config_files import READ
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = with_rounds(load(directory / READ), directory)

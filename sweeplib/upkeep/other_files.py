@@ -12,7 +12,7 @@ from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of
 from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
 from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.records.attempts import IN_REPORT
-from sweeplib.storage.records.config_files import ORIGIN, is_as_written
+from sweeplib.storage.records.config_files import ORIGIN, READ, is_as_written
 from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, intact_json, read_json
 from sweeplib.storage.records.manifest import examination, manifest_path
 from sweeplib.storage.records.publish import PublishAddress
@@ -153,7 +153,7 @@ class OtherFiles:
         return "report" if kind in IN_REPORT else "", ""
 
     def _changed_configs(self) -> Iterator[Finding]:
-        for name, remedy in (("config.yaml", Remedy.again), ("command.yaml", Remedy.refused)):
+        for name, remedy in (("config.yaml", Remedy.again), (READ, Remedy.refused)):
             path = self.directory / name
             if path.exists() and not is_as_written(path):
                 problem = "damaged, or edited: it holds something else than was written"

@@ -21,7 +21,7 @@ from sweeplib.front.snakemake import (
 )
 from sweeplib.front.state import RunState, Stage
 from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
-from sweeplib.stages import _refuse_gone, settings
+from sweeplib.stages import settings
 from sweeplib.storage.records.jobs import DIED, Job
 
 BOX = re.compile("[\u2500-\u257f]")
@@ -309,9 +309,3 @@ def test_a_working_folder_that_cannot_be_written_is_refused_before_any_folder_of
     with pytest.raises(InputError, match=r"cannot be written .* name FILE and --results from there"):
         refuse_read_only_folder()
     assert not list(tmp_path.iterdir())
-
-
-def test_a_figure_that_an_edit_took_out_while_plain_snakemake_runs_is_refused_in_a_line() -> None:
-    _refuse_gone("scan", {"scan": {}}, "mine.yaml")
-    with pytest.raises(InputError, match=r"^mine\.yaml: no longer in the file, which was changed .* got 'scan'"):
-        _refuse_gone("scan", {}, "mine.yaml")

@@ -36,11 +36,11 @@ from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.front.starter import write_new
 from sweeplib.front.status import _last_error, state
-from sweeplib.front.sweep import READ, _at_the_end, _prepared
+from sweeplib.front.sweep import _at_the_end, _prepared
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
-from sweeplib.storage.records.config_files import check_origin, record_origin, write_complete_config
+from sweeplib.storage.records.config_files import READ, check_origin, record_origin, write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, job, tell
 from sweeplib.strict_yaml import document

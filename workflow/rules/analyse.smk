@@ -15,4 +15,4 @@ rule analyse:
     message:
         f"{sweep.name}: analysis {{wildcards.name}}"
     shell:
-        sweeplib.stages.call("analyse", config["sweep"]) + " {params.directory:q} {wildcards.name}"
+        sweeplib.stages.call("analyse") + " {params.directory:q} {wildcards.name}"

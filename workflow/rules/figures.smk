@@ -23,4 +23,4 @@ rule figure:
     message:
         f"{sweep.name}: figure {{wildcards.name}}"
     shell:
-        sweeplib.stages.call("figure", config["sweep"]) + " {params.directory:q} {wildcards.name}"
+        sweeplib.stages.call("figure") + " {params.directory:q} {wildcards.name}"

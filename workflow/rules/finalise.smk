@@ -14,4 +14,4 @@ rule finalise:
     message:
         f"{sweep.name}: dataset"
     shell:
-        sweeplib.stages.call("finalise", config["sweep"]) + " {params.directory:q}"
+        sweeplib.stages.call("finalise") + " {params.directory:q}"

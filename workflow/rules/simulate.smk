@@ -16,4 +16,4 @@ rule simulate:
     message:
         f"{sweep.name}: simulations"
     shell:
-        sweeplib.stages.call("simulate", config["sweep"]) + " {params.directory:q} {threads}"
+        sweeplib.stages.call("simulate") + " {params.directory:q} {threads}"

@@ -8,10 +8,13 @@ modest = {"mem_mb": 4000, "runtime": 120}  # resources of stages that do not sim
 stale = functools.cache(
     lambda **options: sweeplib.storage.records.artefacts.stale_outputs(pathlib.Path(directory), sweep, **options)
 )
+begin = functools.cache(lambda: sweeplib.stages.begin(config["sweep"], sweep, directory))
 
 
 def made_again(wildcards):
     """Return no input; stale outputs are forced, as by --forcerun, and stay in their place until their job starts."""
     if workflow.is_main_process:  # not in the jobs, whose inputs are some of them
+        if not workflow.dryrun:
+            begin()
         workflow.dag.forcefiles.update(map(str, stale(remember=not workflow.dryrun)))
     return []

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 ORIGIN = "origin.json"
 """The file with the path of the origin."""
+READ = "command.yaml"
+"""The file in a sweep's folder with its complete config as the command that runs it has read it, with overrides."""
 _SEAL = "\n# checksum of the lines above: "
 """The beginning of the last line of a complete config."""
 
