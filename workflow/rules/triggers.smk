@@ -14,7 +14,6 @@ begin = functools.cache(lambda: sweeplib.stages.begin(config["sweep"], sweep, di
 def made_again(wildcards):
     """Return no input; stale outputs are forced, as by --forcerun, and stay in their place until their job starts."""
     if workflow.is_main_process:  # not in the jobs, whose inputs are some of them
-        if not workflow.dryrun:
-            begin()
+        workflow.dryrun or begin()
         workflow.dag.forcefiles.update(map(str, stale(remember=not workflow.dryrun)))
     return []
