@@ -314,9 +314,9 @@ def test_columns_of_a_table_are_panels_and_colours(tmp_path: Path) -> None:
 
 
 def test_a_figure_by_columns_of_a_table_is_checked_before_any_work(tmp_path: Path) -> None:
-    def said(**options: Any) -> str:
+    def said(rows: list[dict[str, float]] = ROWS, **options: Any) -> str:
         entry = {"figures": {"risks": {"kind": "risk_curves", **options}}, "derive": {}, "times": [0, 1]}
-        given = {"problem": {"p": 1, "k": 1, "Delta": 0, "activation": "square"}, "points": ROWS, "seeds": 2}
+        given = {"problem": {"p": 1, "k": 1, "Delta": 0, "activation": "square"}, "points": rows, "seeds": 2}
         try:
             from_mapping({"name": "table", "dynamics": ["sgd_chain"], **given, **entry}, tmp_path)
         except InputError as error:
@@ -329,3 +329,8 @@ def test_a_figure_by_columns_of_a_table_is_checked_before_any_work(tmp_path: Pat
         "here, or a value of one in `where`"
     )
     assert "figures.risks.where.d: not a value of the axis d; got 200" in said(hue="gamma", where={"d": 200})
+    scattered = [{"gamma": 0.1 + row / 1e5, "d": 100 + row} for row in range(200)]
+    assert said(scattered, hue="gamma", panel="d") == (
+        "figures.risks: too many for panels and colours: 200 values of d and 200 values of gamma; expected columns of "
+        "fewer values, or one of them"
+    )

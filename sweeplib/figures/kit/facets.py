@@ -5,6 +5,7 @@ All choices depend only on the outline of a dataset, which is known before anyth
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
+MOST_PLACES = 10, 1000
+"""The most places for a row of a table, and for a table however few its rows, where columns are axes."""
 TIMES = 4
 """The number of times that are drawn as panels by default."""
 SELECTED = frozenset({"dynamics", "seed"})
@@ -125,11 +128,17 @@ def by_columns(data: Any, names: tuple[str, ...]) -> Any:
     """Return a dataset, or its outline, with an axis for each of these columns of a table of points.
 
     The axis of points numbers the rows that have the same values. Where there is no such row, nothing was run.
+    InputError for columns of so many values that nearly all places would be empty.
     """
     if not names or POINT not in data.sizes:
         return data
     columns = outline_of(data).columns
     levels = [sorted(set(columns[name]), key=_rank) for name in names]
+    a_row, least = MOST_PLACES
+    if math.prod(map(len, levels)) > max(a_row * len(columns[names[0]]), least):
+        counts = " and ".join(f"{len(level):,} values of {name}" for name, level in zip(names, levels, strict=True))
+        expected = "columns of fewer values, or one of them"
+        raise InputError(f"too many for panels and colours: {counts}", expected=expected)
     rows: dict[tuple[int, ...], list[int]] = {}
     for row, values in enumerate(zip(*(columns[name] for name in names), strict=True)):
         place = tuple(level.index(value) for level, value in zip(levels, values, strict=True))
