@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 PANELS_FIRST = ("Delta", "p", "k", "threshold", "activation")
 MOST_PANELS, MOST_HUES = 6, 6
-MOST_PLACES = 10, 1000
-"""The most places for a row of a table, and for a table however few its rows, where columns are axes."""
+PLACES_A_ROW, PLACES_OF_ALL = 10, 1000
+"""Columns of a table may be axes if these have no more places than so many for each row, or so many in all."""
 TIMES = 4
 """The number of times that are drawn as panels by default."""
 SELECTED = frozenset({"dynamics", "seed"})
@@ -134,8 +134,7 @@ def by_columns(data: Any, names: tuple[str, ...]) -> Any:
         return data
     columns = outline_of(data).columns
     levels = [sorted(set(columns[name]), key=_rank) for name in names]
-    a_row, least = MOST_PLACES
-    if math.prod(map(len, levels)) > max(a_row * len(columns[names[0]]), least):
+    if math.prod(map(len, levels)) > max(PLACES_A_ROW * len(columns[names[0]]), PLACES_OF_ALL):
         counts = " and ".join(f"{len(level):,} values of {name}" for name, level in zip(names, levels, strict=True))
         expected = "columns of fewer values, or one of them"
         raise InputError(f"too many for panels and colours: {counts}", expected=expected)
