@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from sweeplib.execution.run import run_sweep
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset import folder as dataset
 from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.stores import LinkingStore
 from sweeplib.storage.dataset.versions import name_of
 from sweeplib.storage.store import identity_file, layout
 from tests.in_process import Here, computed
@@ -81,35 +79,6 @@ def test_growth_gives_the_dataset_of_a_full_rewrite(tmp_path: Path, step: str) -
     links = [file for file in grown.rglob("*") if file.is_file() and file.stat().st_nlink > 1]
     assert all(file.name != "zarr.json" for file in links)
     assert {str(file.relative_to(grown)).split("/c/")[0] for file in links} >= LINKED[step]
-
-
-@pytest.mark.slow
-def test_a_write_that_is_cut_short_leaves_the_dataset_and_the_next_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small, large = STEPS["a value"]
-    path = written(small, tmp_path / "grown")
-    old = content(path)
-    run_sweep(large, tmp_path / "grown", progress=False)
-    whole = content(written(large, tmp_path / "whole"))
-    linked = LinkingStore._is_linked
-    for after in (0, 5, 20):
-        calls = 0
-
-        def cut(self: LinkingStore, *args: Any, after: int = after) -> bool:
-            nonlocal calls
-            calls += 1
-            if calls > after:
-                raise OSError("killed")
-            return linked(self, *args)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(LinkingStore, "_is_linked", cut)
-            with pytest.raises(OSError, match="killed"):
-                finalise(large, tmp_path / "grown")
-        assert content(path) == old
-    finalise(large, tmp_path / "grown")
-    assert content(path) == whole
 
 
 def test_only_new_cases_are_computed(tmp_path: Path) -> None:
