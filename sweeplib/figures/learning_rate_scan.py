@@ -22,7 +22,7 @@ from sweeplib.figures.kit.labels import plain_mean, symbol, value_label
 from sweeplib.figures.kit.legend import Entry
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
-from sweeplib.figures.optimal_learning_rate import optima
+from sweeplib.figures.scaling import optima
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
