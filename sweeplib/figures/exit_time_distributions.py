@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.kit.expected import by_dynamics
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.needs import need_passages
 from sweeplib.analysis.kit.passages import passages
@@ -15,7 +16,6 @@ from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.figures.kit.expected import by_dynamics
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve
 from sweeplib.figures.kit.runs import Runs, survival_steps

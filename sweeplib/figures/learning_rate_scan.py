@@ -9,20 +9,17 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib import theory
-from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.arrays import wide
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.figures.kit.expected import exit_steps_expected
 from sweeplib.figures.kit.facets import Facets, arranged, used_dynamics
 from sweeplib.figures.kit.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.kit.labels import plain_mean, symbol, value_label
 from sweeplib.figures.kit.legend import Entry
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
-from sweeplib.figures.scaling import optima
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
@@ -92,7 +89,6 @@ def learning_rate_scan(
     return Points(
         x="gamma",
         y="exit_steps_mean",
-        data=exit_points,
         needs=("exit_times", "optimal_learning_rate"),
         hover=("exit_steps_median", "exited_fraction"),
         theory="exit_steps_theory",
@@ -183,15 +179,6 @@ def _stochastic(part: xr.Dataset) -> bool:
     return any(map(is_stochastic, used_dynamics(part)))
 
 
-def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return exit times, and the exit steps of theory for each dynamics, where it holds."""
-    exits = analyses["exit_times"]
-    mean = exits["exit_steps_mean"]
-    steps = exit_steps_expected(exits).where(exit_theory_holds(ds))
-    attrs = {"long_name": "exit steps of theory", "units": "1", "symbol": mean.attrs["symbol"]}
-    return exits.assign(exit_steps_theory=steps.assign_attrs(attrs))
-
-
 FIGURES.add(
     chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
 )
@@ -200,7 +187,6 @@ INTERACTIVE.register(
     Interactive(
         x="d",
         y="gamma_opt",
-        data=optima,
         needs=("optimal_learning_rate",),
         hover=("exit_steps_min", "at_edge"),
         theory="gamma_opt_expected",

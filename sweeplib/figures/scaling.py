@@ -21,7 +21,6 @@ from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
 from sweeplib.figures.kit.against import against, figure_against, formula
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.figures.kit.expected import exit_times_expected, optima_expected
 from sweeplib.figures.kit.facets import measured_dynamics
 from sweeplib.figures.kit.labels import MINUS, dynamics_order
 from sweeplib.figures.kit.points import Curve, Level, Points
@@ -88,14 +87,6 @@ SHIFTED = formula(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_
 SHIFT = Curve("corrected", CORRECTED, lambda one, p: SHIFTED(one, p) / OPTIMUM(one, p))
 RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
 
-
-def optima(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return the optimal learning rates, measured and of theory for each dynamics."""
-    found = analyses["optimal_learning_rate"]
-    attrs = found["gamma_opt_theory"].attrs | {"long_name": "optimal learning rate of theory"}
-    return found.assign(gamma_opt_expected=optima_expected(found).assign_attrs(attrs))
-
-
 FIGURES.add(
     figure_against(
         "optimal_learning_rate",
@@ -105,7 +96,6 @@ FIGURES.add(
         y="gamma_opt",
         panels="d",
         hues="Delta",
-        data=optima,
         hover=("gamma_opt_theory", "exit_steps_min", "at_edge"),
         theory="gamma_opt_expected",
         levels=(
@@ -206,14 +196,11 @@ def exit_time_scaling(
     )
 
 
-def _unrestricted(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return exit times without restricted means, and the exit times of theory for each dynamics, where it holds."""
+def _unrestricted(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+    """Return exit times without restricted means."""
     exits = analyses["exit_times"]
     mean = exits["exit_time_mean"]
-    time = exit_times_expected(exits).where(exit_theory_holds(ds))
-    attrs = {"long_name": "exit time of theory", "units": "1", "symbol": mean.attrs["symbol"]}
-    drawn = mean.where(~exits["restricted"]).assign_attrs(mean.attrs)
-    return exits.assign(exit_time_mean=drawn, exit_time_theory=time.assign_attrs(attrs))
+    return exits.assign(exit_time_mean=mean.where(~exits["restricted"]).assign_attrs(mean.attrs))
 
 
 FIGURES.add(chart_figure("exit_time_scaling", exit_time_scaling, EXIT_TIME_SCALING, EXIT_TIMES))
