@@ -19,7 +19,7 @@ from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds, exit_theo
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
-from sweeplib.figures.kit.against import against, figure_against, formula
+from sweeplib.figures.kit.against import against, figure_against, theory_along
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import measured_dynamics
 from sweeplib.figures.kit.labels import MINUS, dynamics_order
@@ -39,7 +39,7 @@ RISK_FLOOR = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
     "seeds; ∅ on the axis: no value. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
 )
-FLOOR = formula(theory.asymptotic_risk, "gamma", "risk_floor_theory")
+FLOOR = theory_along(theory.asymptotic_risk, "gamma", "risk_floor_theory")
 
 
 def _without_floor(axes: Axes, part: xr.Dataset) -> None:
@@ -82,8 +82,8 @@ OPTIMAL_LEARNING_RATE = (
     "colours are shifted sideways."
 )
 INFINITE, CORRECTED, DASHED = r"theory, $d\to\infty$", "noise-corrected theory", THEORY_DASHES["quenched"]
-OPTIMUM = formula(theory.optimal_learning_rate, "p", "gamma_opt_theory")
-SHIFTED = formula(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
+OPTIMUM = theory_along(theory.optimal_learning_rate, "p", "gamma_opt_theory")
+SHIFTED = theory_along(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
 SHIFT = Curve("corrected", CORRECTED, lambda one, p: SHIFTED(one, p) / OPTIMUM(one, p))
 RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
 
@@ -144,7 +144,7 @@ FIGURES.add(
             Level(
                 "gain",
                 (
-                    Curve("limit", INFINITE, formula(theory.overparametrisation_gain, "p", "gain_limit"), DASHED),
+                    Curve("limit", INFINITE, theory_along(theory.overparametrisation_gain, "p", "gain_limit"), DASHED),
                     Curve("corrected", CORRECTED, "gain_noise_corrected"),
                 ),
                 log=True,
@@ -176,10 +176,11 @@ def exit_time_scaling(
 ) -> Points:
     """Declare the mean exit time against d with these theories."""
     need_axis(outline_of(ds), "d")
-    times = {name: getattr(theory, f"{name.replace('-', '_')}_exit_time") for name in theories}
-    curves = (
-        Curve(each, f"{each} theory", formula(time, "d", "holds"), THEORY_DASHES[each]) for each, time in times.items()
-    )
+    formulas = [getattr(theory, f"{kind.replace('-', '_')}_exit_time") for kind in theories]
+    heights = [theory_along(formula, "d", "holds") for formula in formulas]
+    curves = [
+        Curve(kind, f"{kind} theory", of, THEORY_DASHES[kind]) for kind, of in zip(theories, heights, strict=True)
+    ]
     return against(
         ds,
         analyses,
@@ -191,7 +192,7 @@ def exit_time_scaling(
         hover=("exit_time_median", "exited_fraction"),
         theory="exit_time_theory",
         levels=(Level("exit_time_mean", tuple(curves), log=False, from_zero=True),),
-        more=lambda ds, _, data: data.assign(holds=exit_theory_holds(ds).where(exit_theory_holds(ds))),
+        more=lambda ds, _, data: data.assign(holds=exit_theory_holds(ds)),
         published=reference,
     )
 

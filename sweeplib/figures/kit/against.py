@@ -77,7 +77,7 @@ def against(
     )
 
 
-def formula(function: Callable[..., Any], x: str, holds: str) -> Heights:
+def theory_along(function: Callable[..., Any], x: str, holds: str) -> Heights:
     """Return the heights of a formula of `sweeplib.theory` along x; its other arguments are parameters of the problem.
 
     They are NaN unless the variable `holds` of the data is positive everywhere.
