@@ -65,8 +65,8 @@ def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset
     selected = points.split.selected(whole)
     if points.x_over and not bool(selected[points.x_over].notnull().all()):
         points = replace(points, x_over="", x_label="")
-    levels = points.levels or (Level(points.y),)
-    levels = tuple(level for level in levels if not level.over or bool((selected[level.over] > 0.0).any()))
+    top, *below = points.levels or (Level(points.y),)
+    levels = (top, *(each for each in below if not each.over or bool((selected[each.over] > 0.0).any())))
     drawn = [points.split.selected(_requested(whole, level.y, ds)) for level in levels]
     data = drawn[0]
     if data[points.x].dtype.kind not in "iuf":

@@ -47,7 +47,7 @@ class Level:
     """The axes of one quantity; each panel is a stack of levels, from the top.
 
     y : a variable of the data, with its interval; "" if `marks` draws all.
-    over : a variable of the data by which y is divided, where it is positive; without any the level is left out.
+    over : a variable of the data by which y is divided, where it is positive; without any a level below is left out.
     label : of the vertical axis, by default that of y.
     log : whether the axis is logarithmic; None: if the values range widely.
     limits : of the axis; None: they follow from the points.
