@@ -13,6 +13,7 @@ from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.arrays import wide
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
+from sweeplib.figures.kit.against import theory_along
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, used_dynamics
 from sweeplib.figures.kit.interactive import INTERACTIVE, Interactive
@@ -117,23 +118,20 @@ def _rows(outline: Outline, split: Facets) -> int:
 
 
 def _steps(kind: str) -> Curve:
-    def heights(one: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
-        noisy = _stochastic(one) and bool(np.isfinite(one["gamma_opt_noise_corrected"]))
-        holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
-        return np.where(holds, theory_steps(kind, gamma, one) / one["step_unit"].item(), np.nan)
-
-    return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
-
-
-def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
-    """Return exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep.
+    """Return the exit steps p d/γ times the exit time of a theory over their unit, as a curve.
 
     NaN at learning rates at which the units of a student align: the exit times do not hold there.
     """
-    formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
-    p, d, Delta, T = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold"))
-    steps = formula(gamma, p, d, Delta, T) * p * d / gamma
-    return np.where((p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0), steps, np.nan)
+    time = theory_along(getattr(theory, kind.replace("-", "_") + "_exit_time"), "gamma", "gamma_unit")
+
+    def heights(one: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
+        p, d = (float(field(one, name)) for name in ("p", "d"))
+        noisy = _stochastic(one) and bool(np.isfinite(one["gamma_opt_noise_corrected"]))
+        holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
+        holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
+        return np.where(holds, time(one, gamma) * p * d / gamma / one["step_unit"].item(), np.nan)
+
+    return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
 
 
 def _optima(below: Axes, part: xr.Dataset, split: Facets) -> None:
