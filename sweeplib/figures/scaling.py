@@ -39,10 +39,15 @@ RISK_FLOOR = (
     "Mean population risk over the last part of the runs against the learning rate, with standard errors over the "
     "seeds; ∅ on the axis: no value. Solid: the floor γΔ/(1 − 6γ) of theory. Below: the ratio to theory."
 )
-FLOOR = theory_along(theory.asymptotic_risk, "gamma", "risk_floor_theory")
+FLOOR = Curve(
+    "theory",
+    r"theory, $\gamma\Delta/(1-6\gamma)$",
+    theory_along(theory.asymptotic_risk, "gamma", "risk_floor_theory"),
+    once="risk_floor_theory",
+)
 
 
-def _without_floor(axes: Axes, part: xr.Dataset) -> None:
+def _no_floor(axes: Axes, part: xr.Dataset) -> None:
     if not bool((part["risk_floor_theory"] > 0.0).any()):
         axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
 
@@ -57,19 +62,8 @@ FIGURES.add(
         hover=("risk_drift",),
         theory="risk_floor_theory",
         levels=(
-            Level(
-                "risk_floor",
-                (Curve("theory", r"theory, $\gamma\Delta/(1-6\gamma)$", FLOOR, once="risk_floor_theory"),),
-                log=True,
-            ),
-            Level(
-                "risk_floor",
-                over="risk_floor_theory",
-                label="over theory",
-                at=1.0,
-                marks=_without_floor,
-                height=1.0 / 2.2,
-            ),
+            Level("risk_floor", (FLOOR,), log=True),
+            Level("risk_floor", over="risk_floor_theory", label="over theory", at=1.0, marks=_no_floor, height=1 / 2.2),
         ),
     )
 )

@@ -85,6 +85,8 @@ def test_a_line_is_the_mean_with_its_interval(ds, analyses):
     np.testing.assert_allclose(points(axes)[0], np.transpose([ds.gamma_ratio, found.exit_steps_mean]))
     width = found.exit_steps_mean_high - found.exit_steps_mean_low
     np.testing.assert_allclose(bars(axes)[0][:, 1] - bars(axes)[0][:, 0], width)
+    [theory] = [one.get_ydata() for one in axes.lines if one.get_linewidth() == 0.9]
+    np.testing.assert_allclose(theory, found.exit_steps_theory)
 
 
 def test_a_line_runs_along_any_coordinate(ds, analyses):
