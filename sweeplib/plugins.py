@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sweeplib.dynamics.step_dynamics import StepDynamics
     from sweeplib.errors import InputError
     from sweeplib.figures import FIGURES, INTERACTIVE, Figure, Interactive
+    from sweeplib.figures.kit.against import figure_against, theory_along
     from sweeplib.figures.kit.chart import Chart, chart_figure
     from sweeplib.figures.kit.facets import arranged
     from sweeplib.figures.kit.points import Curve, Level, Points
@@ -116,10 +117,12 @@ __all__ = [
     "arranged",
     "chart_figure",
     "expectations",
+    "figure_against",
     "hermite_series",
     "parameter",
     "rows_asked",
     "spelled",
+    "theory_along",
 ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.kit.expected import exit_times_expected
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
 from sweeplib.analysis.kit.needs import passages_outline
@@ -33,7 +34,9 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     its standard error, NaN where no run exited. exit_steps_horizon is the last observed time. `restricted` says that
     runs were censored: then the mean, its interval and its label are those of the restricted mean, a lower bound of the
     mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
-    The same statistics for exit_time.
+    exit_steps_theory: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow; NaN
+    where the hypotheses of the theory do not hold (`phase_retrieval`), absent if that is everywhere.
+    The same for exit_time.
     Numbers of runs: seeds_used (ended regularly, diverged or stopped early), seeds_censored (used, but without an exit
     before their end or time limit), seeds_diverged (treated as runs that never exit: censored at the horizon),
     seeds_timeout (timed out or inaccurate), seeds_lost (failed or killed; nothing is known about their exits),
@@ -51,11 +54,15 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     means = mean, *restricted_mean_interval(values, sample.horizon, confidence)
     medians = exit_medians(sample, confidence)
     restricted = "restricted " * bool(sample.censored().any())
-    for scale, unit in (("steps", 1.0), ("time", step_time(ds))):
+    time = exit_times_expected(ds)
+    for scale, unit, theory in (("steps", 1.0, time / step_time(ds)), ("time", step_time(ds), time)):
         (quantity, symbol), name = QUANTITIES[scale], f"exit_{scale}"
         title, mathematics = f"{restricted}mean {quantity}", rf"\langle {symbol}\rangle"
         variables |= with_bounds(f"{name}_mean", (steps * unit for steps in means), title, mathematics)
         variables[f"{name}_mean"].attrs["bound"] = "restricted"
+        if bool(time.notnull().any()):
+            variables[f"{name}_mean"].attrs["theory"] = f"{name}_theory"
+            variables[f"{name}_theory"] = labelled(theory, f"{quantity} of theory", mathematics)
         variables[f"{name}_mean_error"] = labelled(
             error * unit, f"standard error of the {title}", rf"\mathrm{{se}}{mathematics}"
         )

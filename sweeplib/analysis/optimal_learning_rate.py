@@ -9,6 +9,7 @@ import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
 from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
+from sweeplib.analysis.kit.expected import by_dynamics
 from sweeplib.analysis.kit.fits import scatter_draws, widening
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
@@ -123,7 +124,7 @@ def optimal_learning_rate(
     optimum may lie beyond.
     gamma_opt_theory: the optimum of both annealed and quenched theory; gamma_opt_noise_corrected: with the O(1) shift
     of the exit time by the noise of SGD, which the ODE neglects. NaN where the hypotheses of the theory do not hold
-    (`phase_retrieval`).
+    (`phase_retrieval`). gamma_opt_expected is the latter for stochastic dynamics and the former for the ODE.
     """
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
@@ -225,7 +226,10 @@ def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
         "gamma_opt_theory": theory_optimum(p, Delta),
         "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, field(one, "threshold")),
     }
-    return {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
+    found = {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
+    limit, corrected = found.values()
+    expected = labelled(by_dynamics(ds, corrected, limit, np.nan), f"{limit.long_name} of theory", limit.symbol)
+    return found | {"gamma_opt_expected": expected}
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from sweeplib import theory
+from sweeplib.analysis.kit.expected import by_dynamics
 from sweeplib.analysis.kit.labels import labelled
 from sweeplib.analysis.kit.needs import need_passages
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.figures.figure import FIGURES, BandConfidence, Hue, Panel, Where
+from sweeplib.figures.kit.against import theory_along
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.figures.kit.expected import by_dynamics
 from sweeplib.figures.kit.facets import arranged
 from sweeplib.figures.kit.points import Curve
 from sweeplib.figures.kit.runs import Runs, survival_steps
@@ -28,8 +29,11 @@ CAPTION = (
     "only the random starts; dotted: the law with the noise of SGD; triangles: the annealed exit time, from the mean "
     "start."
 )
-LAWS: dict[str, Any] = {"quenched": (0, (4, 1.6)), "noise-corrected": (0, (1, 0.9))}
-FIELDS = ("gamma", "p", "d", "Delta", "threshold")
+LAWS: tuple[tuple[str, Any, Any], ...] = (
+    ("quenched", theory.quenched_survival, (0, (4, 1.6))),
+    ("noise-corrected", theory.noise_corrected_survival, (0, (1, 0.9))),
+)
+ANNEALED = theory_along(theory.annealed_exit_time, "t", "applies")
 CONFIDENCE = 0.95
 PLACES = 60
 
@@ -59,8 +63,8 @@ def exit_time_distributions(
         confidence=confidence,
         label="fraction of runs\nthat have not exited",
         left=True,
-        laws=tuple(map(_law, LAWS)),
-        marks={"annealed": lambda one: float(theory.annealed_exit_time(*_fields(one)))},
+        laws=tuple(Curve(name, f"{name} law", theory_along(law, "t", "applies"), dashes) for name, law, dashes in LAWS),
+        marks={"annealed": lambda one: float(ANNEALED(one, np.empty(0)))},
     )
 
 
@@ -68,15 +72,6 @@ def _sample(ds: xr.Dataset) -> xr.Dataset:
     found = passages(ds, "time")
     runs = {"value": found.exit.where(found.used), "end": found.end, "used": found.used, "stopped": ds["end_time"]}
     return xr.Dataset(runs | {"applies": exit_theory_holds(ds)})
-
-
-def _fields(one: xr.Dataset) -> list[float]:
-    return [float(field(one, name)) for name in FIELDS]
-
-
-def _law(kind: str) -> Curve:
-    survival = getattr(theory, f"{kind.replace('-', '_')}_survival")
-    return Curve(kind, f"{kind} law", lambda one, times: survival(times, *_fields(one)), LAWS[kind])
 
 
 def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:

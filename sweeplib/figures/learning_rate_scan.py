@@ -9,20 +9,18 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib import theory
-from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.arrays import wide
 from sweeplib.figures.figure import FIGURES, Hue, Panel, Published, Theories, Where
+from sweeplib.figures.kit.against import theory_along
 from sweeplib.figures.kit.chart import ByName, Data, chart_figure
-from sweeplib.figures.kit.expected import exit_steps_expected
 from sweeplib.figures.kit.facets import Facets, arranged, used_dynamics
 from sweeplib.figures.kit.interactive import INTERACTIVE, Interactive
 from sweeplib.figures.kit.labels import plain_mean, symbol, value_label
 from sweeplib.figures.kit.legend import Entry
 from sweeplib.figures.kit.points import Curve, Level, Points
 from sweeplib.figures.kit.style import FAINT, INK, THEORY_DASHES, dynamics_look, look
-from sweeplib.figures.optimal_learning_rate import optima
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
@@ -92,7 +90,6 @@ def learning_rate_scan(
     return Points(
         x="gamma",
         y="exit_steps_mean",
-        data=exit_points,
         needs=("exit_times", "optimal_learning_rate"),
         hover=("exit_steps_median", "exited_fraction"),
         theory="exit_steps_theory",
@@ -121,23 +118,20 @@ def _rows(outline: Outline, split: Facets) -> int:
 
 
 def _steps(kind: str) -> Curve:
-    def heights(one: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
-        noisy = _stochastic(one) and bool(np.isfinite(one["gamma_opt_noise_corrected"]))
-        holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
-        return np.where(holds, theory_steps(kind, gamma, one) / one["step_unit"].item(), np.nan)
-
-    return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
-
-
-def theory_steps(kind: str, gamma: np.ndarray, one: xr.Dataset) -> np.ndarray:
-    """Return exit steps p d/γ times the annealed, quenched or noise-corrected exit time, at one point of the sweep.
+    """Return the exit steps p d/γ times the exit time of a theory over their unit, as a curve.
 
     NaN at learning rates at which the units of a student align: the exit times do not hold there.
     """
-    formula = getattr(theory, kind.replace("-", "_") + "_exit_time")
-    p, d, Delta, T = (float(field(one, name)) for name in ("p", "d", "Delta", "threshold"))
-    steps = formula(gamma, p, d, Delta, T) * p * d / gamma
-    return np.where((p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0), steps, np.nan)
+    time = theory_along(getattr(theory, kind.replace("-", "_") + "_exit_time"), "gamma", "gamma_unit")
+
+    def heights(one: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
+        p, d = (float(field(one, name)) for name in ("p", "d"))
+        noisy = _stochastic(one) and bool(np.isfinite(one["gamma_opt_noise_corrected"]))
+        holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
+        holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
+        return np.where(holds, time(one, gamma) * p * d / gamma / one["step_unit"].item(), np.nan)
+
+    return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
 
 
 def _optima(below: Axes, part: xr.Dataset, split: Facets) -> None:
@@ -183,15 +177,6 @@ def _stochastic(part: xr.Dataset) -> bool:
     return any(map(is_stochastic, used_dynamics(part)))
 
 
-def exit_points(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-    """Return exit times, and the exit steps of theory for each dynamics, where it holds."""
-    exits = analyses["exit_times"]
-    mean = exits["exit_steps_mean"]
-    steps = exit_steps_expected(exits).where(exit_theory_holds(ds))
-    attrs = {"long_name": "exit steps of theory", "units": "1", "symbol": mean.attrs["symbol"]}
-    return exits.assign(exit_steps_theory=steps.assign_attrs(attrs))
-
-
 FIGURES.add(
     chart_figure("learning_rate_scan", learning_rate_scan, CAPTION, ("exit_times", "optimal_learning_rate")),
 )
@@ -200,7 +185,6 @@ INTERACTIVE.register(
     Interactive(
         x="d",
         y="gamma_opt",
-        data=optima,
         needs=("optimal_learning_rate",),
         hover=("exit_steps_min", "at_edge"),
         theory="gamma_opt_expected",

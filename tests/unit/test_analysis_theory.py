@@ -50,8 +50,8 @@ def test_theory_stands_where_its_hypotheses_hold(ds, fields, stands):
     assert bool(analysis.risk_floor(changed).risk_floor_theory.notnull().all()) == (FLOOR in stands)
     exits = {"exit_times": analysis.exit_times(changed), "optimal_learning_rate": optima}
     for name, variable in (("exit_time_scaling", "exit_time_theory"), ("learning_rate_scan", "exit_steps_theory")):
-        drawn = FIGURES[name].declared(changed, exits).labelled(changed, exits)[variable]
-        assert bool(drawn.notnull().any()) == (EXITS in stands)
+        drawn = FIGURES[name].declared(changed, exits).labelled(changed, exits)
+        assert (variable in drawn and bool(drawn[variable].notnull().any())) == (EXITS in stands)
     every = {"theories": ("annealed", "quenched", "noise-corrected")}
     for choice, count in ((every, 3), ({}, 2), ({"theories": ()}, 0)):
         drawing = figures.exit_time_scaling(changed, exits, where={"gamma_ratio": 0.9}, **choice)

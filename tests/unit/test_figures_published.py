@@ -70,6 +70,14 @@ def test_optimum_has_a_panel_a_dimension_and_ratios_below(widths):
     assert (ratio[np.isfinite(ratio)] > 1.0).all()  # the noise of SGD moves the optimum up
 
 
+def test_theory_is_drawn_for_the_colours_for_which_it_holds(widths):
+    """The floor of the risk is that of one unit."""
+    [axes] = FIGURES["risk_floor"](widths, where={"Delta": 1.0, "d": 300}, hue="p").axes[:1]
+    [floor] = lines(axes, 200)
+    np.testing.assert_allclose(floor.get_ydata(), asymptotic_risk(floor.get_xdata(), 1.0))
+    assert floor.get_color() == axes.containers[0].lines[0].get_color()
+
+
 def test_optima_of_the_ode_are_crosses_or_said_to_be_unknown(widths):
     """A dynamics without noise may have a single run at each learning rate, which gives no mean."""
 

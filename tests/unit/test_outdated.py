@@ -36,7 +36,7 @@ EDITS = {
         "figures/exited_fraction.png",
         "report/index.html",
     },
-    "sweeplib/figures/exited_fraction.py": {"figures/exited_fraction.png", "report/index.html"},
+    "sweeplib/figures/scaling.py": {"figures/exited_fraction.png", "report/index.html"},
     "sweeplib/report/page.html.j2": {"report/index.html"},
     "sweeplib/upkeep/prune.py": set(),
 }

@@ -54,7 +54,7 @@ NOT_RUN = {
     "sweep = sweeplib.Sweep(...,": "a call with its other arguments left out",
     "openssl": "needs the command openssl; tests/contracts/test_clusters.py has schedulers with TLS",
     "from sweeplib.front.snakemake": "a Snakefile, which tests/workflow/test_modules.py runs",
-    "    return Points(": "an excerpt of sweeplib/figures/sample_complexity.py",
+    "FLOOR = Curve(": "an excerpt of sweeplib/figures/scaling.py",
     "snakemake --profile": "as in test_workflow.py",
     "scan: dashboard": "what a longer sweep says: one of seconds runs without a cluster",
     "docker": "needs Docker and the network",

@@ -179,22 +179,6 @@ def free_axes(outline: Outline, where: Mapping[str, Any] | None) -> set[str]:
     return {dim for dim, size in outline.sizes.items() if size > 1} - fixed
 
 
-def over_width(
-    data: xr.Dataset | Outline, where: Mapping[str, Any] | None, panel: str | None, hue: str | None
-) -> Facets:
-    """Return the facets of a figure against the width: by default one panel per dimension and one colour per noise.
-
-    InputError if the widths vary along an axis other than p.
-    """
-    outline = outline_of(data)
-    if "p" not in outline.axes and outline.dims_of("p"):
-        raise InputError("the student width has no axis of its own", value=outline.dims_of("p"), expected="an axis p")
-    free = free_axes(outline, where)
-    panel = panel or ("d" if "d" in free and hue != "d" else None)
-    hue = hue or ("Delta" if "Delta" in free and panel != "Delta" else None)
-    return arranged(outline, {"dynamics", "p"}, where, panel, hue)
-
-
 def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:
     """Return `where` with a few times from the first to the last, unless it selects times, a panel each.
 

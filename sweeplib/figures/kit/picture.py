@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -62,7 +62,11 @@ def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset
     """Return the picture that a declaration describes; constants of the datasets are coordinates."""
     whole = points.pictured(ds, analyses)
     whole = whole if whole[points.x].dims else whole.expand_dims(points.x)
-    levels = points.levels or (Level(points.y),)
+    selected = points.split.selected(whole)
+    if points.x_over and not bool(selected[points.x_over].notnull().all()):
+        points = replace(points, x_over="", x_label="")
+    top, *below = points.levels or (Level(points.y),)
+    levels = (top, *(each for each in below if not each.over or bool((selected[each.over] > 0.0).any())))
     drawn = [points.split.selected(_requested(whole, level.y, ds)) for level in levels]
     data = drawn[0]
     if data[points.x].dtype.kind not in "iuf":
@@ -160,17 +164,26 @@ class _Picture:
             aside = self._aside(data, index)
             for name in self.shown:
                 self._series(axes, level, one.sel(dynamics=name), (name, index, dash), aside)
-            for curve in _curves(level, data) if dash == 0 else ():
+            for curve in _curves(level, data, self.points.split.hue) if dash == 0 else ():
                 if not curve.once:
                     self._curve(axes, curve, one, line_look(index, curve.name))
                 elif index == 0:
                     self._curve(axes, curve, part, {"color": INK, "gid": curve.name})
+            self._ticks(axes, level, one, index)
             if first:
                 self.published.draw(axes, one, x_unit=_unit(one, self.points.x_over), y_unit=_unit(one, level.over))
         if level.marks is not None:
             level.marks(axes, part)
         if first and self.points.guide is not None:
             _guide(axes, part[level.y], part[self.points.x], self.points.guide)
+
+    def _ticks(self, axes: Axes, level: Level, one: xr.Dataset, index: int) -> None:
+        tick: dict[str, Any] = line_look(index, "end") | {"linewidth": 1.8, "clip_on": False}
+        places = self.places(one)
+        if level.top and float(places.min()) < (at := one[level.top].item()) < float(places.max()):
+            axes.plot([at, at], [0.96, 1.0], transform=axes.get_xaxis_transform(), **tick)
+        if level.right and np.isfinite(at := one[level.right].item()):
+            axes.plot([0.97, 1.0], [at, at], transform=axes.get_yaxis_transform(), **tick)
 
     def _curves_of(self, part: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
         """Yield the number of the colour and of the dash of each curve in a panel, and its data."""
@@ -191,7 +204,8 @@ class _Picture:
         return lambda x: x + shift * (high - low)
 
     def _columns(self, level: Level, one: xr.Dataset) -> _Columns:
-        y, unit = one[level.y], one[level.over] if level.over else 1.0
+        y = one[level.y]
+        unit = one[level.over].where(one[level.over] > 0.0) if level.over else 1.0
         bars = interval(one, level.y) or (np.full(y.shape, np.nan),) * 2
         arrays = [self.places(one), y / unit, *(y.copy(data=bar) / unit for bar in bars)]
         masks = [y.copy(data=bounds(one, level.y)), one["requested"] & y.isnull()]
@@ -294,7 +308,7 @@ class _Picture:
             for n, one in numbered_parts(data, points.dash)
             if points.dash
         ]
-        curves = {curve.name: curve for level in levels for curve in _curves(level, data) if curve.label}
+        curves = {curve.name: curve for level in levels for curve in _curves(level, data, None) if curve.label}
         kinds = dynamics_entries(self.shown) if len(self.shown) > 1 or curves else []
         marks = [unknown_entry(_without_value(data, levels[0].y, points.unknown))]
         if name := measured.attrs.get("bound"):
@@ -322,10 +336,12 @@ def _unit(one: xr.Dataset, over: str) -> float:
     return one[over].item() if over and not one[over].dims else 1.0
 
 
-def _curves(level: Level, data: xr.Dataset) -> tuple[Curve, ...]:
-    """Return the curves of a level; without any the theory that the variable names."""
+def _curves(level: Level, data: xr.Dataset, hue: str | None) -> list[Curve]:
+    """Return the curves of a level, with whether the colours have the same one; without any the theory of y."""
     name = data[level.y].attrs.get("theory") if level.y and not level.over else None
-    return level.curves or ((Curve("theory", data[name].attrs["long_name"], name, THEORY),) if name else ())
+    curves = level.curves or ((Curve("theory", data[name].attrs["long_name"], name, THEORY),) if name else ())
+    known = (each.once if isinstance(each.once, bool) else hue not in data[each.once].dims for each in curves)
+    return [replace(each, once=once) for each, once in zip(curves, known, strict=True)]
 
 
 def _others_vary(one: xr.Dataset, x: str) -> bool:

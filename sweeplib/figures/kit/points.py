@@ -31,14 +31,15 @@ class Curve:
     name, label : its name, and its text in the legend; "" for none.
     of : a variable of the data, drawn from point to point; or a function (part, x) of the part of one colour in a panel
         that returns the heights at the numbers x of the horizontal axis, NaN where the law does not hold.
-    once : whether the law is the same for all colours; the part is then that of the panel.
+    once : whether the law is the same for all colours; the part is then that of the panel. The name of a variable:
+        whether it is the same for all of them.
     """
 
     name: str
     label: str
     of: str | Heights
     dashes: Any = "solid"
-    once: bool = False
+    once: bool | str = False
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,15 @@ class Level:
     """The axes of one quantity; each panel is a stack of levels, from the top.
 
     y : a variable of the data, with its interval; "" if `marks` draws all.
-    over : a variable of the data by which y is divided.
+    over : a variable of the data by which y is divided, where it is positive; without any a level below is left out.
     label : of the vertical axis, by default that of y.
     log : whether the axis is logarithmic; None: if the values range widely.
     limits : of the axis; None: they follow from the points.
     from_zero : whether a linear axis begins at zero; below it where it would cut a marker.
     at, at_x : the height of a line across; the place of a line from below.
     bound : where a bound has its open triangle: instead of the point, over it, or at the upper end of its interval.
+    top, right : variables of the data with a tick for each colour at the upper end of the axes, if it is between the
+        points, and at the right end.
     marks : function (axes, panel) that draws more, from the data of a panel.
     height : relative to that of the first level.
     """
@@ -67,6 +70,8 @@ class Level:
     at: float | None = None
     at_x: float | None = None
     bound: Literal["instead", "over", "high"] = "instead"
+    top: str = ""
+    right: str = ""
     marks: Marks | None = None
     height: float = 1.0
 
@@ -78,7 +83,7 @@ class Points(Chart):
     dash : the axis of the dashes.
     levels : of each panel; by default y alone.
     more : function (ds, analyses, data) that adds to the data what the picture alone needs.
-    x_over, x_label : a variable of the data by which x is divided; the label of the horizontal axis.
+    x_over, x_label : a variable of the data by which x is divided, if it is known everywhere; the label of that ratio.
     log_x : function of x that tells whether the axis is logarithmic; None: if the values ask for it.
     joined : whether lines join the points of stochastic dynamics.
     aside : whether the points of several colours are shifted sideways.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sweeplib import theory
-from sweeplib.analysis.kit.problem_fields import field, step_time
+from sweeplib.analysis.kit.phase_retrieval import exit_theory_holds
+from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.late_modules import xarray as xr
 
@@ -19,21 +20,13 @@ def by_dynamics(data: xr.Dataset, noisy: xr.DataArray, ode: xr.DataArray, flow: 
 
 
 def exit_times_expected(data: xr.Dataset) -> xr.DataArray:
-    """Return exit times: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow."""
+    """Return exit times: noise-corrected for stochastic dynamics, quenched for the ODE, at γ → 0 for gradient flow.
+
+    NaN where the theory does not hold; it is not evaluated if that is everywhere.
+    """
+    holds = exit_theory_holds(data)
+    if not bool(holds.any()):
+        return by_dynamics(data, *[xr.DataArray(np.nan)] * 3)
     gamma, *others = (field(data, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
-    return by_dynamics(
-        data,
-        theory.noise_corrected_exit_time(gamma, *others),
-        theory.quenched_exit_time(gamma, *others),
-        theory.quenched_exit_time(0.0, *others),
-    )
-
-
-def exit_steps_expected(data: xr.Dataset) -> xr.DataArray:
-    """Return the exit times of theory in SGD steps."""
-    return exit_times_expected(data) / step_time(data)
-
-
-def optima_expected(optima: xr.Dataset) -> xr.DataArray:
-    """Return the noise-corrected optimal learning rate for stochastic dynamics and the uncorrected one for the ODE."""
-    return by_dynamics(optima, optima["gamma_opt_noise_corrected"], optima["gamma_opt_theory"], np.nan)
+    noisy, ode = (formula(gamma, *others) for formula in (theory.noise_corrected_exit_time, theory.quenched_exit_time))
+    return by_dynamics(data, noisy, ode, theory.quenched_exit_time(0.0, *others)).where(holds)
