@@ -81,11 +81,11 @@ def extrapolation(
         measured = measured.where(measured > LEAST_SIGNAL * errors)
         measured, errors = xr.ufuncs.log(measured), errors / measured
     errors = errors.broadcast_like(measured).transpose(*measured.dims)
-    freedom = _fewest_seeds(ds, measured, axis) - 1.0
+    freedom = (_fewest_seeds(ds, measured) - 1.0).broadcast_like(measured).transpose(*measured.dims)
     parts, shares = xr.apply_ufunc(
-        lambda y, e, n, x: _numbers(extrapolated(x, y, e, float(n), law, correction, confidence)),
-        measured.sortby(axis), errors.sortby(axis), freedom, ds[axis].sortby(axis).astype(float),
-        input_core_dims=[[axis], [axis], [], [axis]], output_core_dims=[["part"], [axis]], vectorize=True,
+        lambda y, e, n, x: _numbers(extrapolated(x, y, e, n, law, correction, confidence)),
+        measured.sortby(axis), errors.sortby(axis), freedom.sortby(axis), ds[axis].sortby(axis).astype(float),
+        input_core_dims=[[axis]] * 4, output_core_dims=[["part"], [axis]], vectorize=True,
         output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
     )  # fmt: skip
     variables = _variables(parts, attrs, axis, law, per)
@@ -123,11 +123,11 @@ def _values(
     return value, 0.5 * width / float(scipy.special.ndtri(0.5 + 0.5 * found.attrs["confidence"]))
 
 
-def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray, axis: str) -> xr.DataArray:
-    """Return the least number of seeds of the rows that take part in a limit."""
+def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray) -> xr.DataArray:
+    """Return the least number of seeds of the rows that take part in a value."""
     counts = has_run(ds).sum("seed")
     counts = counts.where(counts > 0)
-    over = [dim for dim in counts.dims if dim not in measured.dims or dim == axis]
+    over = [dim for dim in counts.dims if dim not in measured.dims]
     return counts.min(over).fillna(FEWEST_SEEDS).clip(FEWEST_SEEDS)
 
 
