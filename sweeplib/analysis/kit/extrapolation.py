@@ -10,7 +10,8 @@ points at small x cannot say. Where points scatter more than errors and correcti
 
 Low means of a few skewed values have small errors: weights 1/error² would make the limit too small. The errors that
 weigh are therefore those of each point together with a power of x through the errors of all, which counts for
-SMOOTH_SEEDS; the interval is wider by as much as the errors of the points themselves make the limit less certain.
+SMOOTH_SEEDS; the interval is wider by as much as the errors of the points themselves, and their correlations, make the
+limit less certain.
 """
 
 import math
@@ -64,11 +65,20 @@ class _Fits(NamedTuple):
 
 
 def extrapolated(
-    x: Array, values: Array, errors: Array, freedom: Array | float, law: str, correction: float, confidence: float
+    x: Array,
+    values: Array,
+    errors: Array,
+    freedom: Array | float,
+    law: str,
+    correction: float,
+    confidence: float,
+    parts: Array | None = None,
 ) -> Limit:
-    """Return the limit of values (n,) at ascending x, NaN where there is none, with independent `errors`.
+    """Return the limit of values (n,) at ascending x, NaN where there is none, with `errors`.
 
-    `freedom`, (n,) or one for all, are the degrees of freedom of the errors. Shares are 0 at points without a value.
+    `freedom`, (n,) or one for all, are the degrees of freedom of the errors. `parts` (n, seeds), of length 1 at each
+    point, are those of the seeds in the errors where points share seeds; by default errors are independent. Shares are
+    0 at points without a value.
     """
     known, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
     x, values, own, freedom = x[known], values[known], errors[known], np.broadcast_to(freedom, len(x))[known]
@@ -78,7 +88,8 @@ def extrapolated(
     errors = own = np.maximum(own, EXACT * np.abs(values).max() or EXACT)
     u, seen = x / x[0], float(freedom.min())
     if own.min() > EXACT * np.abs(values).max():
-        errors, seen = _steady_errors(u, own, freedom), min(seen + SMOOTH_SEEDS, float(freedom.sum()))
+        errors = _steady_errors(u, own, freedom)
+        seen = min(seen + SMOOTH_SEEDS, float(freedom.sum())) if parts is None else seen
     design = np.stack([*([np.log(u)] if law != "constant" else []), np.ones_like(u)], axis=1)
     terms = WIDTHS * u[:, None] ** (-correction * MULTIPLES)
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
@@ -91,7 +102,9 @@ def extrapolated(
     verdict = MISFIT if _chance(chi2, left, seen) < CLEAR else TRUSTED
     value, shares[known] = float(weights @ wider.value), weights @ wider.shares
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
-    variance *= max(1.0, float(shares[known] ** 2 @ own**2 / (shares[known] ** 2 @ errors**2)))
+    noise = shares[known] * own
+    by_seed = noise if parts is None else noise @ parts[known]
+    variance += max(0.0, float(by_seed @ by_seed - shares[known] ** 2 @ errors**2))
     half = float(scipy.special.stdtrit(seen, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
     ends = (value, value - half, value + half) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / left, shares)
