@@ -46,6 +46,8 @@ EARLIER = "contents.json"
 Entry = list[int | str]
 """The size and the digest of a file, and of a chunk also the checksum in its last bytes."""
 _OF_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)")
+_BEGUN_BY_ZARR = re.compile(r"(.+/)?(zarr|c(/\d+)*)\.[0-9a-f]{32}\.partial")
+"""Zarr's names for files that it is writing; they remain if the writer is killed."""
 _LINE = re.compile(rb'"([^"]+)": (\[\d+, "[0-9a-f]{32}"(?:, \d+)?\])')
 
 
@@ -225,7 +227,8 @@ def is_own(dataset: Path) -> Callable[[str], bool]:
 
 def is_name_of_zarr(name: str) -> bool:
     """Return whether a file of a dataset may have this path below its folder."""
-    return name in (MANIFEST, EARLIER) or is_partial(Path(name)) or _OF_ZARR.fullmatch(name) is not None
+    names = (_OF_ZARR, _BEGUN_BY_ZARR)
+    return name in (MANIFEST, EARLIER) or is_partial(Path(name)) or any(pattern.fullmatch(name) for pattern in names)
 
 
 def _own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
