@@ -60,7 +60,8 @@ def test_a_power_has_no_change_and_a_bend_has_its_own():
 @pytest.mark.parametrize("law", FACTORS)
 @pytest.mark.parametrize("seeds", slow_but([3, 8, 32], 3))
 def test_intervals_cover(law, seeds):
-    """2000 experiments, coverage known to .005, .89 by pooled scatter that grows; of three exponential runs a mean is measured in 30 % of them."""
+    """2000 experiments, coverage known to .005, .89 by pooled scatter that grows; of three
+    exponential runs a mean is measured in 30 %."""
     found = time_exponent(sweep(runs(law, np.random.default_rng(seeds), 2000, seeds)))
     for name, truth in (("time_exponent", -0.5), ("exponent_change", 0.0)):
         known = found[name].notnull()
