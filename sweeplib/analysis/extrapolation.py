@@ -8,11 +8,12 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, declared_quantities
-from sweeplib.analysis.averages import averaged_observables
+from sweeplib.analysis.averages import averaged_observables, numbered
 from sweeplib.analysis.kit.extrapolation import TRUSTED, Limit, extrapolated
 from sweeplib.analysis.kit.labels import labelled, with_bounds
-from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run
+from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, values_of
 from sweeplib.analysis.kit.options import Confidence, LostPart, Positive
+from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
@@ -21,6 +22,8 @@ from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 AVERAGES = "averages"
+OWN_STARTS = ("p", "k", "d")
+"""Axes along which runs with the same seed have other starts."""
 LEAST_SIGNAL = 2.0
 """Values below this number of errors have no logarithm that counts."""
 Of = Annotated[
@@ -66,7 +69,9 @@ def extrapolation(
     fit of A ln d + B; with `power` the exponent of d. Beside these terms there are corrections d^−x whose exponents are
     not known but for the least one, `correction`: the interval has in it the errors, the choice of the exponents, and
     what corrections of the size that the points show may change (`kit/extrapolation.py`). It says nothing of slower
-    corrections, such as 1/ln d. Errors of different points are independent, as they are without `pair_by`.
+    corrections, such as 1/ln d. Points along p, k and d have errors of their own, but for samples shared by `pair_by`.
+    Along other axes runs with the same seed have the same start, for which intervals of observables and exits allow;
+    those of what other analyses give do not.
     verdict: 0 where the limit is trusted; 1, too_few_values, for fewer values of the axis than the law has coefficients
     and two, or a last one below eight times the first; 2, other_form, where the points clearly, at .001, deviate from
     all such forms. There limit is NaN. reduced_chi2 is χ² over the degrees of freedom; values_used the number of
@@ -81,12 +86,13 @@ def extrapolation(
         measured = measured.where(measured > LEAST_SIGNAL * errors)
         measured, errors = xr.ufuncs.log(measured), errors / measured
     errors = errors.broadcast_like(measured).transpose(*measured.dims)
-    freedom = _fewest_seeds(ds, measured, axis) - 1.0
+    freedom = (_fewest_seeds(ds, measured) - 1.0).broadcast_like(measured).transpose(*measured.dims)
+    by_seed = _parts_of_seeds(ds, source, variable, time, axis)
     parts, shares = xr.apply_ufunc(
-        lambda y, e, n, x: _numbers(extrapolated(x, y, e, float(n), law, correction, confidence)),
-        measured.sortby(axis), errors.sortby(axis), freedom, ds[axis].sortby(axis).astype(float),
-        input_core_dims=[[axis], [axis], [], [axis]], output_core_dims=[["part"], [axis]], vectorize=True,
-        output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
+        lambda y, e, n, s, x: _numbers(extrapolated(x, y, e, n, law, correction, confidence, s if s.size else None)),
+        *(array.sortby(axis) for array in (measured, errors, freedom, by_seed, ds[axis].astype(float))),
+        input_core_dims=[[axis], [axis], [axis], [axis, "seed"], [axis]], output_core_dims=[["part"], [axis]],
+        vectorize=True, output_dtypes=[float] * 2, dask_gufunc_kwargs={"output_sizes": {"part": 6}},
     )  # fmt: skip
     variables = _variables(parts, attrs, axis, law, per)
     variables["limit_error_of_value"] = labelled(abs(shares * errors), f"error of the limit by that of one {axis}")
@@ -112,8 +118,7 @@ def _values(
     """Return a variable of an analysis, NaN where it is only a bound, and its standard errors."""
     known = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
     found = ANALYSES[source](ds, **known)
-    if "time" in found[variable].dims:
-        found = found.sel(time=found["time"].values[-1] if time is None else time, drop=True)
+    found = _at_time(found, time)
     value = found[variable]
     if "bound" in value.attrs:
         value = value.where(~found[value.attrs["bound"]].astype(bool)).assign_attrs(value.attrs)
@@ -123,11 +128,31 @@ def _values(
     return value, 0.5 * width / float(scipy.special.ndtri(0.5 + 0.5 * found.attrs["confidence"]))
 
 
-def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray, axis: str) -> xr.DataArray:
-    """Return the least number of seeds of the rows that take part in a limit."""
+def _at_time(values: Any, time: float | None) -> Any:
+    """Return values, or a dataset, at a recorded time, by default the last, if they have times."""
+    if "time" not in values.dims:
+        return values
+    return values.sel(time=values["time"].values[-1] if time is None else time, drop=True)
+
+
+def _parts_of_seeds(ds: xr.Dataset, source: str, variable: str, time: float | None, axis: str) -> xr.DataArray:
+    """Return the part of each seed in the error of each point, of length 1 over `seed`; no seeds if none are shared."""
+    if axis in OWN_STARTS or source not in (AVERAGES, "exit_times"):
+        return xr.DataArray(np.empty((ds.sizes[axis], 0)), {axis: ds[axis]}, (axis, "seed"))
+    if source == AVERAGES:
+        values = _at_time(numbered(values_of(ds, variable)), time)
+    else:
+        values = passages(ds, "time" if variable.startswith("exit_time") else "steps").restricted()
+    centred = (values - values.mean("seed")).fillna(0.0)
+    length = ((centred**2).sum("seed")) ** 0.5
+    return centred / length.where(length > 0.0, 1.0)
+
+
+def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray) -> xr.DataArray:
+    """Return the least number of seeds of the rows that take part in a value."""
     counts = has_run(ds).sum("seed")
     counts = counts.where(counts > 0)
-    over = [dim for dim in counts.dims if dim not in measured.dims or dim == axis]
+    over = [dim for dim in counts.dims if dim not in measured.dims]
     return counts.min(over).fillna(FEWEST_SEEDS).clip(FEWEST_SEEDS)
 
 

@@ -49,10 +49,11 @@ def time_exponent(
 
     time_exponent (_low, _high): the slope of ln ⟨X⟩ over ln t by least squares, all recorded times from `first` to
     `last` alike. It is a property of the mean curve at these times whether that is a power of t or not; the interval,
-    of Student's t, is due to the seeds, which all times share. exponent_change (_low, _high): the slope of the later
-    half of the times minus that of the earlier half, which has the middle one too; 0 for a power of t.
+    of Student's t by the jackknife, is due to the seeds, which all times share. exponent_change (_low, _high): the
+    slope of the later half of the times minus that of the earlier half, which has the middle one too; 0 for a power.
     seeds_used: the least number of runs with a value. NaN if ⟨X⟩ is not above zero by two standard errors at all of the
-    times, with three runs or more, and where more than the fraction `max_lost` of the runs has no value.
+    times, with three runs or more, and above zero without any one of them, and where more than the fraction `max_lost`
+    of the runs has no value.
     """
     times = _times(ds["time"].values, first, last)
     values = numbered(values_of(ds, of).sel(time=times))
@@ -84,14 +85,21 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
 
 
 def _exponents(sample: Array, times: Array, confidence: float) -> Array:
-    """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time)."""
-    points, directions = means(sample), _directions(np.log(times))
-    if not np.isfinite(points.logs).all():
+    """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time), by the jackknife."""
+    sample = sample[np.isfinite(sample).any(axis=1)]
+    seen, left, directions = np.isfinite(sample), len(sample) - 1.0, _directions(np.log(times))
+    total, counts = np.where(seen, sample, 0.0).sum(axis=0), seen.sum(axis=0)
+    if not np.isfinite(means(sample).logs).all():
         return np.full((2, 3), np.nan)
-    error = np.linalg.norm(points.parts @ directions.T, axis=0)
-    half = error * scipy.special.stdtrit(points.freedom(directions), (1.0 + confidence) / 2.0)
-    slopes = directions @ points.values
-    return np.stack([slopes, slopes - half, slopes + half], axis=1)
+    without = (total - np.where(seen, sample, 0.0)) / (counts - seen)
+    if not (without > 0.0).all():
+        return np.full((2, 3), np.nan)
+    slopes = np.log(without) @ directions.T
+    centre = slopes.mean(axis=0)
+    half = np.sqrt(left / (left + 1.0) * np.sum((slopes - centre) ** 2, axis=0))
+    half *= scipy.special.stdtrit(left, (1.0 + confidence) / 2.0)
+    value = (left + 1.0) * (directions @ np.log(total / counts)) - left * centre
+    return np.stack([value, value - half, value + half], axis=1)
 
 
 def _directions(x: Array) -> Array:

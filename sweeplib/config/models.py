@@ -303,8 +303,8 @@ class SweepConfig(Section):
     )
     pair_by: list[str] | None = Field(
         default=None,
-        description="Give the same initial conditions and samples to replicas with the same seed whose problems agree "
-        "in these fields, for paired comparisons; `seed` is always included. By default every point has its own.",
+        description="Give the same samples to replicas with the same seed whose problems agree in these fields, for "
+        "paired comparisons; `seed` is always included. By default only starts are shared, at equal p, k, d.",
         examples=[["seed", "d"]],
     )
     dynamics: DynamicsSections = Field(

@@ -89,6 +89,10 @@ def particle_rule() -> dop853.EquationRule:
 
 LASTING = 1.0 / 3.0
 """The part of an earlier error of the risk, relative to the risk, that is taken to last."""
+BEYOND_FINER = 1.25
+"""The error of the risk of a rule over its difference to the finer one, whose own error is less than a fifth."""
+GROWS = 2.0
+"""By how much an earlier error of the risk may have grown, relative to the risk."""
 LEAST_DRIFT = 0.03
 """Errors of drifts are relative to the largest one now, which counts as at least this part of the largest so far."""
 
@@ -108,6 +112,24 @@ class Found(NamedTuple):
     state: Array
     slope: Array
     risk: float
+
+
+class Look(NamedTuple):
+    """The relative errors of drifts and risk at a look, the errors of the drifts, and that of the risk by all before.
+
+    moved : how much higher the risk is where variables are off by the errors of their drifts since the look before,
+        relative to the risk, summed over the looks.
+    """
+
+    time: float
+    drift_error: float
+    risk_error: float
+    drifts: Array
+    moved: float
+
+    def since(self, time: float, drifts: Array) -> Array:
+        """The errors of the variables at a later time with these errors of the drifts, by those since this look."""
+        return np.asarray((time - self.time) * np.maximum(self.drifts, drifts))
 
 
 class Rule:
@@ -160,6 +182,7 @@ class Rules:
         self._flow_of, self._shape, self.rough = flow_of, (p, dimensions), rough
         self._least = (ROUNDING, 0.0) if exact else (TRUNCATION, BEYOND)
         self.largest = self.drift_error = self.risk_error = 0.0
+        self.drifts = np.zeros(0)
         self.use(Levels(level))
 
     def use(self, levels: Levels) -> None:
@@ -199,7 +222,7 @@ class Rules:
         drifts, of_risk = self.errors(now, finer)
         rough = self.rough
         if finer is None:
-            self.drift_error = self.relative(drifts, now)
+            self.drifts, self.drift_error = drifts, self.relative(drifts, now)
         of_risk += 0.0 if rough else self.rise(now, time * drifts)
         if finer is None:
             self.risk_error = of_risk / max(abs(now.risk), TINY)
@@ -249,7 +272,8 @@ class ParticlePath:
         self._checked: tuple[float, Array] = (0.0, start)
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
         self._ahead: dict[float, tuple[float, Array]] = {}
-        self._errors, self._earlier = [(0.0, rules.drift_error, rules.risk_error)], 0
+        self._errors = [Look(0.0, rules.drift_error, rules.risk_error, rules.drifts, 0.0)]
+        self._earlier = 0
         self._solution = self._from(start)
 
     @property
@@ -323,7 +347,9 @@ class ParticlePath:
             self.passages = np.minimum(self.passages, self._begun + found.passages[0])
             self._checked = time, state
             self._ahead |= kept
-            self._errors.append((time, self.rules.drift_error, self.rules.risk_error))
+            rules, last, now = self.rules, self._errors[-1], self.rules.rule.found(state)
+            moved = last.moved + rules.rise(now, last.since(time, rules.drifts)) / max(abs(now.risk), TINY)
+            self._errors.append(Look(time, rules.drift_error, rules.risk_error, rules.drifts, moved))
         if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
             self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
             self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
@@ -333,17 +359,21 @@ class ParticlePath:
         """The risk at the present state, and the errors.
 
         The error of the risk is that of its rule, and its rise where each variable is off by its own error: the
-        tolerance of the integration, and the error of the drift over all of the time. As two rules may agree by chance
-        now, it is, relative to the risk, at least a third of the largest one at an earlier look.
+        tolerance of the integration, and the error of the drift over all of the time; or, where this was larger before,
+        what the errors of the drifts between looks make of the risk there, relative to it. As two rules may agree by
+        chance now, it is, relative to the risk, at least a third of the largest one at an earlier look.
         """
         rules, state = self.rules, self.state
         now = rules.rule.found(state)
         drifts, of_rule = rules.errors(now)
-        rise = rules.rise(now, self._rtol * np.abs(state) + self._atol + self.time * drifts)
-        looks = [errors for time, *errors in self._errors if time <= self.time]
-        drift_errors, risk_errors = zip(*looks, strict=True)
-        error = max(of_rule + rise, LASTING * max(risk_errors) * abs(now.risk)) + rules.least_error(now.risk)
-        return RiskNow(now.risk, error, rules.terms(now.risk), max(rules.relative(drifts, now), *drift_errors))
+        looks = [look for look in self._errors if look.time <= self.time]
+        own, last = self._rtol * np.abs(state) + self._atol, looks[-1]
+        rise = rules.rise(now, own + last.since(self.time, drifts)) + GROWS * last.moved * abs(now.risk)
+        rise = max(rise, rules.rise(now, own + self.time * drifts))
+        lasting = LASTING * max(look.risk_error for look in looks) * abs(now.risk)
+        error = max(BEYOND_FINER * of_rule + rise, lasting) + rules.least_error(now.risk)
+        largest = max(rules.relative(drifts, now), *(look.drift_error for look in looks))
+        return RiskNow(now.risk, error, rules.terms(now.risk), largest)
 
 
 @cache

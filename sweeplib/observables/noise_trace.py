@@ -25,7 +25,7 @@ from sweeplib.arrays import Array
 from sweeplib.maths.expectations import SLOW, Expectations
 from sweeplib.maths.expectations.system import Drifts, System
 from sweeplib.maths.mean_gradients import mean_gradient_products, resolution_of
-from sweeplib.observables.observable import OBSERVABLES, Observable, by_quadrature
+from sweeplib.observables.observable import OBSERVABLES, Observable, is_inexact
 from sweeplib.observables.risk import READS
 from sweeplib.views import Estimate, OverlapView, TrainingView, TwoTimeView
 
@@ -39,7 +39,18 @@ def of_fresh_samples(now: OverlapView) -> Estimate:
     rule = now.expectations
     assert isinstance(rule, Expectations)  # there is a teacher
     value = _by_rule(now, rule)
-    return Estimate(value, SLOW * np.abs(value - _by_rule(now, rule.finer)) if rule.finer else np.zeros(len(value)))
+    if rule.finer:
+        return Estimate(value, SLOW * np.abs(value - _by_rule(now, rule.finer)))
+    return Estimate(value, np.zeros(len(value)) if rule.exact else _form_errors(now, rule))
+
+
+def _form_errors(now: OverlapView, rule: Expectations) -> Array:
+    """The errors (n,) of the trace where the forms of σ and σ' have misfits: that of E‖g‖², |σ'| at its bound."""
+    displacement = np.sqrt(2.0 * np.abs(rule.risks(now.Q, now.M, now.P, now.a, now.a_star)) + now.Delta)
+    of_units = np.linalg.norm(now.a, axis=1) / now.a.shape[1]
+    gradient = of_units * rule.lipschitz * displacement
+    off = of_units * (rule.slope_misfit * displacement + rule.lipschitz * rule.label_misfits(now.a, now.a_star))
+    return np.asarray((2.0 * gradient * off + off**2) / now.batch_size)
 
 
 def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
@@ -87,7 +98,7 @@ OBSERVABLES.add(
         r"\mathrm{tr}\,\mathrm{Cov}\,\varepsilon",
         reads=READS | {"Delta", "d", "batch_size", "samples"},
         uses_drifts=True,
-        estimated=lambda problem: problem.samples is None and by_quadrature(problem),
+        estimated=lambda problem: problem.samples is None and is_inexact(problem),
         needs_teacher=True,
     ),
 )

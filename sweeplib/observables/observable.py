@@ -23,11 +23,6 @@ Function = Callable[..., Array | Estimate]
 Dims = tuple[str, ...]
 
 
-def by_quadrature(problem: Problem) -> bool:
-    """Whether expectations of a problem have no closed form."""
-    return problem_expectations(problem).finer is not None
-
-
 def is_inexact(problem: Problem) -> bool:
     """Whether risks of a problem have errors, of quadrature or of the forms of activations."""
     return not problem_expectations(problem).exact

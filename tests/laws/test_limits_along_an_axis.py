@@ -54,6 +54,20 @@ def test_intervals_cover_whatever_the_exponents_of_the_corrections(form: str, la
         assert covered > nominal - 4.0 * np.sqrt(nominal * (1 - nominal) / count), (form, grid)
 
 
+@pytest.mark.parametrize(("seeds", "skewed"), [(3, False), (6, True)])
+def test_few_seeds_give_neither_limits_that_are_too_small_nor_false_alarms(seeds: int, skewed: bool) -> None:
+    """Weights 1/error² of 6 exponential values cover .76; a χ² of errors of 3 normal ones is "clear" in .17."""
+    rng, d, count = np.random.default_rng(4), np.geomspace(100, 1e5, 12), 200
+    draw = rng.exponential if skewed else lambda size: 1.0 + 0.3 * rng.standard_normal(size)
+    found = []
+    for sample in (draw(size=(12, seeds)) for _ in range(count)):
+        errors = sample.std(axis=1, ddof=1) / np.sqrt(seeds)
+        found.append(extrapolated(d, sample.mean(axis=1), errors, seeds - 1.0, "constant", 0.5, 0.95))
+    trusted = [limit for limit in found if limit.verdict == TRUSTED]
+    assert len(trusted) >= 0.97 * count
+    assert np.mean([limit.low <= 1.0 <= limit.high for limit in trusted]) > 0.95 - 4.0 * np.sqrt(0.95 * 0.05 / count)
+
+
 def test_few_values_and_values_near_each_other_have_no_limit() -> None:
     rng = np.random.default_rng(2)
     for grid in ([100, 1000], [100, 200, 300, 400]):

@@ -14,8 +14,9 @@ TIMES = np.geomspace(0.01, 1.0, 12)
 FACTORS = {
     "normal": lambda rng, shape: 1.0 + 0.3 * rng.normal(size=shape),
     "exponential": lambda rng, shape: rng.exponential(size=shape),
+    "growing": lambda rng, shape: 1.0 + 0.1 * np.cumsum(rng.normal(size=shape), axis=-1),
 }
-"""Laws of factors of mean 1."""
+"""Laws of factors of mean 1; the scatter of the last grows with time."""
 
 
 def sweep(risks, times=TIMES):
@@ -43,7 +44,7 @@ def test_it_is_the_slope_of_the_mean():
     jackknife = np.polyfit(np.log(TIMES[3:10]), np.log(resampled).T, 1)[0]
     half = 2.306004135 * np.std(jackknife) * np.sqrt(8)  # Student's t of 8 degrees of freedom at .975
     assert float(found.time_exponent) == pytest.approx(by_fit, abs=0.02)  # less the bias of a logarithm
-    assert float(found.time_exponent_high - found.time_exponent_low) == pytest.approx(2 * half, rel=0.15)
+    assert float(found.time_exponent_high - found.time_exponent_low) == pytest.approx(2 * half, rel=1e-6)
     assert float(found.seeds_used) == 9
 
 
@@ -59,7 +60,8 @@ def test_a_power_has_no_change_and_a_bend_has_its_own():
 @pytest.mark.parametrize("law", FACTORS)
 @pytest.mark.parametrize("seeds", slow_but([3, 8, 32], 3))
 def test_intervals_cover(law, seeds):
-    """2000 experiments, coverage known to .005; of three exponential runs a mean is measured in 30 % of them."""
+    """2000 experiments, coverage known to .005, .89 by pooled scatter that grows; of three
+    exponential runs a mean is measured in 30 %."""
     found = time_exponent(sweep(runs(law, np.random.default_rng(seeds), 2000, seeds)))
     for name, truth in (("time_exponent", -0.5), ("exponent_change", 0.0)):
         known = found[name].notnull()

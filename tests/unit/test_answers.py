@@ -13,6 +13,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import sweeplib
+from sweeplib import analysis
 from sweeplib.answers import PROPOSERS, State, rounds
 from sweeplib.answers.answer import Answer
 from sweeplib.answers.proposers.seeds import MoreSeeds
@@ -25,6 +26,7 @@ from sweeplib.execution import work
 from sweeplib.execution.plan import plan_when_done
 from sweeplib.storage.records.rounds import Rounds, rounds_of
 from sweeplib.strict_yaml import written as yaml_text
+from tests.datasets import FLAGS, sweep_dataset
 from tests.in_process import Here, computed
 from tests.scans import SyntheticSweep, exponential
 from tests.tiers import slow_but
@@ -475,6 +477,17 @@ def test_a_median_that_most_runs_do_not_reach_is_no_answer() -> None:
     sweep = SyntheticSweep(lambda g: 1000.0, {0.1: 64}, question(variable="exit_steps_median"), horizon=500.0)
     [answer] = sweep.answered()
     assert answer.state is State.none
+
+
+@pytest.mark.parametrize(("to", "state"), [(0.01, State.none), (3.0, State.given)])
+def test_pairs_of_a_dynamics_with_few_seeds_of_its_own_get_no_seeds(to: float, state: State) -> None:
+    """The ODE has 8 of the 64 seeds; seeds were added up to a million, and the interval had the t of 64 pairs."""
+    ds = sweep_dataset(seeds=64, d=(100,), ratios=(1.0,), Delta=(0.0,), dynamics=("sgd_chain", "ode"))
+    ds["status"] = ds.status.where((ds.dynamics != "ode") | (ds.seed < 8), 0).astype(np.uint8).assign_attrs(FLAGS)
+    [answer] = MoreSeeds("q", question("deviation", "risk_sup_deviation", to)).tell(ds, {})
+    error = analysis.deviation(ds).risk_sup_deviation_error.item()
+    assert answer.state is state and not answer.requests
+    assert answer.half_width == pytest.approx(2.365 * error, rel=1e-3)
 
 
 def optimum(to: float = 0.1, low: float = 0.05, high: float = 1.9, **others: Any) -> Question:

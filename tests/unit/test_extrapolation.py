@@ -85,6 +85,18 @@ def test_a_power_is_the_exponent_and_a_quantity_over_a_power_has_less() -> None:
     assert (whole.limit_low < whole.limit).all()
 
 
+@pytest.mark.parametrize("of", ["exit_steps", "risk"])
+def test_starts_that_points_share_do_not_average_out(of: str) -> None:
+    """Twelve equal points are as uncertain as one; with independent errors the interval was a quarter of this."""
+    ds = SyntheticSweep(lambda gamma: 10.0, dict.fromkeys(np.geomspace(1.0, 1000.0, 12), 32), asked()).dataset()
+    for name in ("exit_steps", "end_steps", "exit_time", "end_time"):
+        ds[name].values[:] = ds[name].values[:, :1]
+    ds = ds.assign(risk=ds.exit_steps.rename(threshold="time").assign_coords(time=[1.0]))
+    found = analysis.extrapolation(ds, axis="gamma", of=of).squeeze()
+    error = ds.exit_steps.isel(gamma=0).std("seed", ddof=1).item() / np.sqrt(32)
+    assert 0.5 * float(found.limit_high - found.limit_low) > 1.9 * error
+
+
 def config(**question: Any) -> dict[str, Any]:
     return {
         "name": "limits",

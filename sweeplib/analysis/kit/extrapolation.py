@@ -7,6 +7,11 @@ correction; its multiples e_j stand for all others. The coefficients have indepe
 has a posterior, uniform in ln A from the errors of the points on; the limit is computed with SURPLUS times A. So the
 interval has in it the noise, the choice of the exponent, and what further corrections may change, and is wide where
 points at small x cannot say. Where points scatter more than errors and corrections explain, it is wider by √(χ²/n).
+
+Low means of a few skewed values have small errors: weights 1/error² would make the limit too small. The errors that
+weigh are therefore those of each point together with a power of x through the errors of all, which counts for
+SMOOTH_SEEDS; the interval is wider by as much as the errors of the points themselves, and their correlations, make the
+limit less certain.
 """
 
 import math
@@ -30,6 +35,7 @@ CLEAR = 1e-3
 """The chance of as large a χ², below which the points clearly have another form."""
 EXACT = 1e-9
 """The relative error of values without an error."""
+SMOOTH_SEEDS = 30.0
 TRUSTED, FEW, MISFIT = range(3)
 
 
@@ -59,19 +65,31 @@ class _Fits(NamedTuple):
 
 
 def extrapolated(
-    x: Array, values: Array, errors: Array, freedom: float, law: str, correction: float, confidence: float
+    x: Array,
+    values: Array,
+    errors: Array,
+    freedom: Array | float,
+    law: str,
+    correction: float,
+    confidence: float,
+    parts: Array | None = None,
 ) -> Limit:
-    """Return the limit of values (n,) at ascending x, NaN where there is none, with independent `errors`.
+    """Return the limit of values (n,) at ascending x, NaN where there is none, with `errors`.
 
-    `freedom` are the degrees of freedom of an error. The shares are 0 at points without a value.
+    `freedom`, (n,) or one for all, are the degrees of freedom of the errors. `parts` (n, seeds), of length 1 at each
+    point, are those of the seeds in the errors where points share seeds; by default errors are independent. Shares are
+    0 at points without a value.
     """
     known, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
-    x, values, errors = x[known], values[known], errors[known]
+    x, values, own, freedom = x[known], values[known], errors[known], np.broadcast_to(freedom, len(x))[known]
     left = len(x) - LAWS[law]
     if left < MORE_POINTS or x[-1] < LEAST_RATIO * x[0]:
         return Limit(math.nan, math.nan, math.nan, FEW, len(x), math.nan, shares)
-    errors = np.maximum(errors, EXACT * np.abs(values).max() or EXACT)
-    u = x / x[0]
+    errors = own = np.maximum(own, EXACT * np.abs(values).max() or EXACT)
+    u, seen = x / x[0], float(freedom.min())
+    if own.min() > EXACT * np.abs(values).max():
+        errors = _steady_errors(u, own, freedom)
+        seen = min(seen + SMOOTH_SEEDS, float(freedom.sum())) if parts is None else seen
     design = np.stack([*([np.log(u)] if law != "constant" else []), np.ones_like(u)], axis=1)
     terms = WIDTHS * u[:, None] ** (-correction * MULTIPLES)
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
@@ -81,13 +99,31 @@ def extrapolated(
     weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
     chi2 = float(tried.chi2[weights.argmax()])
-    verdict = MISFIT if scipy.special.chdtrc(left, chi2) < CLEAR else TRUSTED
-    value = float(weights @ wider.value)
+    verdict = MISFIT if _chance(chi2, left, seen) < CLEAR else TRUSTED
+    value, shares[known] = float(weights @ wider.value), weights @ wider.shares
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
-    half = float(scipy.special.stdtrit(freedom, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
-    shares[known] = weights @ wider.shares
+    noise = shares[known] * own
+    by_seed = noise if parts is None else noise @ parts[known]
+    variance += max(0.0, float(by_seed @ by_seed - shares[known] ** 2 @ errors**2))
+    half = float(scipy.special.stdtrit(seen, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
     ends = (value, value - half, value + half) if verdict == TRUSTED else (math.nan,) * 3
     return Limit(*ends, verdict, len(x), chi2 / left, shares)
+
+
+def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
+    """Return errors (n,) of means, by the scatter of each point and by a power of u through the scatter of all."""
+    scatter = errors**2 * (freedom + 1.0)
+    slope, offset = np.polyfit(np.log(u), np.log(scatter), 1)
+    smooth = np.exp(offset) * u**slope
+    smooth *= (freedom @ (scatter / smooth)) / freedom.sum()
+    return np.sqrt((SMOOTH_SEEDS * smooth + freedom * scatter) / ((SMOOTH_SEEDS + freedom) * (freedom + 1.0)))
+
+
+def _chance(chi2: float, left: int, freedom: float) -> float:
+    """Return the chance of a χ² with so many degrees of freedom `left`, of errors with `freedom` (Welch 1951)."""
+    uncertain = left**2 / ((left + 1) * freedom)
+    ratio = chi2 / left / (1.0 + 2.0 * (left - 1) / (left * (left + 2)) * uncertain)
+    return float(scipy.special.fdtrc(left, left * (left + 2) / (3.0 * uncertain), ratio))
 
 
 def _fits(values: Array, errors: Array, design: Array, terms: Array, sizes: Array) -> _Fits:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.kit.lost_runs import has_run
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.table import AskedRows, names_of, points, values_at
+from sweeplib.answers.table import AskedRows, names_of, points, seeds_asked, values_at
 from sweeplib.answers.unexited_runs import UnexitedRuns
 from sweeplib.budget import SEEDS
 from sweeplib.design.questions import Question, Row
@@ -41,6 +42,7 @@ MARGIN = 1.01
 WIDE, NO_INTERVAL = "its interval is too wide", "so few seeds have no interval"
 STEP = 1.02
 """The least growth of a round."""
+UNMOVED = "more seeds leave its interval as it is, as not all dynamics get them (`where`)"
 
 
 def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
@@ -69,29 +71,37 @@ class MoreSeeds:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the answers from the variable and its interval, each with the rows that take part in it."""
-        found = ANALYSES[self.question.of](ds, **options)
-        variable, low, high = self._interval(found)
+        found, every = ANALYSES[self.question.of](ds, **options), _with_seeds_of_all(ds)
+        fewest = FIRST if every is None else seeds_asked(every).where(has_run(every).any("seed")).min().item()
+        freedom = min(FIRST, fewest) - 1.0
+        variable, low, high = self._interval(found, freedom)
         asked, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
         flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
         columns = [values_at(each, dims) for each in (variable, low, high)]
+        unmoved = np.zeros(variable.shape, bool)
+        if every is not None:
+            of_all = self._interval(ANALYSES[self.question.of](every, **options), freedom)
+            unmoved = np.logical_and.reduce([values_at(a, dims) == b for a, b in zip(of_all, columns, strict=True)])
         answers, unexited = [], UnexitedRuns(ds)
         for place in points(variable, self.question.at):
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
             why = _flagged(flag, unexited, place) if impossible is not None and impossible[index] else ""
+            why = why or (UNMOVED if unmoved[index] else "")
             answer = self._answer(asked.at(place), named(place), numbers, why)
             answers += [answer] if answer is not None else []
         return answers
 
-    def _interval(self, found: xr.Dataset) -> tuple[xr.DataArray, ...]:
+    def _interval(self, found: xr.Dataset, freedom: float) -> tuple[xr.DataArray, ...]:
         """Return the variable and the ends of its interval: its own, or by its standard error and Student's t.
 
-        t is that of FIRST seeds, the fewest of an answer that is given; with more the interval is a little too wide.
+        t is that of FIRST seeds, the fewest of an answer that is given, or of fewer that all dynamics have; with more
+        the interval is a little too wide.
         """
         name = self.question.variable
         if f"{name}_error" in found and f"{name}_low" not in found:
-            half = found[f"{name}_error"] * float(scipy.special.stdtrit(FIRST - 1, 0.975))
+            half = found[f"{name}_error"] * float(scipy.special.stdtrit(freedom, 0.975))
             return found[name], found[name] - half, found[name] + half
         names = [name, f"{name}_low", f"{name}_high"]
         if all(each in found for each in names):
@@ -110,10 +120,10 @@ class MoreSeeds:
         answer = Answer(self.name, at, worth, low, high, self.question.half_width(worth))
         fewest = min(seeds for _, seeds in rows)
         ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 else math.inf
+        if fewest >= FIRST and ratio <= 1.0 and why in ("", UNMOVED):
+            return replace(answer, state=State.given, cases=0.0)
         if why or (fewest >= FIRST and not math.isfinite(ratio)):
             return replace(answer, state=State.none, why=why or _no_interval(answer, fewest))
-        if fewest >= FIRST and ratio <= 1.0:
-            return replace(answer, state=State.given, cases=0.0)
         if math.isfinite(ratio):
             return self._asking(answer, rows)
         return replace(self._asking(answer, rows), why=NO_INTERVAL, cases=math.nan)
@@ -128,6 +138,15 @@ class MoreSeeds:
         totals = np.where(seeds < FIRST, FIRST, next_totals(seeds, goals)).tolist()
         requests = tuple(Row(at, total, reason) for (at, _), total in zip(rows, totals, strict=True))
         return replace(answer, why=WIDE, cases=cases, requests=requests)
+
+
+def _with_seeds_of_all(ds: xr.Dataset) -> xr.Dataset | None:
+    """Return the dataset without seeds that only some of the dynamics of a row have; None if there are none."""
+    run = has_run(ds)
+    everyone = (run | ~run.any("seed")).all("dynamics")
+    if not bool((run & ~everyone).any()):
+        return None
+    return ds.assign(status=ds["status"].where(everyone, 0).astype(ds["status"].dtype).assign_attrs(ds["status"].attrs))
 
 
 def growth_needed(answer: Answer) -> float:

@@ -318,17 +318,23 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
         bound(drifts_in_lanes, **constants),
         wide=-(-FULL // len(own)),
         lipschitz=lipschitz(student),
-        misfits=(_misfit(student), _misfit(teacher)),
+        misfits=(_misfits(student)[0], _misfits(teacher)[0]),
+        slope_misfit=_misfits(student)[1],
     )
 
 
-def _misfit(activation: Activation) -> float:
-    """The largest difference between an activation and its error functions; 0 for no more than rounding."""
+def _misfits(activation: Activation) -> tuple[float, float]:
+    """The largest differences of an activation and of its slope to their forms; 0 for no more than rounding."""
     offset, terms = activation.error_functions or (0.0, ())
-    places = np.linspace(0.0, 12.0, 241).tolist()
-    forms = [offset + sum(weight * math.erf(slope * math.sqrt(0.5) * x) for weight, slope in terms) for x in places]
-    worst = max(abs(activation.value(x) - form) for x, form in zip(places, forms, strict=True))
-    return worst if worst > 1e-14 else 0.0
+    places, root = np.linspace(0.0, 12.0, 241).tolist(), math.sqrt(0.5)
+    worst = [0.0, 0.0]
+    for x in places:
+        form = offset + sum(weight * math.erf(slope * root * x) for weight, slope in terms)
+        slopes = (weight * slope * math.exp(-0.5 * (slope * x) ** 2) for weight, slope in terms)
+        found = form - activation.value(x), math.sqrt(2.0 / math.pi) * sum(slopes) - activation.derivative(x)
+        worst = [max(largest, abs(off)) for largest, off in zip(worst, found, strict=True)]
+    of_value, of_slope = (off if off > 1e-14 else 0.0 for off in worst)
+    return of_value, of_slope
 
 
 FAMILIES.add(Family("error functions", 20, pair_expectations))

@@ -65,6 +65,7 @@ class Expectations:
     lipschitz : a bound of |σ'| of the student, if known.
     resolved : whether the drifts are accurate. Dynamics and observables that use drifts are refused otherwise.
     misfits : the largest errors of the forms of student and teacher that the rules take for their values.
+    slope_misfit : that of the form of the student's slope.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Expectations:
     lipschitz: float = math.inf
     resolved: bool = True
     misfits: tuple[float, float] = (0.0, 0.0)
+    slope_misfit: float = 0.0
 
     @property
     def exact(self) -> bool:
@@ -118,9 +120,15 @@ class Expectations:
 
     def form_errors(self, risks: Array, a: Array, a_star: Array) -> Array:
         """The errors (n,) of the `risks` of n systems where f and f* are off by up to the `misfits`: E|E| ε + ½ ε²."""
-        (own, others), of_units = self.misfits, [np.abs(layer).mean(axis=1) for layer in (a, a_star)]
-        off = own * of_units[0] + others * of_units[1]
+        off = self.label_misfits(a, a_star)
         return np.asarray(np.sqrt(2.0 * np.abs(risks)) * off + 0.5 * off * off)
+
+    def label_misfits(self, a: Array, a_star: Array) -> Array:
+        """By how much f* − f of n systems (n,) may be off because of the `misfits`."""
+        of_student, of_teacher = (
+            misfit * np.abs(layer).mean(axis=1) for misfit, layer in zip(self.misfits, (a, a_star), strict=True)
+        )
+        return np.asarray(of_student + of_teacher)
 
     def drifts_of(self, system: System) -> Drifts:
         """The drifts of one system."""
