@@ -167,6 +167,7 @@ def test_numbers_as_one_writes_them(value, text):
         (4e-4, 0.01, [r"$5\times 10^{-4}$", r"$10^{-3}$"]),
         (1e-3, 0.1, ["0.001", "0.002"]),
         (90, 2.1e4, ["100", "20000"]),
+        (0.97, 1.11, ["1", "1.04", "1.08"]),
     ],
 )
 def test_logarithmic_axes_have_numbers_in_one_notation(low, high, texts):

@@ -233,7 +233,7 @@ def test_floor_is_drawn_over_its_formula(ds):
     drawing = figures.risk_floor(ds, where={"Delta": 1.0})
     curve = lines(drawing.axes[0], 200)[0]
     np.testing.assert_allclose(curve.get_ydata(), asymptotic_risk(curve.get_xdata(), 1.0))
-    assert len(drawing.axes) == 2
+    assert [axes.get_yscale() for axes in drawing.axes] == ["log", "linear"]  # of floors, and of ratios near 1
 
 
 def test_fans_compare_all_stochastic_dynamics_with_the_first(ds):

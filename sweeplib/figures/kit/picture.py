@@ -152,7 +152,7 @@ class _Picture:
             self.panels.ylabel(level.label or wrapped_label(label, 26), place)
 
     def _is_logarithmic(self, level: Level, data: xr.Dataset) -> bool:
-        values = data[level.y].values
+        values = (data[level.y] / level.unit(data)).values
         known = values[np.isfinite(values)]
         if level.log is None and self.points.log_axes is None:
             return wide(values) or bool(self.points.guide is not None and known.size and (known > 0.0).all())
@@ -204,8 +204,7 @@ class _Picture:
         return lambda x: x + shift * (high - low)
 
     def _columns(self, level: Level, one: xr.Dataset) -> _Columns:
-        y = one[level.y]
-        unit = one[level.over].where(one[level.over] > 0.0) if level.over else 1.0
+        y, unit = one[level.y], level.unit(one)
         bars = interval(one, level.y) or (np.full(y.shape, np.nan),) * 2
         arrays = [self.places(one), y / unit, *(y.copy(data=bar) / unit for bar in bars)]
         masks = [y.copy(data=bounds(one, level.y)), one["requested"] & y.isnull()]

@@ -75,6 +75,10 @@ class Level:
     marks: Marks | None = None
     height: float = 1.0
 
+    def unit(self, data: xr.Dataset) -> xr.DataArray | float:
+        """Return that by which y is divided: `over` where it is positive."""
+        return data[self.over].where(data[self.over] > 0.0) if self.over else 1.0
+
 
 @dataclass(frozen=True)
 class Points(Chart):

@@ -148,9 +148,10 @@ def set_log(axes: Axes, axis: Literal["x", "y"]) -> None:
 def plain_ticks(axis: Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> None:
     """Give a logarithmic axis ticks at these multiples of powers of ten, written out, or at more if these are too few.
 
-    Other axes, and those over more than three decades, keep their ticks.
+    A narrow one, on which there are no three of them, has evenly spaced ticks. Other axes, and those over more than
+    three decades, keep their ticks.
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     if axis.get_scale() != "log":
         return
@@ -158,10 +159,10 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> N
     low, high = axis.get_view_interval()
     if high > 1e3 * low:
         return
-    locators = [LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
+    locators: list[Locator] = [LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
     seen = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
-    enough = next((place for place, number in enumerate(seen) if number >= FEWEST_TICKS), -1)
-    axis.set_major_locator(locators[enough])
+    enough = (locator for locator, number in zip(locators, seen, strict=True) if number >= FEWEST_TICKS)
+    axis.set_major_locator(next(enough, MaxNLocator(4)))
     axis.set_major_formatter(_one_notation(axis))
     axis.set_minor_formatter(NullFormatter())
 
