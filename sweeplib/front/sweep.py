@@ -76,7 +76,7 @@ IMPORTS = (
 )
 """What the stages import that takes a while, in their order: what reads the config, what Snakemake needs, the others.
 
-Analyses, figures and the report, which come last, wait for a process with their imports; the stages before do not.
+Figures and the report, which come last, wait for a process with their imports; the stages before do not.
 """
 
 

@@ -14,12 +14,7 @@ ADDRESS = "SWEEPLIB_FORKS"
 """The environment variable with the path of the socket."""
 LAST = "-last"
 """The ending of the path of a second socket, where there is one: that of `LAST_TASKS`."""
-LAST_TASKS = (
-    "sweeplib.stages:analyse",
-    "sweeplib.stages:figure",
-    "sweeplib.stages:report",
-    "sweeplib.front.sweep:write_at_the_end",
-)
+LAST_TASKS = ("sweeplib.stages:figure", "sweeplib.stages:report", "sweeplib.front.sweep:write_at_the_end")
 """The tasks that need what the process that forks imports last."""
 MOST_BYTES = 2**20
 """Of a request: the arguments and the environment of a process."""
