@@ -55,6 +55,7 @@ IMPORTS = (
     "pandas",
     "sweeplib.late_modules:prepare_xarray",
     "scipy.special",
+    "sweeplib.storage.dataset.finalise",
     NEXT,
     "matplotlib.axes",
     "matplotlib.figure",
@@ -72,7 +73,6 @@ IMPORTS = (
     "numba.typed",
     "sweeplib.numerics.compiled:prepare",
     "sweeplib.execution.run",
-    "sweeplib.storage.dataset.finalise",
 )
 """What the stages import that takes a while, in their order: what reads the config, what Snakemake needs, the others.
 
