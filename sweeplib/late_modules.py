@@ -1,7 +1,8 @@
 """Libraries that take long to import, imported when one of their names is first used."""
 
 import importlib
-from types import ModuleType
+import sys
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["scipy", "xarray"]
@@ -12,6 +13,20 @@ class LateModule(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self.__name__), name)
+
+
+def prepare_xarray() -> None:
+    """Import xarray, which then asks whether an array is one of dask's only once `dask.array` is imported.
+
+    Nothing is before; xarray imports it for the question, which takes longer than its own import. For processes of a
+    workflow: it replaces a private function of xarray, and where that has another name nothing changes.
+    """
+    pycompat = importlib.import_module("xarray.namedarray.pycompat")
+    if known := getattr(pycompat, "_get_cached_duck_array_module", None):
+        unknown = SimpleNamespace(type=(), available=False)
+        pycompat._get_cached_duck_array_module = (  # type: ignore[attr-defined]
+            lambda name: unknown if name == "dask" and "dask.array" not in sys.modules else known(name)
+        )
 
 
 if TYPE_CHECKING:

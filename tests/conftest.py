@@ -55,7 +55,8 @@ def heard_ctrl_c() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[str]:
     """Return the address of a process like that from which the command `sweep` forks; it ends with the session."""
-    with fork_server(("sweeplib.execution.run", "sweeplib.execution.pilots", "sweeplib.numerics.compiled:prepare")):
+    imports = "sweeplib.config.build", "sweeplib.front.sweep", "sweeplib.execution.run", "sweeplib.execution.pilots"
+    with fork_server((*imports, "sweeplib.numerics.compiled:prepare")):
         yield os.environ.pop(ADDRESS)
 
 

@@ -91,7 +91,7 @@ class Cost:
 
 
 class Calibration:
-    """A process that measures costs; it starts with the context, so that its imports overlap with other work.
+    """A process that measures costs; it starts with the first measurement, and most plans with more seeds need none.
 
     A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
     or the `timeout` of a case if that is less.
@@ -117,14 +117,18 @@ class Calibration:
         self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
 
     def __enter__(self) -> "Calibration":
-        """Start the process."""
-        self.child = self._lent.enter_context(lent(self.plugins))
+        """Start nothing yet."""
         return self
 
     def __exit__(self, *raised: Any) -> None:
         """Give the process back, for the next context; after an exception it ends, even while it computes."""
         self._beside.end()
         self._lent.__exit__(*raised)
+
+    @cached_property
+    def child(self) -> Child:
+        """Return the process, which may be one that is ready from an earlier context."""
+        return self._lent.enter_context(lent(self.plugins))
 
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
         """Return the cost of a case by the pilot's name; measures for 1.5 s in total, and at least 0.1 s per pilot.

@@ -20,7 +20,7 @@ from sweeplib.front.snakemake import (
 )
 from sweeplib.process.command import command, whole_process
 from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
-from sweeplib.process.forks import NEXT, WAIT, fork_server
+from sweeplib.process.forks import MEANWHILE, NEXT, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
@@ -51,16 +51,11 @@ IMPORTS = (
     "rich.console",
     "rich.table",
     "sweeplib.execution.plan",
-    "sweeplib.execution.child",
-    "sweeplib.execution.pilots",
-    "numba.typed",
-    "sweeplib.numerics.compiled:prepare",
     "pydantic.type_adapter",
-    "sweeplib.execution.run",
-    "sweeplib.storage.dataset.finalise",
     "pandas",
-    "xarray",
-    "dask.array",
+    "sweeplib.late_modules:prepare_xarray",
+    "scipy.special",
+    "sweeplib.storage.dataset.finalise",
     NEXT,
     "matplotlib.axes",
     "matplotlib.figure",
@@ -72,6 +67,12 @@ IMPORTS = (
     "sweeplib.report.plots",
     "sweeplib.report.summary",
     "latex2mathml.converter",
+    MEANWHILE,
+    "sweeplib.execution.child",
+    "sweeplib.execution.pilots",
+    "numba.typed",
+    "sweeplib.numerics.compiled:prepare",
+    "sweeplib.execution.run",
 )
 """What the stages import that takes a while, in their order: what reads the config, what Snakemake needs, the others.
 

@@ -36,9 +36,9 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 WAIT = ""
 """An item in a list of imports: those before it are done before a request is answered, those after it once one came."""
-NEXT = "+"
-"""An item after which a fork imports the rest. It answers requests for `LAST_TASKS`, which wait until it has done that:
-otherwise each of them would import the same in its own fork."""
+NEXT, MEANWHILE = "+", "-"
+"""Items: a fork imports what is between them, while this process goes on with what follows. The fork answers requests
+for `LAST_TASKS`, which wait until it has done that: otherwise each of them would import the same in its own fork."""
 
 Task = Callable[[], Any]
 _askers: dict[int, socket.socket] = {}
@@ -180,19 +180,21 @@ class _Forks:
         """Import an item or, if it says so, leave the rest and the requests that need it to a fork."""
         if item == NEXT and self._last is not None:
             try:
-                self._leave_the_rest(self._last)
+                self._leave_some(self._last)
             except OSError:  # no room for a process: this one goes on
                 self._listening.append(self._last)
         else:
             self._import(item)
 
-    def _leave_the_rest(self, last: socket.socket) -> None:
-        """Fork; the fork imports the rest, and answers what arrives at the socket `last` once it has done that."""
+    def _leave_some(self, last: socket.socket) -> None:
+        """Fork; the fork imports the next items, and answers what arrives at the socket `last` once it has them."""
         gc.freeze()
+        end = self._imports.index(MEANWHILE)
         if os.fork():
-            self._imports = []
+            del self._imports[: end + 1]
             last.close()
             return
+        del self._imports[end:]
         for other in (self._ended, self._wake, *self._listening, *self._connections.values()):
             other.close()
         self._listening = []
@@ -238,6 +240,7 @@ class _Forks:
         """Take the folder and environment of the process that asked, answer it and return the task; end on an error."""
         try:
             gc.freeze()  # what was imported is not searched for garbage, now or at the end
+            gc.enable()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             last = [] if self._last is None else [self._last]
@@ -339,6 +342,7 @@ def _ended_by(task: Task) -> NoReturn:
 
 def serve(descriptors: str, *imports: str) -> NoReturn:
     """Run the process that `fork_server` starts; `descriptors` are the numbers of its listening sockets."""
+    gc.disable()  # imports leave no garbage, and a fifth of their time went into looking for it
     with ExitStack() as stack:
         listening = [stack.enter_context(socket.socket(fileno=int(each))) for each in descriptors.split(",")]
         task = _Forks(listening, imports).task()

@@ -1,9 +1,12 @@
-"""Processes for cases are forks, as in the command `sweep`; otherwise each would import the library for a second."""
+"""Processes for cases and what commands ask for are forks of one process; otherwise each would import the library."""
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
 
+from sweeplib.front import sweep
+from sweeplib.process.forks import fork_server
 from sweeplib.process.job import ADDRESS
 
 
@@ -12,6 +15,7 @@ def forked(forks: str) -> Iterator[None]:
     """Set the address of the process that forks; before other fixtures of the module, which run sweeps too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(ADDRESS, forks)
+        patch.setattr(sweep, "fork_server", lambda _: nullcontext())
         yield
 
 
@@ -20,4 +24,5 @@ def unforked(forked: None) -> Iterator[None]:
     """Let processes import the library, or be forks of those that the tests of a module start."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(ADDRESS, raising=False)
+        patch.setattr(sweep, "fork_server", fork_server)
         yield

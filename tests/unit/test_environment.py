@@ -1,10 +1,11 @@
 """Variables of the environment that other programs set: each does no harm, or is refused in a line that names it."""
 
+import _thread
 import asyncio
 import subprocess
 import sys
-import threading
 from pathlib import Path
+from typing import Any
 
 import dask
 import pytest
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 from sweeplib import InputError, Sweep
 from sweeplib.cli import app
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
+from tests.faults.sweeps import wait_until
 from tests.in_process import InProcess
 from tests.tiers import slow_but
 
@@ -58,19 +60,18 @@ def test_a_variable_that_does_no_harm_is_not_refused(name: str, value: str, monk
 
 def test_a_user_who_may_start_few_processes_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """As with `ulimit -u 40`, with which a cluster would wait for its workers for ever; root has no such limit."""
-    started, start = [], threading.Thread.start
+    start, before, started = _thread.start_new_thread, _thread._count(), []
 
-    def start_some(thread: threading.Thread) -> None:
+    def start_some(*call: Any) -> None:
         if len(started) == 40:
             raise RuntimeError("can't start new thread")
-        started.append(thread)
-        start(thread)
+        started.append(start(*call))
 
-    monkeypatch.setattr(threading.Thread, "start", start_some)
+    monkeypatch.setattr(_thread, "start_new_thread", start_some)
     done = CliRunner().invoke(app, ["sweep", "absent.yaml"])
     assert done.exit_code == 2
     assert done.stderr.startswith("ulimit -u: too few processes may run; ") and len(done.stderr.splitlines()) == 1
-    assert not any(thread.is_alive() for thread in started if thread.name.endswith("(wait)"))
+    wait_until(lambda: _thread._count() <= before)
 
 
 def test_colours_that_are_forced_make_no_terminal_of_a_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.process.forks import NEXT, WAIT, fork_of, fork_server
+from sweeplib.process.forks import MEANWHILE, NEXT, WAIT, fork_of, fork_server
 from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
@@ -204,13 +204,16 @@ def test_the_last_tasks_wait_for_a_process_that_has_all_imports(last_tasks):
     (last_tasks / "long.py").write_text("import time\ntime.sleep(0.2)\n")
     (last_tasks / "last.py").write_text(f"open({str(last_tasks / 'done')!r}, 'w')\n")
     others = servers()
-    with fork_server(["sweeplib.errors", NEXT, "long", "last"]):
+    number = last_tasks / "number"
+    (last_tasks / "first.py").write_text(f"import os\nopen({str(number)!r}, 'w').write(str(os.getpid()))\n")
+    with fork_server(["sweeplib.errors", NEXT, "long", "last", MEANWHILE, "first"]):
         assert ran("builtins:len", "other tasks do not wait") == 0
         [first] = servers() - others
         assert not (last_tasks / "done").exists()
         following = psutil.Process(answers())
         assert (last_tasks / "done").exists()
         assert following in first.children()
+        assert number.read_text() == str(first.pid)
         following.kill()
         assert eventually(lambda: not psutil.pid_exists(following.pid))
         assert answers() is None
@@ -220,7 +223,7 @@ def test_the_last_tasks_wait_for_a_process_that_has_all_imports(last_tasks):
 
 def test_a_last_process_that_dies_while_it_imports_leaves_its_tasks_to_those_that_ask(last_tasks):
     (last_tasks / "deadly.py").write_text("import os, time\ntime.sleep(0.1)\nos._exit(1)\n")
-    with fork_server([WAIT, NEXT, "deadly", "sweeplib.errors"]):
+    with fork_server([WAIT, NEXT, "deadly", "sweeplib.errors", MEANWHILE]):
         assert answers() is None
         assert ran("builtins:len", "x") == 0
 
@@ -231,6 +234,6 @@ def test_without_room_for_a_last_process_the_first_one_has_its_tasks(last_tasks)
         "os.fork = full\n"
     )
     others = servers()
-    with fork_server(["full", NEXT, "sweeplib.errors"]):
+    with fork_server(["full", NEXT, "sweeplib.errors", MEANWHILE]):
         [first] = servers() - others
         assert answers() == first.pid

@@ -270,6 +270,7 @@ def test_a_path_that_snakemake_would_read_otherwise_is_refused(name: str) -> Non
 def test_a_stage_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its lines go to the log, and would fill the disk."""
     monkeypatch.setattr("sweeplib.front.snakemake.MOST_PRINTED", 10**6)
+    monkeypatch.setattr("sweeplib.front.snakemake.SECONDS_BETWEEN_LOOKS", 0.02)
     words = [sys.executable, "-c", "while True: print(1000 * 'x')"]
     with pytest.raises(SweeplibError, match=r"snakemake\.log: over 1 MB were printed"):
         run_snakemake(words, tmp_path / "snakemake.log", lambda: None)

@@ -166,11 +166,15 @@ def test_a_pilot_that_hangs_is_given_up_once_and_the_others_are_measured(
     assert "stuck: the cost of 8 cases is extrapolated" in capsys.readouterr().err
 
 
-def test_a_calibration_may_end_without_anything_to_measure() -> None:
+def test_a_calibration_without_anything_to_measure_starts_no_process() -> None:
+    """A sweep that grew by seeds waited for a process that was asked nothing."""
+    with Calibration() as idle:
+        assert idle.costs([]) == {}
+    assert "child" not in vars(idle)
     with Calibration() as measuring:
-        assert measuring.costs([]) == {}
+        process = measuring.child
     with Calibration() as again:
-        assert again.child is measuring.child
+        assert again.child is process
 
 
 def test_of_many_shapes_a_few_are_measured_and_others_lie_between(monkeypatch: pytest.MonkeyPatch) -> None:

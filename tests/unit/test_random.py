@@ -2,12 +2,12 @@
 
 import itertools
 
-import numba
 import numpy as np
 import pytest
 from scipy import stats
 
 from sweeplib.errors import InputError
+from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import (
     checked_seed,
     chi_square,
@@ -24,12 +24,12 @@ LEVEL = 1e-4
 FULL = 0xFFFFFFFF
 
 
-@numba.njit
+@specialised
 def philox_words(counter, key):
     return two_philox(counter[0], counter[0], counter[1], counter[2], counter[3], key[0], key[1])
 
 
-@numba.njit
+@specialised
 def words_of_draws(out):
     for j in range(out.shape[1]):
         out[0, j], out[1, j], out[2, j], out[3, j] = random_words(
@@ -37,7 +37,7 @@ def words_of_draws(out):
         )
 
 
-@numba.njit
+@specialised
 def chi_squares(degrees, count):
     out = np.empty(count)
     z = np.empty(4)

@@ -1,15 +1,19 @@
 """Datasets on disk: values are read back as written, in a form that plain xarray reads without a warning."""
 
+import sys
 import warnings
 from pathlib import Path
 
+import dask.array
 import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
+from xarray.namedarray import pycompat
 
 from sweeplib.errors import InputError
+from sweeplib.late_modules import prepare_xarray
 from sweeplib.storage.dataset import folder as dataset_files
 from sweeplib.storage.dataset.folder import chunks_of, open_dataset, write_dataset
 
@@ -109,3 +113,14 @@ def test_a_million_cases_are_in_few_files_of_which_few_are_read() -> None:
     chunks = chunks_of((1, 50, 10, 20, 100, 61), 8)
     assert 50 * 10 * 20 * 100 * 61 / np.prod(chunks) <= 50
     assert np.prod(chunks) * 8 <= 32 * 2**20
+
+
+def test_xarray_asks_for_arrays_of_dask_only_where_there_can_be_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It imported dask.array for it, in the process of figures before any of them: a tenth of a small sweep."""
+    monkeypatch.setattr(pycompat, "_get_cached_duck_array_module", pycompat._get_cached_duck_array_module)
+    prepare_xarray()
+    assert pycompat.array_type("dask") == (dask.array.Array,)
+    assert xr.DataArray([1.0]).chunk().compute().item() == 1.0
+    monkeypatch.delitem(sys.modules, "dask.array")
+    assert pycompat.array_type("dask") == ()
+    assert pycompat.array_type("numbagg") == ()
