@@ -5,7 +5,6 @@ lanes. What is done to a vector is done in each lane alone; a number beside vect
 takes its `room` here, and chooses by what is so `everywhere`.
 """
 
-import math
 import operator
 from collections.abc import Callable
 from typing import Any, Literal, cast
@@ -72,25 +71,11 @@ def _instruction(name: str, *first: str) -> Callable[..., Any]:
     return lambda builder, *vectors: getattr(builder, name)(*first, *vectors)
 
 
-def _of_llvm(name: str) -> Callable[..., Any]:
-    return lambda builder, *x: builder.call(builder.module.declare_intrinsic(f"llvm.{name}", [_NUMBERS.code]), x)
-
-
-def _chosen(sign: str) -> Callable[..., Any]:
-    return lambda builder, x, y: builder.select(builder.fcmp_ordered(sign, y, x), y, x)
-
-
 for _name, _code in {"add": "fadd", "sub": "fsub", "mul": "fmul", "truediv": "fdiv"}.items():
     _define(getattr(operator, _name), _instruction(_code))
     _define(getattr(operator, f"i{_name}"), _instruction(_code))
-for _name, _sign in {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=="}.items():
-    _define(getattr(operator, _name), _instruction("fcmp_ordered", _sign), result=_FLAGS)
 _define(operator.neg, _instruction("fneg"), 1)
-_define(abs, _of_llvm("fabs"), 1)
-_define(math.sqrt, _of_llvm("sqrt"), 1)
-_define(math.copysign, _of_llvm("copysign"))
-_define(max, _chosen(">="))
-_define(min, _chosen("<="))
+_define(operator.eq, _instruction("fcmp_ordered", "=="), result=_FLAGS)
 
 
 def vectors(array: Any, lane: int) -> Any:
