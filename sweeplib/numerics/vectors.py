@@ -17,7 +17,6 @@ from numba.core.imputils import lower_builtin, lower_cast
 from numba.core.typeconv import Conversion
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
 from numba.extending import register_model, type_callable
-from numba.np.arrayobj import make_array, populate_array
 
 WIDTH = 16
 """The lanes of a vector: a few of the processor's, which need not wait for one another."""
@@ -103,7 +102,7 @@ def _type_of_vectors(_: Any) -> Any:
 
 @lower_builtin(vectors, types.Array, types.Integer)
 def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-    array = make_array(sig.args[0])(context, builder, values[0])
+    array = context.make_array(sig.args[0])(context, builder, values[0])
     data = builder.bitcast(builder.gep(array.data, [values[1]]), _NUMBERS.code.as_pointer())
     if sig.return_type is _NUMBERS:
         return builder.load(data, align=8)
@@ -138,7 +137,9 @@ def _entries(dimensions: int, layout: Literal["A", "C"]) -> Any:
 
 
 def _array(context: Any, builder: Any, kind: Any, data: Any, shape: Any, strides: Any, meminfo: Any) -> Any:
-    array = make_array(kind)(context, builder)
+    from numba.np.arrayobj import populate_array  # .03 s, which a command without kernels need not spend
+
+    array = context.make_array(kind)(context, builder)
     populate_array(array, data, shape, strides, 8 * WIDTH, meminfo)
     return array._getvalue()
 
