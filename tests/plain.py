@@ -14,6 +14,7 @@ import numpy as np
 from numba.core.dispatcher import Dispatcher
 
 from sweeplib.maths.expectations import Expectations, quadrature
+from sweeplib.maths.expectations.expectations import drifts_in_turn
 from sweeplib.maths.expectations.system import Drifts, System, empty_drifts
 from sweeplib.numerics.binding import bound
 
@@ -44,15 +45,14 @@ def drifts(needed: Expectations, *system: Any, compiled: bool = False) -> Drifts
     return out
 
 
-def many_drifts(needed: Expectations, p: int, *systems: Any, compiled: bool = False) -> Drifts:
-    """The same of many systems Q, M, P, a, a*, Δ, stretch of p students, the last axis of every array."""
-    in_lanes, one = needed.of_many(p)
-    given = System(*map(_contiguous, systems), needed.pair, plain(one))
+def many_drifts(needed: Expectations, *systems: Any, compiled: bool = False) -> Drifts:
+    """The same of many systems Q, M, P, a, a*, Δ, stretch, the last axis of every array; plain ones in turn."""
+    given = System(*map(_contiguous, systems), needed.pair, plain(needed.drifts))
     if compiled or is_quadrature(needed):
         return needed.drifts_of_many(given)
     out = empty_drifts(*given.M.shape)
     with np.errstate(all="ignore"):
-        plain(in_lanes)(given.M.shape[2], given, out)
+        plain(drifts_in_turn)(given.M.shape[2], given, out)
     return out
 
 

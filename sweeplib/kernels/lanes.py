@@ -24,12 +24,13 @@ from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, inlined
 from sweeplib.numerics.inner_functions import FOR_KERNELS, OPTIMISED_APART
 from sweeplib.numerics.random import make_fours, random_words, two_draws
+from sweeplib.numerics.vectors import WIDTH
 
 MOST_LANES = 128
 """With this number the start of a loop costs little; with more, the state of wide networks fills the cache."""
 
-FEWEST_LANES = 16
-"""Four vectors of four numbers, the unit of the compiler's loops: no replica is left to scalar code."""
+FEWEST_LANES = WIDTH
+"""Whole vectors, of rules for expectations and of the compiler's loops: no replica is left to scalar code."""
 
 LANES = (FEWEST_LANES, MOST_LANES)
 

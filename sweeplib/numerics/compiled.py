@@ -185,7 +185,7 @@ def compiled(thing: Any, **options: Any) -> Any:
     """
     if not isinstance(thing, types.FunctionType):
         return thing
-    return _for_any_constants(numba.njit(**_OPTIONS, **options)(_unique_name(thing)))
+    return _for_any_constants(numba.njit(**(_OPTIONS | options))(_unique_name(thing)))
 
 
 def inlined(thing: Any, **options: Any) -> Any:
@@ -193,9 +193,19 @@ def inlined(thing: Any, **options: Any) -> Any:
     return compiled(thing, **FOR_KERNELS, **options)
 
 
-def without_references(function: Callable[..., Any]) -> Any:
+def without_references(function: Callable[..., Any], **options: Any) -> Any:
     """`inlined` for a function that neither allocates nor returns arrays; references are not counted."""
-    return inlined(function, _nrt=False)
+    return inlined(function, _nrt=False, **options)
+
+
+def in_any_order(function: Callable[..., Any]) -> Any:
+    """`without_references` for a sum whose terms the compiler may take in any order, several at once."""
+    return without_references(function, fastmath={"contract", "reassoc", "nsz"})
+
+
+def in_place(function: Callable[..., Any]) -> Any:
+    """A function whose text stands in the place of its calls: what it allocates and returns is not counted again."""
+    return compiled(function, inline="always")
 
 
 def loops(function: Callable[..., Any]) -> Any:

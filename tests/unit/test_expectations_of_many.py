@@ -58,9 +58,9 @@ def systems(p, k, count):
     return [np.ascontiguousarray(part) for part in parts]
 
 
-def of_many(pair, p, parts, compiled=True):
+def of_many(pair, parts, compiled=True):
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a, the last axis the system."""
-    return plain.many_drifts(of(pair), p, *parts, compiled=compiled)
+    return plain.many_drifts(of(pair), *parts, compiled=compiled)
 
 
 def of_one(pair, parts, n, factor):
@@ -84,7 +84,7 @@ def test_drifts_are_those_of_each_alone(pair, p, k):
     """Of regular, singular and rank-deficient Ω; of 9 students error functions are taken in turn, not side by side."""
     count = 10 if p == 9 else 33
     parts = systems(p, k, count)
-    together = of_many(pair, p, parts, pair in COMPILED and p < FULL)
+    together = of_many(pair, parts, pair in COMPILED and p < FULL)
     for n in range(count):
         flow, stretched = (of_one(pair, parts, n, factor) for factor in (1.0, parts[-1][n]))
         for ours, alone in zip(together, (flow[0], flow[1], stretched[2], flow[3]), strict=True):
@@ -105,9 +105,9 @@ def test_no_bit_depends_on_the_systems_beside(pair):
     """Groups of 16, 48 and 128: vector instructions, what is left over by them, and tiles of several pairs."""
     p, k = 2, 1
     parts = systems(p, k, 128)
-    whole = of_many(pair, p, parts)
+    whole = of_many(pair, parts)
     for width in (16, 48):
-        some = of_many(pair, p, [np.ascontiguousarray(part[..., 32 : 32 + width]) for part in parts])
+        some = of_many(pair, [np.ascontiguousarray(part[..., 32 : 32 + width]) for part in parts])
         for one, other in zip(whole, some, strict=True):
             np.testing.assert_array_equal(one[..., 32 : 32 + width], other)
 
@@ -130,5 +130,5 @@ def test_the_length_of_a_sample_and_its_fields(pair):
     omega, step = F @ F.T, 1e-4
     parts = [np.repeat(part, 2, axis=-1) for part in (*omega[:, :, None, None][[0, 0, 1], [0, 1, 1]],)]
     layers = [np.full((1, 2), a), np.full((1, 2), a_star), np.full(2, Delta), np.array([1.0 - step, 1.0 + step])]
-    variance = of_many(pair, 1, [part.reshape(1, 1, 2) for part in parts] + layers, plain.plain)[2].ravel()
+    variance = of_many(pair, [part.reshape(1, 1, 2) for part in parts] + layers, plain.plain)[2].ravel()
     assert np.diff(variance)[0] / step == pytest.approx(expected, rel=1e-6)

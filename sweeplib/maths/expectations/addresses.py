@@ -14,6 +14,7 @@ from sweeplib.arrays import Array
 from sweeplib.maths.expectations.system import Drifts, Pair, System, empty_drifts
 from sweeplib.numerics.binding import bound
 from sweeplib.numerics.compiled import OneSignature, in_loops, inlined, over_arrays, pointer
+from sweeplib.numerics.vectors import WIDTH
 
 
 def _matrices(dimensions: int) -> types.Type:
@@ -73,7 +74,7 @@ def drifts_address(rule: Callable[..., None]) -> Any:
 
 @cache
 def lane_drifts_address(rule: Callable[..., None]) -> Any:
-    """A rule for the drifts of many systems, `in_lanes(filled, system, out)`."""
+    """A rule for the drifts of many systems, `rule(filled, system, out)`."""
     return pointer(rule, _DRIFTS_IN_LANES)
 
 
@@ -168,13 +169,16 @@ def owned(system: System) -> System:
     return System(Q, M, P, a, a_star, float(system.Delta), float(system.stretch), pair, None)
 
 
-def lane_drifts_of(in_lanes: Callable[..., None], drifts: Callable[..., None], system: System) -> Drifts:
-    """The drifts of many systems by the rule `in_lanes`, which may call the rule `drifts` for one system."""
-    out = empty_drifts(*system.M.shape)
-    Q, M, P, a, a_star, Delta, stretch = map(_owned, system[:7])
+def lane_drifts_of(rule: Callable[..., None], drifts: Callable[..., None], system: System) -> Drifts:
+    """The drifts of many systems by a rule for them, which may call the rule `drifts` for one system."""
+    p, k, lanes = system.M.shape
+    whole = -lanes % WIDTH  # vectors are filled with copies of the last system
+    parts = [_owned(np.concatenate([part, part[..., -1:].repeat(whole, axis=-1)], axis=-1)) for part in system[:7]]
+    Q, M, P, a, a_star, Delta, stretch = parts
+    out = empty_drifts(p, k, lanes + whole)
     given = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
-    _calls(_call_drifts_in_lanes)(lane_drifts_address(in_lanes), system.M.shape[2], given, out)
-    return out
+    _calls(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, given, out)
+    return Drifts(*(drift[..., :lanes] for drift in out))
 
 
 def no_drifts(system: System, out: Drifts) -> None:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation, activation
 from sweeplib.maths.expectations import addresses
 from sweeplib.maths.expectations.system import Drifts, Pair, System, drifts_room
+from sweeplib.numerics.binding import bound
+from sweeplib.numerics.compiled import inlined, without_references
+from sweeplib.numerics.vectors import WIDTH, vectors
 from sweeplib.registry import Registry
 
 DriftsOf = Callable[["Expectations", System, int], Drifts]
@@ -57,7 +60,8 @@ class Expectations:
     first `filled` are copies, whose drifts need not be filled. A system's drifts never depend on the others. If it is
     None, `drifts` is called for one system after another.
 
-    All are compiled functions, or plain Python that numba compiles, without calls to other Python functions.
+    All are compiled functions, or plain Python that numba compiles, without calls to other Python functions. A rule for
+    many systems is made of that for one by `in_vectors`.
 
     functions : returns what rules by quadrature need to know of the activations, the `pair`.
     finer : the same by a finer rule, to estimate errors; None for closed forms, and the finest of the rules.
@@ -193,6 +197,42 @@ def _expectations(student: str, teacher: str) -> Expectations:
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
     return next(found for family in families if (found := family.pair_expectations(*pair)) is not None)
+
+
+def no_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[()]:
+    """No arrays."""
+    return ()
+
+
+def in_vectors(drifts: Callable[..., None], arrays: Callable[..., tuple[Any, ...]] = no_arrays) -> Callable[..., None]:
+    """The rule for the drifts of many systems by that for one, `drifts(system, out, *arrays)`.
+
+    It is compiled for vectors of systems (`numerics.vectors`), so that it must choose nothing by the numbers of a
+    system, and allocate nothing: `arrays(p, k, pair, number)` returns its work arrays, with `room` for such numbers.
+    """
+    fill = without_references(bound(_fill_vectors, drifts=without_references(drifts)))
+    return bound(_fill_lanes, fill=fill, arrays=inlined(arrays))
+
+
+def _unbound(*_: Any) -> Any:
+    raise NotImplementedError("bound by `in_vectors`")
+
+
+drifts = arrays = fill = _unbound
+
+
+def _fill_lanes(filled: int, system: System, out: Drifts) -> None:
+    p, k, _ = system.M.shape
+    fill(filled, system, out, arrays(p, k, system.pair, vectors(system.Delta, 0)))
+
+
+def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...]) -> None:
+    for lane in range(0, filled, WIDTH):
+        Q, M, P = vectors(system.Q, lane), vectors(system.M, lane), vectors(system.P, lane)
+        a, a_star = vectors(system.a, lane), vectors(system.a_star, lane)
+        Delta, stretch = vectors(system.Delta, lane), vectors(system.stretch, lane)
+        found = Drifts(vectors(out.M, lane), vectors(out.GF, lane), vectors(out.Var, lane), vectors(out.a, lane))
+        drifts(System(Q, M, P, a, a_star, Delta, stretch, system.pair, None), found, *work)
 
 
 def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:

@@ -7,13 +7,14 @@ E[z z' (zᵀBz)²] = (τ² + 2 tr(BΩ)²) Ω + 4τ ΩBΩ + 8 ΩBΩBΩ.
 For a = a* = 1 these are the formulas of arXiv 2305.18502, appendix A.
 """
 
-import numpy as np
+from typing import Any
 
 from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
+from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family, in_vectors
 from sweeplib.maths.expectations.system import Drifts, Pair, System
-from sweeplib.numerics.compiled import without_references
+from sweeplib.numerics.compiled import in_any_order
+from sweeplib.numerics.vectors import everywhere
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
@@ -45,25 +46,45 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                 out[lane] += student * student * a[i, lane] * a[j, lane] * Q[i, j, lane] * Q[i, j, lane]
 
 
+@in_any_order
+def weighted_product(weights: Array, x: Array, y: Array) -> Any:
+    """Σ_j w_j x_j y_j."""
+    total = 0.0
+    for j in range(len(x)):
+        total += weights[j] * x[j] * y[j]
+    return total
+
+
 def drifts(system: System, out: Drifts) -> None:
     """Ψ^M, Ψ^GF, Ψ^Var and Ψ^a from ΩBΩ and ΩBΩBΩ, in O(p² (p + k)).
 
     Without label noise Ψ^Var is of degree 3 in Ω; `stretch` enters by its powers.
     """
-    Q, M, a, stretch = system.Q, system.M, system.a, system.stretch
+    Q, M, P, a, a_star, stretch = system.Q, system.M, system.P, system.a, system.a_star, system.stretch
     p, k = M.shape
-    trace, square = traces(system)
-    fill_products(system, out.M, out.GF)
-    second_moment = stretch**3 * (trace * trace + 2.0 * square) + stretch * system.Delta
+    student, teacher = 1.0 / p, 1.0 / k
+    trace, square = 0.0, 0.0  # τ and tr (BΩ)²
+    for r in range(k):
+        trace += teacher * a_star[r] * P[r, r]
+        square += teacher * teacher * a_star[r] * weighted_product(a_star, P[r], P[r])
+    for i in range(p):
+        trace -= student * a[i] * Q[i, i]
+        for r in range(k):
+            of_teacher = teacher * weighted_product(a_star, M[i], P[r])
+            out.M[i, r] = of_teacher - student * weighted_product(a, Q[i], M[:, r])
+        for j in range(i + 1):
+            of_teacher = teacher * weighted_product(a_star, M[i], M[j])
+            out.GF[i, j] = out.GF[j, i] = of_teacher - student * weighted_product(a, Q[i], Q[j])
+        square -= student * a[i] * (out.GF[i, i] + of_teacher)
+
+    cube = stretch * stretch * stretch
+    second_moment = cube * (trace * trace + 2.0 * square) + stretch * system.Delta
     for i in range(p):
         out.a[i] = trace * Q[i, i] + 2.0 * out.GF[i, i]
-        for j in range(i + 1 if stretch != 0.0 else 0):
-            twice = 0.0
-            for m in range(p):
-                twice -= out.GF[i, m] * a[m] * Q[m, j] / p
-            for r in range(k):
-                twice += out.M[i, r] * system.a_star[r] * M[j, r] / k
-            variance = second_moment * Q[i, j] + stretch**3 * (4.0 * trace * out.GF[i, j] + 8.0 * twice)
+        for j in range(0 if everywhere(stretch == 0.0) else i + 1):
+            of_teacher = teacher * weighted_product(a_star, out.M[i], M[j])
+            twice = of_teacher - student * weighted_product(a, out.GF[i], Q[j])
+            variance = second_moment * Q[i, j] + cube * (4.0 * trace * out.GF[i, j] + 8.0 * twice)
             out.Var[i, j] = out.Var[j, i] = 4.0 * a[i] * a[j] * variance
     for i in range(p):
         for r in range(k):
@@ -72,145 +93,10 @@ def drifts(system: System, out: Drifts) -> None:
             out.GF[i, j] = out.GF[j, i] = 2.0 * (a[i] + a[j]) * (trace * Q[i, j] + 2.0 * out.GF[i, j])
 
 
-@without_references
-def traces(system: System) -> tuple[float, float]:
-    """τ = tr BΩ and tr (BΩ)²."""
-    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
-    p, k = M.shape
-    trace, square = 0.0, 0.0
-    for r in range(k):
-        trace += a_star[r] * P[r, r] / k
-        for s in range(k):
-            square += a_star[r] * a_star[s] * P[r, s] * P[r, s] / (k * k)
-    for i in range(p):
-        trace -= a[i] * Q[i, i] / p
-        for r in range(k):
-            square -= 2.0 * a[i] * a_star[r] * M[i, r] * M[i, r] / (p * k)
-        for j in range(p):
-            square += a[i] * a[j] * Q[i, j] * Q[i, j] / (p * p)
-    return trace, square
-
-
-@without_references
-def fill_products(system: System, to_teacher: Array, to_student: Array) -> None:
-    """Fill ΩBΩ from students to the teacher (p, k), MWP − QVM, and to students (p, p), MWMᵀ − QVQ.
-
-    With V = diag(a)/p and W = diag(a*)/k.
-    """
-    Q, M, P = system.Q, system.M, system.P
-    p, k = M.shape
-    to_teacher[:], to_student[:] = 0.0, 0.0
-    for i in range(p):
-        for m in range(p):
-            factor = -system.a[m] * Q[i, m] / p
-            for j in range(p):
-                to_student[i, j] += factor * Q[m, j]
-            for r in range(k):
-                to_teacher[i, r] += factor * M[m, r]
-        for s in range(k):
-            factor = system.a_star[s] * M[i, s] / k
-            for j in range(p):
-                to_student[i, j] += factor * M[j, s]
-            for r in range(k):
-                to_teacher[i, r] += factor * P[s, r]
-
-
-def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
-    """`drifts` for many systems."""
-    Q, M, a, a_star = system.Q, system.M, system.a, system.a_star
-    p, k, lanes = M.shape
-    moments = np.empty((5, lanes))
-    trace, second_moment, cube, factor, twice = moments[0], moments[1], moments[2], moments[3], moments[4]
-    fill_traces(system, trace, second_moment)
-    for lane in range(lanes):
-        stretch = system.stretch[lane]
-        cube[lane] = stretch * stretch * stretch
-        moment = trace[lane] * trace[lane] + 2.0 * second_moment[lane]
-        second_moment[lane] = cube[lane] * moment + stretch * system.Delta[lane]
-    fill_products_in_lanes(system, factor, out.M, out.GF)
-    for i in range(p):
-        for lane in range(lanes):
-            out.a[i, lane] = trace[lane] * Q[i, i, lane] + 2.0 * out.GF[i, i, lane]
-        for j in range(i + 1):
-            for lane in range(lanes):
-                twice[lane] = 0.0
-            for m in range(p):
-                for lane in range(lanes):
-                    twice[lane] -= out.GF[i, m, lane] * a[m, lane] * Q[m, j, lane] / p
-            for r in range(k):
-                for lane in range(lanes):
-                    twice[lane] += out.M[i, r, lane] * a_star[r, lane] * M[j, r, lane] / k
-            for lane in range(lanes):
-                products = 4.0 * trace[lane] * out.GF[i, j, lane] + 8.0 * twice[lane]
-                variance = second_moment[lane] * Q[i, j, lane] + cube[lane] * products
-                out.Var[i, j, lane] = 4.0 * a[i, lane] * a[j, lane] * variance
-                out.Var[j, i, lane] = out.Var[i, j, lane]
-    for i in range(p):
-        for r in range(k):
-            for lane in range(lanes):
-                flow = trace[lane] * M[i, r, lane] + 2.0 * out.M[i, r, lane]
-                out.M[i, r, lane] = 2.0 * a[i, lane] * flow
-        for j in range(i + 1):
-            for lane in range(lanes):
-                flow = trace[lane] * Q[i, j, lane] + 2.0 * out.GF[i, j, lane]
-                out.GF[i, j, lane] = out.GF[j, i, lane] = 2.0 * (a[i, lane] + a[j, lane]) * flow
-
-
-@without_references
-def fill_traces(system: System, trace: Array, square: Array) -> None:
-    """Fill tr BΩ and tr (BΩ)² (lanes,)."""
-    Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
-    p, k, lanes = M.shape
-    for lane in range(lanes):
-        trace[lane] = square[lane] = 0.0
-    for r in range(k):
-        for lane in range(lanes):
-            trace[lane] += a_star[r, lane] * P[r, r, lane] / k
-        for s in range(k):
-            for lane in range(lanes):
-                square[lane] += a_star[r, lane] * a_star[s, lane] / (k * k) * P[r, s, lane] * P[r, s, lane]
-    for i in range(p):
-        for lane in range(lanes):
-            trace[lane] -= a[i, lane] * Q[i, i, lane] / p
-        for r in range(k):
-            for lane in range(lanes):
-                square[lane] -= 2.0 * a[i, lane] * a_star[r, lane] / (p * k) * M[i, r, lane] * M[i, r, lane]
-        for j in range(p):
-            for lane in range(lanes):
-                square[lane] += a[i, lane] * a[j, lane] / (p * p) * Q[i, j, lane] * Q[i, j, lane]
-
-
-@without_references
-def fill_products_in_lanes(system: System, factor: Array, to_teacher: Array, to_student: Array) -> None:
-    """`fill_products` for many systems; `factor` (lanes,) is a work array."""
-    Q, M, P = system.Q, system.M, system.P
-    p, k, lanes = M.shape
-    to_teacher[:], to_student[:] = 0.0, 0.0
-    for i in range(p):
-        for m in range(p):
-            for lane in range(lanes):
-                factor[lane] = -system.a[m, lane] * Q[i, m, lane] / p
-            for j in range(p):
-                for lane in range(lanes):
-                    to_student[i, j, lane] += factor[lane] * Q[m, j, lane]
-            for r in range(k):
-                for lane in range(lanes):
-                    to_teacher[i, r, lane] += factor[lane] * M[m, r, lane]
-        for s in range(k):
-            for lane in range(lanes):
-                factor[lane] = system.a_star[s, lane] * M[i, s, lane] / k
-            for j in range(p):
-                for lane in range(lanes):
-                    to_student[i, j, lane] += factor[lane] * M[j, s, lane]
-            for r in range(k):
-                for lane in range(lanes):
-                    to_teacher[i, r, lane] += factor[lane] * P[s, r, lane]
-
-
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations | None:
     """The expectations of the square with itself."""
     return (
-        Expectations("square|square", risk, drifts, drifts_in_lanes)
+        Expectations("square|square", risk, drifts, in_vectors(drifts))
         if student.name == teacher.name == "square"
         else None
     )
