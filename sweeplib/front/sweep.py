@@ -20,7 +20,7 @@ from sweeplib.front.snakemake import (
 )
 from sweeplib.process.command import command, whole_process
 from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
-from sweeplib.process.forks import MEANWHILE, NEXT, WAIT, fork_server
+from sweeplib.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
 
@@ -44,19 +44,25 @@ IMPORTS = (
     "sweeplib.storage.records.config_files",
     "sweeplib.storage.records.rounds",
     WAIT,
-    "dask",
-    "snakemake.cli:get_argument_parser",
     "sweeplib.code.sources:prepare",
-    WAIT,
+    "-snakemake",
+    "snakemake.cli:get_argument_parser",
+    MEANWHILE,
+    "dask",
     "rich.console",
     "rich.table",
     "sweeplib.execution.plan",
+    "sweeplib.execution.child",
+    "sweeplib.execution.pilots",
+    "numba.typed",
+    "sweeplib.numerics.compiled:prepare",
+    "sweeplib.execution.run",
     "pydantic.type_adapter",
     "pandas",
     "sweeplib.late_modules:prepare_xarray",
     "scipy.special",
     "sweeplib.storage.dataset.finalise",
-    NEXT,
+    "-figures",
     "matplotlib.axes",
     "matplotlib.figure",
     "matplotlib.backends.backend_agg",
@@ -68,15 +74,10 @@ IMPORTS = (
     "sweeplib.report.summary",
     "latex2mathml.converter",
     MEANWHILE,
-    "sweeplib.execution.child",
-    "sweeplib.execution.pilots",
-    "numba.typed",
-    "sweeplib.numerics.compiled:prepare",
-    "sweeplib.execution.run",
 )
-"""What the stages import that takes a while, in their order: what reads the config, what Snakemake needs, the others.
+"""What the stages import that takes a while, in their order, after what reads the config.
 
-Figures and the report, which come last, wait for a process with their imports; the stages before do not.
+Snakemake, and figures and the report, which come last, have processes of their own, which import at the same time.
 """
 
 

@@ -3,8 +3,8 @@
 `fork_server` starts it and puts its address into the environment, where the jobs of the workflow find it
 (`process.job`), and what needs a process for cases (`fork_of`). It imports modules of the library and nothing of the
 user's, so that each fork reads the config and the plugins as they are. It has one thread, and answers only processes
-of the sweep that started it. It may leave its last imports to a fork, which answers the tasks that need them. Where it
-is missing or has died, processes import for themselves.
+of the sweep that started it. It may leave some imports to a fork, which answers the tasks that need them. Where it is
+missing or has died, processes import for themselves.
 """
 
 import atexit
@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, NoReturn
 import psutil
 
 from sweeplib.process.children import descendants, end, with_descendants
-from sweeplib.process.job import ADDRESS, LAST, MOST_BYTES, number, request_connection
+from sweeplib.process.job import ADDRESS, MOST_BYTES, number, request_connection
 
 SECONDS_TO_ASK = 1.0
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -36,9 +36,10 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUM
 
 WAIT = ""
 """An item in a list of imports: those before it are done before a request is answered, those after it once one came."""
-NEXT, MEANWHILE = "+", "-"
-"""Items: a fork imports what is between them, while this process goes on with what follows. The fork answers requests
-for `LAST_TASKS`, which wait until it has done that: otherwise each of them would import the same in its own fork."""
+APART, MEANWHILE = "-", "+"
+"""Items: a fork imports what is between "-NAME" and MEANWHILE, while this process goes on with what follows. The fork
+answers requests for the tasks that have this name (`process.job.PROCESSES`), which wait until it has done that:
+otherwise each of them would import the same in its own fork."""
 
 Task = Callable[[], Any]
 _askers: dict[int, socket.socket] = {}
@@ -57,7 +58,7 @@ def fork_server(imports: Sequence[str]) -> Iterator[None]:
         with suppress(OSError, AttributeError):  # a system without such sockets
             address = str(Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sweeplib-")), "forks"))
             with ExitStack() as sockets:
-                paths = [address, address + LAST] if NEXT in imports else [address]
+                paths = [address, *(address + name for name in _names_apart(imports))]
                 listening = [sockets.enter_context(_listening(path)) for path in paths]
                 stack.callback(_end, _start_server(listening, imports))
             os.environ[ADDRESS] = address
@@ -96,6 +97,11 @@ class Fork:
     def __del__(self) -> None:
         """Close the descriptor of the fork."""
         os.close(self._descriptor)
+
+
+def _names_apart(imports: Sequence[str]) -> list[str]:
+    """Return the items that begin what is left to a fork."""
+    return [item for item in imports if item.startswith(APART)]
 
 
 def _listening(path: str) -> socket.socket:
@@ -139,8 +145,8 @@ class _Forks:
     """The requests that arrive on sockets, and the forks that answer them."""
 
     def __init__(self, listening: Sequence[socket.socket], imports: Sequence[str]) -> None:
-        self._listening, self._imports, self._sweep = list(listening), list(imports), os.getppid()
-        self._last = self._listening.pop() if NEXT in imports else None  # nobody listens to it before NEXT
+        self._listening, self._imports, self._sweep = [listening[0]], list(imports), os.getppid()
+        self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))  # nobody listens to them yet
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._without_forks()
@@ -158,7 +164,7 @@ class _Forks:
             waits = self._imports[:1] == [WAIT]
             wait = 0.0 if self._imports and not waits else None
             listening = self._listening if waits or WAIT not in self._imports else []
-            awaited = [self._last] if waits and self._last is not None else []
+            awaited = [*self._apart.values()] if waits else []
             sources: list[int | socket.socket] = [0, self._ended, *listening, *awaited]
             ready, _, _ = select.select(sources, [], [], wait)
             if 0 in ready and not os.read(0, 1):
@@ -178,30 +184,35 @@ class _Forks:
 
     def _go_on(self, item: str) -> None:
         """Import an item or, if it says so, leave the rest and the requests that need it to a fork."""
-        if item == NEXT and self._last is not None:
+        if (own := self._apart.pop(item, None)) is not None:
             try:
-                self._leave_some(self._last)
+                self._leave_some(own)
             except OSError:  # no room for a process: this one goes on
-                self._listening.append(self._last)
+                self._listening.append(own)
         else:
             self._import(item)
 
-    def _leave_some(self, last: socket.socket) -> None:
-        """Fork; the fork imports the next items, and answers what arrives at the socket `last` once it has them."""
+    def _leave_some(self, own: socket.socket) -> None:
+        """Fork; the fork imports the next items, and answers what arrives at the socket `own` once it has them."""
         gc.freeze()
         end = self._imports.index(MEANWHILE)
         if os.fork():
             del self._imports[: end + 1]
-            last.close()
+            own.close()
             return
         del self._imports[end:]
-        for other in (self._ended, self._wake, *self._listening, *self._connections.values()):
-            other.close()
-        self._listening = []
+        self._close()
+        self._listening, self._apart = [], {}
         self._without_forks()
         while self._imports and not select.select([0], [], [], 0.0)[0]:
             self._import(self._imports.pop(0))
-        self._listening = [last]
+        self._listening = [own]
+
+    def _close(self) -> None:
+        """Close, in a fork, what the process that forks listens to."""
+        sockets = (self._ended, self._wake, *self._listening, *self._apart.values(), *self._connections.values())
+        for each in sockets:
+            each.close()
 
     def _import(self, item: str) -> None:
         with suppress(Exception):  # the stage that needs the module reports the error
@@ -243,9 +254,7 @@ class _Forks:
             gc.enable()
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            last = [] if self._last is None else [self._last]
-            for other in (self._ended, self._wake, *self._listening, *last, *self._connections.values()):
-                other.close()
+            self._close()
             os.chdir(request.folder)
             os.environ.clear()
             os.environ.update(request.environment)

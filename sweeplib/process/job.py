@@ -12,10 +12,13 @@ from collections.abc import Sequence
 
 ADDRESS = "SWEEPLIB_FORKS"
 """The environment variable with the path of the socket."""
-LAST = "-last"
-"""The ending of the path of a second socket, where there is one: that of `LAST_TASKS`."""
-LAST_TASKS = ("sweeplib.stages:figure", "sweeplib.stages:report", "sweeplib.front.sweep:write_at_the_end")
-"""The tasks that need what the process that forks imports last."""
+PROCESSES = {
+    "sweeplib.front.snakemake:start": "-snakemake",
+    "sweeplib.stages:figure": "-figures",
+    "sweeplib.stages:report": "-figures",
+    "sweeplib.front.sweep:write_at_the_end": "-figures",
+}
+"""The tasks that have a process of their own, where there is one: the ending of the path of its socket."""
 MOST_BYTES = 2**20
 """Of a request: the arguments and the environment of a process."""
 
@@ -43,9 +46,8 @@ def request_connection(task: str, arguments: Sequence[str] | None, descriptors: 
     if ADDRESS not in os.environ:
         return None
     request = json.dumps((task, arguments, os.getcwd(), dict(os.environ))).encode()  # noqa: PTH109 - pathlib is slow
-    address = os.environ[ADDRESS]
-    if task in LAST_TASKS and os.path.exists(address + LAST):  # noqa: PTH110 - pathlib is slow
-        address += LAST
+    own = os.environ[ADDRESS] + PROCESSES.get(task, "")
+    address = own if os.path.exists(own) else os.environ[ADDRESS]  # noqa: PTH110 - pathlib is slow
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)

@@ -83,7 +83,8 @@ def test_what_a_task_does_to_its_process_is_told_and_the_next_is_computed(child)
 
 
 def test_no_time_passes_while_numba_compiles(child):
-    assert child.call(compiles, limits=Limits(seconds=0.05)) > 0.05
+    """The first compilation of a process takes .3 s; what numba does before it, .02 s, and garbage take time too."""
+    assert child.call(compiles, limits=Limits(seconds=0.15)) > 0.15
 
 
 def test_a_child_ends_with_its_asker(child):

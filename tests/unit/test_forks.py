@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from sweeplib.process.forks import MEANWHILE, NEXT, WAIT, fork_of, fork_server
+from sweeplib.process.forks import MEANWHILE, WAIT, fork_of, fork_server
 from sweeplib.process.job import ADDRESS, command, ran
 
 ROOT = Path(__file__).parents[2]
@@ -183,10 +183,10 @@ def test_others_are_not_answered(server):
 
 
 @pytest.fixture
-def last_tasks(monkeypatch, tmp_path):
-    """Let `shown` be a task of the last process, which has the modules of a folder."""
+def own_task(monkeypatch, tmp_path):
+    """Let `shown` be a task of a process of its own, which has the modules of a folder."""
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}{os.pathsep}{tmp_path}")
-    monkeypatch.setattr("sweeplib.process.job.LAST_TASKS", (f"{__name__}:shown",))
+    monkeypatch.setattr("sweeplib.process.job.PROCESSES", {f"{__name__}:shown": "-own"})
     return tmp_path
 
 
@@ -199,19 +199,19 @@ def answers() -> int | None:
         return int(output.read().split()[-2])
 
 
-def test_the_last_tasks_wait_for_a_process_that_has_all_imports(last_tasks):
-    """Otherwise each of their forks would import the same again, while that process does."""
-    (last_tasks / "long.py").write_text("import time\ntime.sleep(0.2)\n")
-    (last_tasks / "last.py").write_text(f"open({str(last_tasks / 'done')!r}, 'w')\n")
+def test_a_task_waits_for_its_own_process_to_import(own_task):
+    """Otherwise each of its forks would import the same again, while that process does."""
+    (own_task / "long.py").write_text("import time\ntime.sleep(0.2)\n")
+    (own_task / "last.py").write_text(f"open({str(own_task / 'done')!r}, 'w')\n")
     others = servers()
-    number = last_tasks / "number"
-    (last_tasks / "first.py").write_text(f"import os\nopen({str(number)!r}, 'w').write(str(os.getpid()))\n")
-    with fork_server(["sweeplib.errors", NEXT, "long", "last", MEANWHILE, "first"]):
+    number = own_task / "number"
+    (own_task / "first.py").write_text(f"import os\nopen({str(number)!r}, 'w').write(str(os.getpid()))\n")
+    with fork_server(["sweeplib.errors", "-own", "long", "last", MEANWHILE, "first"]):
         assert ran("builtins:len", "other tasks do not wait") == 0
         [first] = servers() - others
-        assert not (last_tasks / "done").exists()
+        assert not (own_task / "done").exists()
         following = psutil.Process(answers())
-        assert (last_tasks / "done").exists()
+        assert (own_task / "done").exists()
         assert following in first.children()
         assert number.read_text() == str(first.pid)
         following.kill()
@@ -221,19 +221,19 @@ def test_the_last_tasks_wait_for_a_process_that_has_all_imports(last_tasks):
     assert not first.is_running() and not following.is_running()
 
 
-def test_a_last_process_that_dies_while_it_imports_leaves_its_tasks_to_those_that_ask(last_tasks):
-    (last_tasks / "deadly.py").write_text("import os, time\ntime.sleep(0.1)\nos._exit(1)\n")
-    with fork_server([WAIT, NEXT, "deadly", "sweeplib.errors", MEANWHILE]):
+def test_a_process_that_dies_while_it_imports_leaves_its_task_to_those_that_ask(own_task):
+    (own_task / "deadly.py").write_text("import os, time\ntime.sleep(0.1)\nos._exit(1)\n")
+    with fork_server([WAIT, "-own", "deadly", "sweeplib.errors", MEANWHILE]):
         assert answers() is None
         assert ran("builtins:len", "x") == 0
 
 
-def test_without_room_for_a_last_process_the_first_one_has_its_tasks(last_tasks):
-    (last_tasks / "full.py").write_text(
+def test_without_room_for_a_process_the_first_one_has_its_task(own_task):
+    (own_task / "full.py").write_text(
         "import errno, os\nfork = os.fork\ndef full():\n    os.fork = fork\n    raise OSError(errno.EAGAIN, 'full')\n"
         "os.fork = full\n"
     )
     others = servers()
-    with fork_server(["full", NEXT, "sweeplib.errors", MEANWHILE]):
+    with fork_server(["full", "-own", "sweeplib.errors", MEANWHILE]):
         [first] = servers() - others
         assert answers() == first.pid

@@ -243,10 +243,12 @@ def save(figure: Figure, stem: Path) -> dict[Path, bytes]:
     metadata = {".pdf": {"CreationDate": None, "Producer": None, "Creator": None}, ".png": {"Software": None}}
     contents = {}
     with styled(), _fonts_without_typesetting():
+        if (layout := figure.get_layout_engine()) is not None:
+            layout.execute(figure)
+            figure.set_layout_engine(None)  # with one, also with "none", matplotlib draws each format twice
         for suffix, entries in metadata.items():
             figure.savefig(file := io.BytesIO(), format=suffix[1:], metadata=entries)
             contents[stem.with_name(stem.name + suffix)] = file.getvalue()
-            figure.set_layout_engine(None)  # with "none" the next format would be drawn twice
     for path, content in contents.items():
         write_bytes(path, content)
     return contents
