@@ -83,14 +83,14 @@ def test_a_sweep_of_many_shapes_says_what_takes_its_time(tmp_path: Path) -> None
     (tmp_path / "shapes.yaml").write_text(
         "name: shapes\n"
         "problem: {d: 200, Delta: 0, activation: square, gamma: 0.01}\n"
-        "grid: {p: {range: [1, 51]}, k: [1, 2]}\n"
+        "grid: {p: {range: [1, 51]}, k: [1, 2, 3, 4]}\n"
         "dynamics: [sgd_chain]\ntimes: [0, 1.0e-4]\nanalyses: []\nfigures: []\n"
     )
     done = subprocess.run([SWEEPLIB, "sweep", "shapes.yaml"], cwd=tmp_path, capture_output=True, text=True, check=True)
     said = " ".join(done.stderr.split())
-    assert "100 shapes and costs: the store and the dataset take about 10 s more" in said
+    assert "200 shapes and costs: the store and the dataset take about 20 s more" in said
     assert "shapes: adding the new cases to the store ... " in said
-    assert "simulations: done in " in said and "100 of 100 cases" in said and "dataset: done in " in said
+    assert "simulations: done in " in said and "200 of 200 cases" in said and "dataset: done in " in said
 
 
 FIRST = """\
