@@ -117,7 +117,7 @@ class Calibration:
         self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
 
     def __enter__(self) -> "Calibration":
-        """Start nothing yet."""
+        """Return this object; the process starts with the first measurement."""
         return self
 
     def __exit__(self, *raised: Any) -> None:
