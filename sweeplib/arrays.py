@@ -21,8 +21,8 @@ def geometric(values: np.ndarray) -> bool:
 
 def wide(values: np.ndarray, ratio: float = WIDE) -> bool:
     """Return whether finite values are positive and range over more than the `ratio`."""
-    known = values[np.isfinite(values)]
-    return bool(known.size and 0.0 < ratio * known.min() < known.max())
+    finite = values[np.isfinite(values)]
+    return bool(finite.size and 0.0 < ratio * finite.min() < finite.max())
 
 
 def logarithmic(places: np.ndarray) -> bool:

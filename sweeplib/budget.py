@@ -44,7 +44,7 @@ OPERATIONS = 200_000
 """Operations of expressions at the probes in one pass over a grid: long expressions have fewer probes."""
 
 
-def refuse_more(what: str, count: int, most: int, *, key: str | None = None, instead: str) -> None:
+def refuse_more(things: str, count: int, most: int, *, key: str | None = None, instead: str) -> None:
     """Raise InputError with this `key` if `count` is more than `most`; `instead` is the advice."""
     if count > most:
-        raise InputError(f"too many {what}", key=key, value=count, expected=f"at most {most}: {instead}")
+        raise InputError(f"too many {things}", key=key, value=count, expected=f"at most {most}: {instead}")

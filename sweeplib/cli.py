@@ -94,16 +94,16 @@ def plan(
     json: Json = False,
 ) -> None:
     """Show the cases to compute and their cost on this machine; with --json also each case."""
-    given = [*(set_ or ()), *(overrides or ())]
+    settings = [*(set_ or ()), *(overrides or ())]
     as_before = workers is None and not json and not config.is_dir()
-    left = undisturbed_run(config, given, results) if as_before else {}
-    if left.get("plan"):
-        _show_plan(table(**left["plan"]), left["answers"])
+    record = undisturbed_run(config, settings, results) if as_before else {}
+    if record.get("plan"):
+        _show_plan(table(**record["plan"]), record["answers"])
         return
     from sweeplib.execution.child import prepare_child
 
     prepare_child()
-    sweep, directory = loaded(config, given, results)
+    sweep, directory = loaded(config, settings, results)
     from sweeplib.execution.plan import write_plan
     from sweeplib.report.summary import answers
     from sweeplib.storage.records.config_files import record_origin
@@ -113,14 +113,14 @@ def plan(
     examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
-        made = write_plan(sweep, directory, workers=workers)
+        plan_now = write_plan(sweep, directory, workers=workers)
     if json:
-        echo(made.json(sweep, directory))
+        echo(plan_now.json(sweep, directory))
         return
     lines = answers(sweep, directory)
-    if left and not made.todo:
-        record_plan(left, made.cells(), lines)
-    _show_plan(made.table(), lines)
+    if record and not plan_now.todo:
+        record_plan(record, plan_now.cells(), lines)
+    _show_plan(plan_now.table(), lines)
 
 
 def _show_plan(table: "Table", answers: Iterable[str]) -> None:
@@ -178,15 +178,15 @@ def status(
     Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
-    given = [*(set_ or ()), *(overrides or ())]
+    settings = [*(set_ or ()), *(overrides or ())]
     from json import dumps, loads
 
     from sweeplib.front.status import SweepStatus
-    from sweeplib.front.status import status as found
+    from sweeplib.front.status import status as status_of
     from sweeplib.process.terminal import counts_table
 
-    done = undisturbed_run(config, given, results).get("status")
-    now = SweepStatus(**loads(done)) if done else found(*named(config, given, results))
+    done = undisturbed_run(config, settings, results).get("status")
+    now = SweepStatus(**loads(done)) if done else status_of(*named(config, settings, results))
     if json:
         echo(dumps(now.record(), indent=1))
         raise typer.Exit(now.exit_status)
@@ -351,17 +351,17 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
     sweep, directory = named(config, set_, results)
     from sweeplib.report import summary as summarised
 
-    found = summarised(sweep, directory)
-    echo(found.text)
-    raise typer.Exit(1 if found.failed else 0)
+    result = summarised(sweep, directory)
+    echo(result.text)
+    raise typer.Exit(1 if result.failed else 0)
 
 
-def _chosen(names: list[str] | None, known: Iterable[str], kind: str) -> list[str]:
-    known = list(known)
+def _chosen(names: list[str] | None, choices: Iterable[str], kind: str) -> list[str]:
+    choices = list(choices)
     for name in names or ():
-        if name not in known:
-            raise InputError(f"no {kind}", value=name, choices=known)
-    return names or known
+        if name not in choices:
+            raise InputError(f"no {kind}", value=name, choices=choices)
+    return names or choices
 
 
 def _steps(sweep: "Design") -> "Steps":

@@ -80,22 +80,21 @@ def named_although_damaged(path: Path, overrides: Iterable[str] | None, results:
     from sweeplib.config import load
     from sweeplib.storage.records.files import DamageError
 
-    given = list(overrides or ())
+    settings = list(overrides or ())
     try:
-        return named(path, given, results)
+        return named(path, settings, results)
     except DamageError:
         if path.is_dir():
             raise
-        sweep = load(path, given)
+        sweep = load(path, settings)
         return sweep, results / sweep.name
 
 
 def show(table: "Table") -> None:
     """Write a table to standard output."""
-    from sweeplib.process.terminal import console
-    from sweeplib.process.terminal import show as shown
+    from sweeplib.process import terminal
 
-    shown(table, console())
+    terminal.show(table, terminal.console())
 
 
 KINDS = [

@@ -59,7 +59,7 @@ def answer(config: Config, overrides: Overrides = None, results: Results = RESUL
         run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)
     show(table(**cells(answers)))
-    raise typer.Exit(0 if all(each.state is State.given for each in answers) else 1)
+    raise typer.Exit(0 if all(result.state is State.given for result in answers) else 1)
 
 
 @commands.command()
@@ -119,7 +119,7 @@ def reproduce(
 @commands.command()
 def retry(
     config: FileOrFolder,
-    what: Annotated[
+    selection: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="STATUS|CASE",
@@ -135,7 +135,7 @@ def retry(
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.retry import retry
 
-    for name, count in retry(sweep, directory, what or ()).items():
+    for name, count in retry(sweep, directory, selection or ()).items():
         echo(f"{name}: {cases_text(count)} to run again")
 
 
@@ -198,10 +198,10 @@ def prune(
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.prune import delete_stale, stale, table
 
-    found = stale(sweep, directory)
-    if not found:
+    results_unused = stale(sweep, directory)
+    if not results_unused:
         echo("nothing is stale")
         return
-    show(table(found))
+    show(table(results_unused))
     if delete:
         echo(f"{len(delete_stale(sweep, directory))} deleted")

@@ -26,11 +26,11 @@ class InputError(SweeplibError, ValueError):
     Parameters are the parts of the message, all optional but the first: the problem, the dotted `key`, the refused
     `value`, what was `expected`, the `file`, and the valid `choices`, of which the nearest to the value is suggested.
     `synonyms` are other words, in small letters, for some of the choices. `within` fills in parts later. `others` were
-    found beside it, each a line of the message, and `left` more.
+    found beside it, each a line of the message, and as many `more`.
     """
 
     others: "tuple[InputError, ...]" = ()
-    left = 0
+    more = 0
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class InputError(SweeplibError, ValueError):
     @property
     def suggestion(self) -> str | None:
         """Return the valid choice nearest to the value, as a number or in spelling; None if none is near."""
-        text = self.value if isinstance(self.value, str) else _shown(self.value)
+        text = self.value if isinstance(self.value, str) else _text(self.value)
         if self.value is _UNSET or len(text) > LONGEST_CHOICE:
             return None
         choices = [choice for choice in self.choices if len(choice) <= LONGEST_CHOICE][:MOST_SEARCHED]
@@ -80,10 +80,10 @@ class InputError(SweeplibError, ValueError):
 
     def __str__(self) -> str:
         file = None if self.file is None else _cut(str(self.file), LONGEST_PATH)
-        where = ": ".join(part for part in (file, self.key and _cut(self.key)) if part is not None)
+        where = ": ".join(place for place in (file, self.key and _cut(self.key)) if place is not None)
         parts = [_cut(self.problem)]
         if self.value is not _UNSET:
-            parts.append(f"got {_shown(self.value)}")
+            parts.append(f"got {_text(self.value)}")
         if self.expected:
             parts.append(f"expected {_cut(self.expected)}")
         nearest = self.suggestion
@@ -92,8 +92,8 @@ class InputError(SweeplibError, ValueError):
         if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
-        own = _printable(f"{where}: {text}" if where else text)
-        return "\n".join([own, *map(str, self.others), *[f"and {self.left:,} more"] * (self.left > 0)])
+        line = _printable(f"{where}: {text}" if where else text)
+        return "\n".join([line, *map(str, self.others), *[f"and {self.more:,} more"] * (self.more > 0)])
 
 
 class UnknownNameError(InputError, KeyError):
@@ -104,7 +104,7 @@ class Refusals:
     """What is refused of things that do not depend on each other, to be told together."""
 
     def __init__(self) -> None:
-        self._found: list[InputError] = []
+        self._errors: list[InputError] = []
 
     @contextmanager
     def of_one(self) -> Iterator[None]:
@@ -112,19 +112,19 @@ class Refusals:
         try:
             yield
         except InputError as error:
-            self._found.append(error)
+            self._errors.append(error)
 
     def tell(self) -> None:
         """Raise the first error that was kept, if any, with the others."""
-        if self._found:
-            raise together(iter(self._found), len(self._found))
+        if self._errors:
+            raise together(iter(self._errors), len(self._errors))
 
 
 def together(errors: Iterator[InputError], count: int) -> InputError:
     """Return the first of so many errors, with some of the others; those beyond are not made."""
     first = next(errors)
     first.others = tuple(islice(errors, MOST_OTHERS))
-    first.left = count - 1 - len(first.others)
+    first.more = count - 1 - len(first.others)
     return first
 
 
@@ -162,7 +162,7 @@ def _number(text: str) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def _shown(value: Any) -> str:
+def _text(value: Any) -> str:
     try:
         text = repr(value)
     except (ValueError, RecursionError) as error:  # an integer with too many digits for Python, or a very deep list
@@ -184,11 +184,11 @@ def _nearest(text: str, choices: Mapping[str, str]) -> str | None:
 def _listed(choices: Iterable[str]) -> str:
     """Return the choices in order; of many, only the first ones, if that leaves out more than a few."""
     ordered = [_cut(choice, LONGEST_CHOICE) for choice in sorted(choices)]
-    shown = _number_shown(ordered)
-    left = len(ordered) - shown
-    if left <= FEW_LEFT:
+    count = _number_shown(ordered)
+    more = len(ordered) - count
+    if more <= FEW_LEFT:
         return ", ".join(ordered)
-    return ", ".join(ordered[:shown]) + (f" and {left} more" if left else "")
+    return ", ".join(ordered[:count]) + (f" and {more} more" if more else "")
 
 
 def _number_shown(ordered: Iterable[str]) -> int:

@@ -22,10 +22,10 @@ def prepare_xarray() -> None:
     workflow: it replaces a private function of xarray, and where that has another name nothing changes.
     """
     pycompat = importlib.import_module("xarray.namedarray.pycompat")
-    if known := getattr(pycompat, "_get_cached_duck_array_module", None):
+    if module_of := getattr(pycompat, "_get_cached_duck_array_module", None):
         unknown = SimpleNamespace(type=(), available=False)
         pycompat._get_cached_duck_array_module = (  # type: ignore[attr-defined]
-            lambda name: unknown if name == "dask" and "dask.array" not in sys.modules else known(name)
+            lambda name: unknown if name == "dask" and "dask.array" not in sys.modules else module_of(name)
         )
 
 

@@ -24,7 +24,7 @@ QUICKSTART = Path("config/quickstart.yaml")
 """The sweep of a clone where none is named."""
 
 
-def settings(given: Mapping[str, Any]) -> dict[str, Any]:
+def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the configuration of the workflow: the `sweep`'s file, the folder `results`, and further keys of a user.
 
     InputError for keys without a sweep's file, for keys of such a file, which have no effect here, where no sweep is
@@ -33,12 +33,12 @@ def settings(given: Mapping[str, Any]) -> dict[str, Any]:
     from sweeplib.config.models import SweepConfig
 
     expected = "--config sweep=FILE, in a module `config: {'sweep': FILE}`; a sweep's own keys are in its file"
-    misplaced = [key for key in given if key in SweepConfig.model_fields or "sweep" not in given]
+    misplaced = [key for key in config if key in SweepConfig.model_fields or "sweep" not in config]
     if misplaced:
         raise InputError("not a key of the workflow", value=misplaced[0], expected=expected)
-    if not given and not QUICKSTART.exists():
+    if not config and not QUICKSTART.exists():
         raise InputError("no sweep is named", expected=expected)
-    chosen = {"sweep": str(QUICKSTART), "results": "results", **given}
+    chosen = {"sweep": str(QUICKSTART), "results": "results", **config}
     for key in ("sweep", "results"):
         if not isinstance(chosen[key], str | Path):
             raise InputError("not a path", key=key, value=chosen[key], expected="text; `./2024` for a number")
@@ -65,7 +65,7 @@ def caption(sweep: "Design", name: str) -> str:
     return requested(name, sweep.figures[name])[0].caption
 
 
-def drawn(sweep: "Design", directory: str, figure: str) -> list[str]:
+def analysis_markers(sweep: "Design", directory: str, figure: str) -> list[str]:
     """Return the markers of the analyses that a figure of the sweep draws."""
     from sweeplib.config.options import needed_analyses
 
@@ -128,7 +128,7 @@ def analyse(directory: str, name: str) -> None:
     with _stage(directory, f"analyse.{name}") as sweep:
         from sweeplib.analysis import write_analysis
 
-        _told(write_analysis(sweep, name, Path(directory)))
+        _tell_problem(write_analysis(sweep, name, Path(directory)))
 
 
 def figure(directory: str, name: str) -> None:
@@ -136,7 +136,7 @@ def figure(directory: str, name: str) -> None:
     with _stage(directory, f"figure.{name}") as sweep:
         from sweeplib.figures import write_figure
 
-        _told(write_figure(sweep, name, Path(directory)))
+        _tell_problem(write_figure(sweep, name, Path(directory)))
 
 
 def report(directory: str) -> None:
@@ -153,14 +153,14 @@ def ended(sweep: "Design", directory: str) -> None:
         return
     from sweeplib.report import summary
 
-    found = summary(sweep, directory)
-    sys.stdout.write(f"{found.text}\n")
+    outcome = summary(sweep, directory)
+    sys.stdout.write(f"{outcome.text}\n")
     sys.stdout.flush()
-    if found.failed:
+    if outcome.failed:
         raise SystemExit(1)
 
 
-def _told(attempt: "Attempt") -> None:
+def _tell_problem(attempt: "Attempt") -> None:
     from sweeplib.storage.records.jobs import tell
 
     tell(problem=attempt.problem)

@@ -63,16 +63,16 @@ class _Loader(yaml.SafeLoader):
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
         """Return a mapping; InputError for a key that is not a scalar, is repeated, or has its value in it (`p:1`)."""
-        seen: dict[Any, int] = {}
+        lines: dict[Any, int] = {}
         for key_node, value_node in node.value if isinstance(node, yaml.MappingNode) else ():
             key, line = key_node.value, key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
                 raise InputError("a key must be a word", file=f":{line}", expected="`name: value`")
             if key_node.style is None and value_node.start_mark.index == key_node.end_mark.index:
                 _refuse_no_space(key, f":{line}")
-            if key in seen:
-                raise InputError(f"key given twice, first on line {seen[key]}", file=f":{line}", value=key)
-            seen[key] = line
+            if key in lines:
+                raise InputError(f"key given twice, first on line {lines[key]}", file=f":{line}", value=key)
+            lines[key] = line
         return BaseConstructor.construct_mapping(self, node, deep)
 
     def _count(self, nodes: int, characters: int, line: int) -> None:
@@ -94,8 +94,8 @@ def _refuse_no_space(line: str, where: str) -> None:
     """Raise InputError for a line that is a name and its value without a space after the colon, which YAML joins."""
     joined = re.fullmatch(r"[\s-]*(\w+:)([^\s/].*)", line)
     if joined:
-        given, expected = "".join(joined.groups()), f"`{' '.join(joined.groups())}`"
-        raise InputError("no space after the colon", file=where, value=given, expected=expected)
+        text, expected = "".join(joined.groups()), f"`{' '.join(joined.groups())}`"
+        raise InputError("no space after the colon", file=where, value=text, expected=expected)
 
 
 def _refuse_cut(text: str, line: int) -> None:
@@ -217,7 +217,7 @@ def document(text: str, file: str | FilePath | None = None) -> Document:
             _refuse_no_space("".join(lines[at : at + 1]), f"{file or 'YAML'}:{at + 1}")
         where = f"{file or 'YAML'}:{mark.line + 1}" if mark else file
         column = f" in column {mark.column + 1}" if mark else ""
-        remedy = next((remedy for part, remedy in REMEDIES.items() if part in (error.problem or "")), None)
+        remedy = next((remedy for word, remedy in REMEDIES.items() if word in (error.problem or "")), None)
         raise InputError(f"not YAML: {error.problem or error.context}{column}", file=where, expected=remedy) from None
     except (ValueError, OverflowError) as error:  # escapes and versions with invalid numbers
         raise InputError(f"not YAML: {error}", file=f"{file or 'YAML'}:{loader.line + 1}") from None

@@ -152,8 +152,8 @@ class Sweep:
         from sweeplib.figures.figure import requested
         from sweeplib.figures.notebook import shown_in_notebooks
 
-        given = with_files({"figures": {name: plain(options)}}, partial(located, folder=self._folder))["figures"]
-        figure, chosen = requested(name, {**self.design.figures.get(name, {}), **given[name]})
+        resolved = with_files({"figures": {name: plain(options)}}, partial(located, folder=self._folder))["figures"]
+        figure, chosen = requested(name, {**self.design.figures.get(name, {}), **resolved[name]})
         analyses = {need: self.analyse(need) for need in figure.needed(chosen)}
         return shown_in_notebooks(figure(self.dataset, analyses, **chosen))
 
@@ -201,5 +201,5 @@ class Sweep:
 
 
 def _range(values: Any) -> str:
-    shown = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
-    return ", ".join(shown) if len(shown) <= 6 else f"{shown[0]}, {shown[1]}, ..., {shown[-1]} ({len(shown)} values)"
+    texts = [f"{value:g}" if isinstance(value, float) else str(value) for value in values]
+    return ", ".join(texts) if len(texts) <= 6 else f"{texts[0]}, {texts[1]}, ..., {texts[-1]} ({len(texts)} values)"

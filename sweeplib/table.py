@@ -2,11 +2,11 @@
 
 Functions of a row are evaluated once for each different row of the columns that they read. Two designs were sketched.
 
-    work = table.each(work_of, reads=("p", "k", "d"))    # each function declares the columns that it reads
-    work = table.each(work_of)                           # what it reads is found when it is evaluated
+    work = table.column_of(work_of, reads=("p", "k", "d"))    # each function declares the columns that it reads
+    work = table.column_of(work_of)                           # what it reads is found when it is evaluated
 
 The second is kept. A declaration that lacks a column gives wrong values in silence, and functions of plugins would need
-one too. `each` evaluates the function at the first row, then at the first of all rows that differ in what was read
+one too. `column_of` evaluates the function at the first row, then at the first of all rows that differ in what was read
 there, until nothing else is read. Where functions of columns exist, as of expressions, the columns are named (`over`).
 A formula is evaluated for all rows at once (`numbers`): what it reads are arrays with arithmetic and nothing else, so
 that its values have the bits of those one by one; where it decides on a column, once for each value of that.
@@ -37,13 +37,13 @@ class Column(NamedTuple):
         items = list(items)
         numbers = np.array(items) if set(map(type, items)) in ({float}, {int}) else np.empty(0)
         if len(numbers) and numbers.dtype in (float, np.int64):
-            _, first, codes = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
-            values = numbers[first] if numbers.dtype == float else numbers[first].tolist()
+            _, one, codes = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
+            values = numbers[one] if numbers.dtype == float else numbers[one].tolist()
             return cls(values, codes.astype(np.int32))
         texts = list(map(repr, items))
-        known = dict(zip(texts, items, strict=True))
-        places = {text: place for place, text in enumerate(known)}
-        return cls(list(known.values()), np.array([places[text] for text in texts], np.int32))
+        items_by_text = dict(zip(texts, items, strict=True))
+        places = {text: place for place, text in enumerate(items_by_text)}
+        return cls(list(items_by_text.values()), np.array([places[text] for text in texts], np.int32))
 
     def value(self, row: int) -> Any:
         """Return the value at a row."""
@@ -77,16 +77,16 @@ class Column(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence["Column"]) -> "Column":
         """Return columns, one below the other, as one."""
-        first, codes = parts[0].values, [part.codes for part in parts]
-        if all(len(part.values) == 1 and part.values[0] is first[0] for part in parts):
-            return cls(first, _zeros(sum(map(len, codes))))
-        if all(part.values is first for part in parts):
-            return cls(first, np.concatenate(codes))
-        starts = np.cumsum([0, *(len(part.values) for part in parts[:-1])]).tolist()
-        codes = [own + start for own, start in zip(codes, starts, strict=True)]
-        if all(isinstance(part.values, np.ndarray) for part in parts):
-            return cls(np.concatenate([part.values for part in parts]), np.concatenate(codes))
-        return cls([value for part in parts for value in part.listed()], np.concatenate(codes))
+        one, codes = parts[0].values, [column.codes for column in parts]
+        if all(len(column.values) == 1 and column.values[0] is one[0] for column in parts):
+            return cls(one, _zeros(sum(map(len, codes))))
+        if all(column.values is one for column in parts):
+            return cls(one, np.concatenate(codes))
+        starts = np.cumsum([0, *(len(column.values) for column in parts[:-1])]).tolist()
+        codes = [codes_of_part + start for codes_of_part, start in zip(codes, starts, strict=True)]
+        if all(isinstance(column.values, np.ndarray) for column in parts):
+            return cls(np.concatenate([column.values for column in parts]), np.concatenate(codes))
+        return cls([value for column in parts for value in column.listed()], np.concatenate(codes))
 
 
 class Table:
@@ -100,8 +100,8 @@ class Table:
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Return tables with the same columns, one below the other, as one."""
-        columns = {name: Column.joined([part.columns[name] for part in parts]) for name in parts[0].columns}
-        return cls(columns, sum(len(part) for part in parts))
+        columns = {name: Column.joined([table.columns[name] for table in parts]) for name in parts[0].columns}
+        return cls(columns, sum(len(table) for table in parts))
 
     def __len__(self) -> int:
         return self._rows
@@ -145,32 +145,32 @@ class Table:
         if not columns:
             return np.arange(min(1, self._rows)), _zeros(self._rows)
         size, codes = 1, np.zeros(self._rows, np.int64)
-        for values, own in columns:
+        for values, column_codes in columns:
             if size * len(values) >= 2**62:  # combinations are numbered anew, before a number overflows
                 size, codes = _ranked(size, codes)[1:]
-            size, codes = size * len(values), codes * len(values) + own
-        first, _, codes = _ranked(size, codes)
-        return first, codes.astype(np.int32)
+            size, codes = size * len(values), codes * len(values) + column_codes
+        one, _, codes = _ranked(size, codes)
+        return one, codes.astype(np.int32)
 
     def over(self, names: Collection[str], function: Callable[[dict[str, list[Any]], int], Iterable[Any]]) -> Column:
         """Return the values of a function of columns, called with these columns of the rows that differ in them."""
-        first, codes = self.distinct(names)
-        if not len(first):
+        one, codes = self.distinct(names)
+        if not len(one):
             return Column((), codes)
-        columns = {name: self.column(name).at(first).items() for name in names}
-        return Column(_values(function(columns, len(first))), codes)
+        columns = {name: self.column(name).at(one).items() for name in names}
+        return Column(_values(function(columns, len(one))), codes)
 
-    def each(self, function: Callable[[Any], Any], row: Callable[["Reading"], Any] | None = None) -> Column:
+    def column_of(self, function: Callable[[Any], Any], row: Callable[["Reading"], Any] | None = None) -> Column:
         """Return the values of a function of a row, called once for each different row of what it reads.
 
         It is given `self.row`, or another `row`.
         """
-        made, names = row or self.row, dict[str, None]()
+        row_of, names = row or self.row, dict[str, None]()
         while True:
-            known = len(names)
-            first, codes = self.distinct(names)
-            values = [function(made(Reading(self, at, names))) for at in first.tolist()]
-            if len(names) == known:
+            count = len(names)
+            one, codes = self.distinct(names)
+            values = [function(row_of(Reading(self, at, names))) for at in one.tolist()]
+            if len(names) == count:
                 return Column(values, codes)
 
     def numbers(self, function: Callable[[Any], Any], dtype: Any = float) -> NDArray[Any]:
@@ -179,14 +179,14 @@ class Table:
         Where it decides on a column, or does anything but arithmetic, it is evaluated for each value of that alone.
         """
         decided = dict[str, None]()
-        while (found := self._formula(function, decided, dtype)) is None:
+        while (numbers := self._formula(function, decided, dtype)) is None:
             pass
-        return found
+        return numbers
 
     def _formula(self, function: Callable[[Any], Any], decided: dict[str, None], dtype: Any) -> NDArray[Any] | None:
         """Return the numbers (n,) of a function; None if it decides on further columns, which are added to these."""
-        (first, codes), known, found = self.distinct(decided), len(decided), np.empty(self._rows, dtype)
-        for at, rows in zip(first.tolist(), _groups(codes, len(first)), strict=True):
+        (one, codes), count, numbers = self.distinct(decided), len(decided), np.empty(self._rows, dtype)
+        for at, rows in zip(one.tolist(), _groups(codes, len(one)), strict=True):
             read = _Arrays(self, at, decided, rows)
             try:
                 value = function(self.row(read))
@@ -196,11 +196,11 @@ class Table:
                 if not read.arrays:
                     raise
                 decided.update(read.arrays)
-            if len(decided) > known:
+            if len(decided) > count:
                 return None
             value = value.values if isinstance(value, RowNumbers) else value
-            found[rows] = 0 if value is None else value
-        return found
+            numbers[rows] = 0 if value is None else value
+        return numbers
 
 
 class Reading:
@@ -276,8 +276,8 @@ def _computed(operation: Callable[[Any, Any], Any], *numbers: Any) -> RowNumbers
 
 
 for _name, _operation in {"add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.divide}.items():
-    setattr(RowNumbers, f"__{_name}__", lambda one, other, _operation=_operation: _computed(_operation, one, other))
-    setattr(RowNumbers, f"__r{_name}__", lambda one, other, _operation=_operation: _computed(_operation, other, one))
+    setattr(RowNumbers, f"__{_name}__", lambda a, b, _operation=_operation: _computed(_operation, a, b))
+    setattr(RowNumbers, f"__r{_name}__", lambda a, b, _operation=_operation: _computed(_operation, b, a))
 
 
 def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int, NDArray[np.int64]]:
@@ -288,10 +288,10 @@ def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int,
         size = int(codes.max(initial=-1)) + 1
     place = np.full(size, count)
     place[codes[::-1]] = np.arange(count)[::-1]
-    first = np.sort(place[place < count])
+    one = np.sort(place[place < count])
     rank = np.empty(size, np.int64)
-    rank[codes[first]] = np.arange(len(first))
-    return first, len(first), rank[codes]
+    rank[codes[one]] = np.arange(len(one))
+    return one, len(one), rank[codes]
 
 
 def _groups(codes: NDArray[np.int32], count: int) -> Iterator[NDArray[np.intp]]:

@@ -44,7 +44,7 @@ _SHAPES = ("dict_type", "list_type", "model_type", "sequence_str", "tuple_type")
 
 def key_path(location: Location) -> str:
     """Return ("grid", "d", 2) as grid.d[2]."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if part != "[key]")
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in location if step != "[key]")
     return text.removeprefix(".")
 
 
@@ -54,20 +54,27 @@ def refusal(
     wrong: str = "not a valid value",
     unknown: str = "unknown key",
     missing: str = "this key is needed",
-    known: Callable[[Location], Iterable[str]] = lambda _: (),
+    choices: Callable[[Location], Iterable[str]] = lambda _: (),
     example: Callable[[Location], str | None] = lambda _: None,
     named: Callable[[Location], str] = key_path,
 ) -> InputError:
     """Return the first error that pydantic found as an InputError; misspelt names come before missing ones.
 
-    `wrong`, `unknown` and `missing` are the messages for a value, an unknown name and a missing name. `known` returns
+    `wrong`, `unknown` and `missing` are the messages for a value, an unknown name and a missing name. `choices` returns
     the valid names at a location, `example` an example of a value there, `named` the key of a location. An
     InputError raised by a validator is returned itself, with its key below that of the location. Several unknown names
     are told together.
     """
     every: list[Any] = sorted(error.errors(), key=_order)
-    if len(names := {each["loc"]: each for each in every if each["type"] in _UNKNOWN}) > 1:
-        errors = (InputError(unknown, key=named(at), value=at[-1], choices=known(at)) for at in names)
+    if (
+        len(
+            names := {
+                error_details["loc"]: error_details for error_details in every if error_details["type"] in _UNKNOWN
+            }
+        )
+        > 1
+    ):
+        errors = (InputError(unknown, key=named(at), value=at[-1], choices=choices(at)) for at in names)
         return together(errors, len(names))
     details = every[0]
     location = details["loc"]
@@ -77,7 +84,7 @@ def refusal(
         inner.key = key + (f"{'' if inner.key.startswith('[') or not key else '.'}{inner.key}" if inner.key else "")
         return inner
     if details["type"] in _UNKNOWN:
-        return InputError(unknown, key=key, value=location[-1], choices=known(location))
+        return InputError(unknown, key=key, value=location[-1], choices=choices(location))
     if details["type"] in _MISSING:
         return InputError(missing, key=key, expected=example(location))
     error_of_value = InputError(wrong, key=key or None, value=details["input"], **wanted(details))
@@ -105,9 +112,9 @@ def _expected(details: Any) -> str:
     return expected + _of_a_percentage(details.get("input"))
 
 
-def _of_a_percentage(given: Any) -> str:
+def _of_a_percentage(value: Any) -> str:
     """Return `: 10 % is 0.1` for a text in per cent, otherwise nothing."""
-    number = given.rstrip("% ") if isinstance(given, str) and given.endswith("%") else ""
+    number = value.rstrip("% ") if isinstance(value, str) and value.endswith("%") else ""
     return f": {number} % is {float(number) / 100:g}" if _is_number(number) else ""
 
 

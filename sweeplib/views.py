@@ -25,8 +25,8 @@ class Estimate(NamedTuple):
     error: Array
 
 
-def _product(value: float, part: float, P: Array, a_star: Array) -> float:
-    return part * value
+def _product(value: float, share: float, P: Array, a_star: Array) -> float:
+    return share * value
 
 
 class ExitLevel(NamedTuple):
@@ -46,7 +46,7 @@ class ExitLevel(NamedTuple):
     @classmethod
     def above(cls, floor: float) -> "ExitLevel":
         """The level of the risk plus a constant, the floor."""
-        return cls(target=lambda value, part, P, a_star: part * (value + floor) - floor)
+        return cls(target=lambda value, share, P, a_star: share * (value + floor) - floor)
 
 
 QUANTILES = (np.arange(64) + 0.5) / 64.0
@@ -75,7 +75,7 @@ class Blocks:
 
     def weighted(self) -> tuple[Array, Array, Array]:
         """The covariances Q (n, p, p), M (n, p, k), P (n, k, k) of the fields: the sums, weighted by eigenvalues."""
-        Q, M, P = (np.einsum("nb,nbij->nij", self.eigenvalues, part) for part in (self.Q, self.M, self.P))
+        Q, M, P = (np.einsum("nb,nbij->nij", self.eigenvalues, overlaps) for overlaps in (self.Q, self.M, self.P))
         return Q, M, P
 
 
@@ -137,17 +137,17 @@ class OverlapView(View):
     @cached_property
     def Q(self) -> Array:
         """The overlaps of students (n, p, p)."""
-        return _made(self._Q)
+        return _evaluated(self._Q)
 
     @cached_property
     def M(self) -> Array:
         """The overlaps of students and teachers (n, p, k)."""
-        return _made(self._M)
+        return _evaluated(self._M)
 
     @cached_property
     def q(self) -> Array:
         """The diagonal of Q (n, p); computed from Q unless it was given."""
-        return np.einsum("nii->ni", self.Q) if self._q is None else _made(self._q)
+        return np.einsum("nii->ni", self.Q) if self._q is None else _evaluated(self._q)
 
     @cached_property
     def blocks(self) -> Blocks:
@@ -195,12 +195,12 @@ class TrainingView(OverlapView):
     @cached_property
     def training_risk(self) -> Array:
         """The training risks (n,)."""
-        return _made(self._risk)
+        return _evaluated(self._risk)
 
     @cached_property
     def gradient_variance(self) -> Array:
         """The variances of the gradients of samples (n,)."""
-        return _made(self._variance)
+        return _evaluated(self._variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,17 +261,17 @@ class TwoTimeView(OverlapView):
     @cached_property
     def C(self) -> Array:
         """The correlations with earlier students (n, T, p, p)."""
-        return _made(self._C)
+        return _evaluated(self._C)
 
     @cached_property
     def R(self) -> Array:
         """The responses to earlier forces (n, T, p, p)."""
-        return _made(self._R)
+        return _evaluated(self._R)
 
 
 VIEW_DIMS = tuple(dict.fromkeys(dim for view in (OverlapView, ParticleView, TwoTimeView) for dim in view.dims))
 """The dimensions of the views above; an axis of a sweep cannot have one of these names."""
 
 
-def _made(lazy: Any) -> Array:
+def _evaluated(lazy: Any) -> Array:
     return lazy() if callable(lazy) else lazy

@@ -37,29 +37,28 @@ class ModuleContent(NamedTuple):
 def module_content(source: str) -> ModuleContent:
     """Return what counts of a source file."""
     text, nodes = numerical_code(source)
-    digests = (hashlib.blake2b(each.encode(), digest_size=12) for each in (text, effective_code(source)))
-    numbers, code = (digest.hexdigest() for digest in digests)
-    return ModuleContent(numbers, imports_of(nodes), code)
+    numbers, code = (hashlib.blake2b(code.encode(), digest_size=12) for code in (text, effective_code(source)))
+    return ModuleContent(numbers.hexdigest(), imports_of(nodes), code.hexdigest())
 
 
 def cached_content(source: str) -> ModuleContent:
     """Return what counts of a source file of the library, from the cache if it has it; `write_cache` keeps the new."""
     key = hashlib.blake2b(source.encode(), key=_code_digest(), digest_size=16).hexdigest()
-    known = _cache()
-    if key not in known:
-        known[key] = _new[key] = module_content(source)
-    return ModuleContent(*known[key])
+    contents = _cache()
+    if key not in contents:
+        contents[key] = _new[key] = module_content(source)
+    return ModuleContent(*contents[key])
 
 
 def write_cache() -> None:
     """Write what was parsed since the last time."""
     if _new:
-        known = _cache() if len(_cache()) <= MOST else dict(_new)
+        contents = _cache() if len(_cache()) <= MOST else dict(_new)
         _new.clear()
         beside = _cache_file().with_suffix(f".{os.getpid()}")
         with suppress(OSError):
             beside.parent.mkdir(exist_ok=True)
-            beside.write_text(json.dumps(known))
+            beside.write_text(json.dumps(contents))
             beside.replace(_cache_file())
 
 

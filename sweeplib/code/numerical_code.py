@@ -83,16 +83,16 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
             for name in node._fields:
                 if name not in _UNSEEN:
                     field = getattr(node, name, None)
-                    yield name, [part for part in field if _counts(part, node)] if isinstance(field, list) else field
+                    yield name, [item for item in field if _counts(item, node)] if isinstance(field, list) else field
 
 
-def _counts(part: Any, parent: ast.AST) -> bool:
+def _counts(item: Any, parent: ast.AST) -> bool:
     """Return whether a part of a list in a syntax tree, if it is a statement, can change a number."""
-    match part:
+    match item:
         case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[]):
             return False
         case ast.Expr():
-            return not is_docstring(part)
+            return not is_docstring(item)
         case ast.ImportFrom(module=module):
             return module not in BY_VALUE
         case ast.AnnAssign(target=target, annotation=annotation) if _is_options(parent):

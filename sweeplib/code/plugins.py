@@ -89,8 +89,8 @@ def plugins_digest(plugins: Iterable[str], stage: str) -> str:
 
 def registered_names(plugin: str) -> list[tuple[str, str]]:
     """Return the kind and the name of each object that a loaded plugin, or a user's file that it imports, registers."""
-    own = {name for name in all_imports([_plugins[plugin].module]) if user_file(name)}
-    return [(registry.kind, name) for registry in REGISTRIES for name in registry if registry.origin(name) in own]
+    modules = {name for name in all_imports([_plugins[plugin].module]) if user_file(name)}
+    return [(registry.kind, name) for registry in REGISTRIES for name in registry if registry.origin(name) in modules]
 
 
 def _first_used(plugin: str) -> int:
@@ -175,16 +175,16 @@ def _import(plugin: str, name: str) -> None:
 
 def _refuse_hidden(path: Path) -> None:
     """Raise InputError if a file imports a module of its folder but Python finds another module of that name."""
-    waiting, seen = [path], {path}
+    waiting, files = [path], {path}
     while waiting:
         file = waiting.pop()
         for name in sorted({full.partition(".")[0] for full in absolute_imports(file)} - {PACKAGE}):
             beside = _module_file_beside(path, name)
-            if beside is not None and beside not in seen:
+            if beside is not None and beside not in files:
                 if (hidden_by := _file_of(name)) != beside:
                     problem = f"{file.name} imports {name!r}, which is {hidden_by or 'a part of Python'}, not {beside}"
                     raise InputError(problem, key="plugins", value=path.name, expected="another name of that file")
-                seen.add(beside)
+                files.add(beside)
                 waiting.append(beside)
 
 

@@ -54,11 +54,11 @@ def library_digest(*modules: str) -> str:
 
     It is that of the files as this process first saw them, without comments, docstrings and layout.
     """
-    own = sorted(name for name in all_imports(modules) if name.partition(".")[0] == PACKAGE)
-    beside = {path for folder in {_file(name).parent for name in own} for path in folder.iterdir()}
+    names = sorted(name for name in all_imports(modules) if name.partition(".")[0] == PACKAGE)
+    beside = {path for folder in {_file(name).parent for name in names} for path in folder.iterdir()}
     templates = sorted(path for path in beside if path.suffix in PACKAGE_FILES and path.suffix != ".py")
     digest = hashlib.blake2b(digest_size=12)
-    for name in own:
+    for name in names:
         digest.update(f"{name}\0{_content_of(name)[2]}\0".encode())
     for path in templates:
         digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
@@ -82,8 +82,8 @@ def code(path: Path) -> str:
 def modules_digest(modules: Iterable[str]) -> str:
     """Return a hash of the code that can change a number, in some modules and all that they import (`all_imports`)."""
     digest = hashlib.blake2b(digest_size=12)
-    for part in sorted(f"{_label(name)}\0{_content_of(name)[0]}\0" for name in all_imports(modules)):
-        digest.update(part.encode())
+    for entry in sorted(f"{_label(name)}\0{_content_of(name)[0]}\0" for name in all_imports(modules)):
+        digest.update(entry.encode())
     write_cache()
     return digest.hexdigest()
 
@@ -118,11 +118,17 @@ def _content_of(name: str) -> tuple[str, frozenset[str], str]:
     if (path := _file(name)).suffix != ".py":
         digest = hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest()
         return digest, frozenset(), digest
-    own = name.partition(".")[0] == PACKAGE
-    digest, imports, code = (cached_content if own else module_content)(source_text(path))
-    names = {module for each in imports for module in _imported_names(each, "" if own else package_of(name))}
-    names = {module for each in names for module in _defining_modules(each)}
-    return digest, frozenset(module for module in names if _is_module(module) or (not own and user_file(module))), code
+    is_library = name.partition(".")[0] == PACKAGE
+    digest, imports, code = (cached_content if is_library else module_content)(source_text(path))
+    names = {
+        module for name_read in imports for module in _imported_names(name_read, "" if is_library else package_of(name))
+    }
+    names = {module for name_read in names for module in _defining_modules(name_read)}
+    return (
+        digest,
+        frozenset(module for module in names if _is_module(module) or (not is_library and user_file(module))),
+        code,
+    )
 
 
 def _imported_names(imported: Import, package: str) -> Iterator[str]:

@@ -58,7 +58,7 @@ def _effective(node: ast.AST) -> Fields:
 
 
 def _undocumented(body: Any) -> list[ast.stmt]:
-    return [part for part in body if not is_docstring(part)]
+    return [statement for statement in body if not is_docstring(statement)]
 
 
 def is_docstring(node: ast.AST) -> bool:
@@ -76,7 +76,7 @@ def _write(node: Any, parts: list[str], fields: Callable[[ast.AST], Fields]) -> 
                 _write(field, parts, fields)
     elif isinstance(node, list):
         parts.append(f"[{len(node)}")
-        for part in node:
-            _write(part, parts, fields)
+        for item in node:
+            _write(item, parts, fields)
     else:
         parts.append(repr(node))

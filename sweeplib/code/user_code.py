@@ -99,9 +99,9 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
         [converted["points"]] = convert([converted["points"]])
     figures = converted.get("figures")
     if isinstance(figures, Mapping):
-        drawn = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
-        converted["figures"] = {**figures, **drawn}
-        for section in drawn.values():
+        sections = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
+        converted["figures"] = {**figures, **sections}
+        for section in sections.values():
             _convert(section, "reference", convert)
     _convert(converted, "plugins", convert)
     return converted

@@ -26,7 +26,7 @@ def input_error(error: pydantic.ValidationError) -> InputError:
     """Return the first error that pydantic found in a config; misspelt keys come before missing ones."""
     from sweeplib.problem import PARAMETERS
 
-    refused = refusal(error, known=_valid_keys, example=_example)
+    refused = refusal(error, choices=_valid_keys, example=_example)
     if refused.key == f"times.{refused.value}" and refused.value in SPACINGS:
         refused.choices, refused.expected = (), f"`values: {{{refused.value}: ...}}` beside `scale`"
     if refused.choices and refused.key in PARAMETERS:

@@ -139,7 +139,7 @@ def _model_of(model: type[pydantic.BaseModel], options: Mapping[str, Any], key: 
             error,
             unknown="unknown option",
             missing="this option is needed",
-            known=lambda place: _options_beside(model, place),
+            choices=lambda place: _options_beside(model, place),
             example=lambda place: _meaning(model, str(place[0])),
         ).within(prefix=key)
         if not model.model_fields:

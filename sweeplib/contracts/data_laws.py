@@ -33,7 +33,7 @@ def its_samples_change_with_its_parameters(name: str) -> None:
     require(not law.reads, f"`reads` has {', '.join(sorted(law.reads))}; its functions have its own parameters alone")
     require(law.name == name, f"its name is {law.name!r}")
     require(bool(law.label), "its label is empty")
-    for field in law.own:
+    for field in law.parameter_names:
         runs = (
             run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])
             for value in two_values(field)

@@ -97,7 +97,7 @@ def steps_descend_it(name: str) -> None:
         [loss] = (run := run_cases([Case(_problem(name, gamma=0.1), dynamics, 0, recording)])).data["test_loss"]
         require(run.status[0] == Status.ok, f"a run of {dynamics} ends {Status(int(run.status[0])).name}")
         require(bool(loss[1] < loss[0]), f"{dynamics} raises its mean from {loss[0]:.4g} to {loss[1]:.4g}")
-    for field in LOSSES[name].own:
+    for field in LOSSES[name].parameter_names:
         cases = (
             Case(replace(_problem(name), **{field: value}), "sgd", 0, Recording((1.0,)), pair_by=())
             for value in two_values(field)

@@ -36,7 +36,7 @@ def _known(observable: Observable) -> Iterator[type[View]]:
 
 
 def _values(observable: Observable, view: type[View], now: View, replicas: int = REPLICAS, **other: Any) -> Array:
-    own = {name: two_values(name)[1] for name in observable.own} | other
+    own = {name: two_values(name)[1] for name in observable.parameter_names} | other
     found = observable.function_of(view)(now, **{name: np.full(replicas, value) for name, value in own.items()})
     found = found.value if isinstance(found, Estimate) else found
     if not isinstance(found, np.ndarray):
@@ -118,7 +118,7 @@ def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
 def it_changes_with_its_parameters(name: str) -> None:
     """With each of them: in a run of SGD, or in a view that SGD does not have."""
     observable = OBSERVABLES[name]
-    for field in observable.own:
+    for field in observable.parameter_names:
         one, other = (_recorded(observable, {field: value}) for value in two_values(field))
         require(not np.array_equal(one, other, equal_nan=True), f"it is the same with another {field}")
 
@@ -128,7 +128,9 @@ def _recorded(observable: Observable, own: dict[str, Any]) -> Array:
     if not observable.is_of(TrainingView):
         view = next(_known(observable))
         return _values(observable, view, VIEWS[view](), **own)
-    needed = {name: OTHERS[name] for name in observable.needs} | {name: two_values(name)[0] for name in observable.own}
+    needed = {name: OTHERS[name] for name in observable.needs} | {
+        name: two_values(name)[0] for name in observable.parameter_names
+    }
     given: dict[str, Any] = {"gamma": 0.2, "p": 3, "k": 2, "d": 40, "Delta": 0.1, "activation": "erf"} | needed | own
     return simulate(Problem(**given), "sgd", times=[0.5], observables=[observable.name])[observable.name].values
 

@@ -64,7 +64,7 @@ CHANGED_OF: dict[str, Problem] = {
     "exponent": Problem(**COMMON, k=1, data="power_law", exponent=0.5, bins=4),
     "bins": Problem(**COMMON, k=1, data="power_law", exponent=0.5, bins=4),
     "tasks": replace(CHANGED, k=2),
-    **{name: Problem(**COMMON, k=2, tasks="in_turn", switch_time=0.2) for name in TASKS["in_turn"].own},
+    **{name: Problem(**COMMON, k=2, tasks="in_turn", switch_time=0.2) for name in TASKS["in_turn"].parameter_names},
 }
 
 

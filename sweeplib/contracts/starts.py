@@ -63,7 +63,7 @@ def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
     require(not unknown, f"a problem has no field {', '.join(unknown)}")
     W, _ = drawn_weights(_started(name), root_seed=0, seed=0)
     others = {field: value for field, value in OTHERS.items() if field not in ("p", "k", "d", "start", "teacher_start")}
-    others |= {field: two_values(field)[1] for field in STARTS[name].own}
+    others |= {field: two_values(field)[1] for field in STARTS[name].parameter_names}
     for field, value in (others | {"gamma": 0.3, "activation": "square"}).items():
         try:
             problem = _started(name, **{field: value})

@@ -134,7 +134,7 @@ def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> Non
         same = np.array_equal(one, labels(problem.learned, teacher, fields, a_star))
         require(same or field in known.reads, f"its labels change with {field}, which its `reads` does not name")
         require(not same or field not in known.reads, f"its `reads` names {field}, but its labels are the same")
-    for field in known.own:
+    for field in known.parameter_names:
         other = replace(problem, **{field: two_values(field)[1]})
         same = np.array_equal(one, labels(other.learned, "erf", fields, ones))
         require(not same, f"its labels are the same with another {field}")

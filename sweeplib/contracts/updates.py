@@ -57,7 +57,7 @@ def short_runs_descend(name: str) -> None:
         [risk] = (run := run_cases([Case(_problem(name), dynamics, 0, recording, pair_by=())])).data["risk"]
         require(run.status[0] == Status.ok, f"a run of {dynamics} ends {Status(int(run.status[0])).name}")
         require(bool(risk[1] < risk[0]), f"{dynamics} raises the risk from {risk[0]:.4g} to {risk[1]:.4g}")
-        others = [replace(_problem(name), **{field: two_values(field)[1]}) for field in UPDATES[name].own]
+        others = [replace(_problem(name), **{field: two_values(field)[1]}) for field in UPDATES[name].parameter_names]
         others += [] if UPDATES[name].is_plain else [replace(_problem("plain"), spherical=UPDATES[name].is_tangent)]
         for other in others:
             changed = run_cases([Case(other, dynamics, 0, recording, pair_by=())]).data["risk"][0]

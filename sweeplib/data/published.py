@@ -26,14 +26,14 @@ Value = float | str
 class Reference:
     """Published values: the columns, of one length, and where they come from.
 
-    `source` labels them in figures, `how` says how they were read or computed, `drawn` is one of `DRAWN`.
+    `source` labels them in figures, `how` says how they were read or computed, `look` is one of `DRAWN`.
     """
 
     name: str
     columns: Mapping[str, tuple[Value, ...]]
     source: str
     how: str = ""
-    drawn: str = "points"
+    look: str = "points"
 
     def rows(self) -> Iterator[dict[str, Value]]:
         """Yield the rows, as the values by the names of their columns."""
@@ -69,8 +69,8 @@ def _path(name: str) -> Path:
 
 def _text(name: str) -> str:
     """Return the text of a reference, ours by its name or a user's file; InputError if it cannot be read."""
-    path, own = _path(name), name.endswith(SUFFIX)
-    if not own and name not in known_references():
+    path, is_file = _path(name), name.endswith(SUFFIX)
+    if not is_file and name not in known_references():
         expected = f"a file's path that ends in {SUFFIX}, or one of " + ", ".join(known_references())
         raise InputError("no such reference", value=name, expected=expected, choices=known_references())
     try:
@@ -105,10 +105,10 @@ def _table(name: str, text: str) -> Reference:
             problem = f"line {number} of {name}: {len(row)} values"
             raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one per column")
     columns = {column: _column([row[place] for _, row in rows]) for place, column in enumerate(names)}
-    drawn = comments.get("drawn", DRAWN[0])
-    if drawn not in DRAWN:
-        raise InputError(f"{name}: not a way to be drawn", value=drawn, choices=DRAWN)
-    return Reference(name, columns, comments.get("source") or name, comments.get("how", ""), drawn)
+    look = comments.get("drawn", DRAWN[0])
+    if look not in DRAWN:
+        raise InputError(f"{name}: not a way to be drawn", value=look, choices=DRAWN)
+    return Reference(name, columns, comments.get("source") or name, comments.get("how", ""), look)
 
 
 def _comment(line: str) -> tuple[str, str]:

@@ -138,7 +138,7 @@ def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np
     cases = sweep.cases_at(run, points)
     seconds = np.array(cases.numbers(case_seconds), float)
     for check in CHECKS if sweep.runs[run].law else ():
-        seconds[cases.each(partial(_is_refused, check)).array(bool)] = np.inf
+        seconds[cases.column_of(partial(_is_refused, check)).array(bool)] = np.inf
     return seconds
 
 

@@ -290,7 +290,7 @@ class Grid:
         """Return points, whose values have been checked one by one; InputError for one that is no valid problem."""
         problems = self.problems(points)
         for check in CHECKS:
-            problems.each(partial(self._check, check, points), ProblemRow)
+            problems.column_of(partial(self._check, check, points), ProblemRow)
         return points
 
     def _check(self, check: Callable[[Any], None], points: Table, row: ProblemRow) -> None:

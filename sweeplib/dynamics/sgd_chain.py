@@ -148,7 +148,7 @@ class SgdChain(LaneDynamics):
         if not step.is_plain:
             _refuse_batches(problem, f"the update {problem.update}")
         for name in ("keep_probability", "input_noise"):
-            if name in problem.given:
+            if name in problem.differing_names:
                 _refuse_batches(problem, f"a {name}")
         if problem.has_spectrum:
             _refuse_batches(problem, f"inputs of {problem.data}")

@@ -96,40 +96,40 @@ class Advice:
 
 
 def advice(
-    parts: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Mapping[str, Pilot]], calibration: Calibration
+    plans: Mapping[str, "DynamicsPlan"], pilots: Mapping[str, Mapping[str, Pilot]], calibration: Calibration
 ) -> Iterator[Advice]:
     """Yield the advice for the parts of a plan, each with the pilots of its layouts; alternatives are measured."""
-    total = sum(part.cpu_seconds for part in parts.values())
-    for name, part in parts.items():
-        if total >= ADVISED_SECONDS and part.cpu_seconds >= LEAST_SHARE * total:
-            found = _with_alternative(_cost_share(name, parts, total), part, pilots[name], calibration)
-            if found.instead or len(parts) > 1:
-                yield found
+    total = sum(plan.cpu_seconds for plan in plans.values())
+    for name, plan in plans.items():
+        if total >= ADVISED_SECONDS and plan.cpu_seconds >= LEAST_SHARE * total:
+            item = _with_alternative(_cost_share(name, plans, total), plan, pilots[name], calibration)
+            if item.instead or len(plans) > 1:
+                yield item
 
 
-def _cost_share(name: str, parts: Mapping[str, "DynamicsPlan"], total: float) -> Advice:
+def _cost_share(name: str, plans: Mapping[str, "DynamicsPlan"], total: float) -> Advice:
     """Return the share of a dynamics and, if it is deterministic, its cost relative to SGD."""
-    part = parts[name]
-    found = Advice(name, part.cpu_seconds / total)
-    sgd = next((other for other in ("sgd_chain", "sgd") if other in parts and parts[other].todo), None)
+    plan = plans[name]
+    share = Advice(name, plan.cpu_seconds / total)
+    sgd = next((other for other in ("sgd_chain", "sgd") if other in plans and plans[other].todo), None)
     if sgd is None or DYNAMICS[name].stochastic:
-        return found
-    return replace(found, sgd=sgd, times_sgd=part.seconds_a_case / parts[sgd].seconds_a_case)
+        return share
+    return replace(share, sgd=sgd, times_sgd=plan.seconds_a_case / plans[sgd].seconds_a_case)
 
 
 def _with_alternative(
-    found: Advice, part: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration
+    share: Advice, plan: "DynamicsPlan", pilots: Mapping[str, Pilot], calibration: Calibration
 ) -> Advice:
     """Return the advice with the cheapest alternative, if any, for the layout that takes most of the time."""
-    layout = max(part.layouts, key=lambda name: part.layouts[name].cpu_seconds)
-    first, seconds = pilots[layout].cases[0], part.layouts[layout].seconds
+    layout = max(plan.layouts, key=lambda name: plan.layouts[name].cpu_seconds)
+    first, seconds = pilots[layout].cases[0], plan.layouts[layout].seconds
     for alternative in ALTERNATIVES:
-        if alternative.replaced == found.dynamics and (other := _cost(alternative, pilots[layout], calibration)):
+        if alternative.replaced == share.dynamics and (other := _cost(alternative, pilots[layout], calibration)):
             cheaper = seconds / other
-            if cheaper > max(found.cheaper, LEAST_FACTOR):
+            if cheaper > max(share.cheaper, LEAST_FACTOR):
                 d = [case.problem.d for case in pilots[layout].cases]
-                found = replace(found, instead=alternative.description(first), cheaper=cheaper, d=(min(d), max(d)))
-    return found
+                share = replace(share, instead=alternative.description(first), cheaper=cheaper, d=(min(d), max(d)))
+    return share
 
 
 def _cost(alternative: Alternative, pilot: Pilot, calibration: Calibration) -> float | None:

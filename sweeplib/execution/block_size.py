@@ -46,5 +46,5 @@ def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
 
 def case_bytes(case: Case) -> int:
     """Return the bytes of a case's results before compression, including its status and index."""
-    variables = stored_variables(case).values()
-    return sum(math.prod(each.shape) * np.dtype(each.dtype).itemsize for each in variables) + 33
+    arrays = stored_variables(case).values()
+    return sum(math.prod(array.shape) * np.dtype(array.dtype).itemsize for array in arrays) + 33

@@ -40,13 +40,13 @@ class _Last(threading.local):
 _last = _Last()
 
 
-class _Own:
+class _Process:
     """The bytes of memory that this process may take, if it only computes blocks and is no worker of Dask."""
 
     memory: int | None = None
 
 
-_own = _Own()
+_process = _Process()
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class BlockReport:
     """
 
     computed: dict[str, int]
-    found: int
+    stored: int
     seconds: float
     not_ok: dict[str, list[list[int]]] = field(default_factory=dict)
 
@@ -119,15 +119,15 @@ def run_block(block: Block) -> BlockReport:
         if new.any():
             with begun.now():
                 status[new] = _commit(block, layout, wanted[new], apart=block.suspect or begun.before)
-        found, seconds = int((~new).sum()), time.perf_counter() - started
-        report = BlockReport(counts_of(status[new]), found, seconds, _not_ok(wanted, status))
+        stored, seconds = int((~new).sum()), time.perf_counter() - started
+        report = BlockReport(counts_of(status[new]), stored, seconds, _not_ok(wanted, status))
         _journal(block, report, wanted[new])
     return report
 
 
 def run_block_apart(block: Block, memory: int) -> BlockReport:
     """Run a block in a process that does nothing else, and may take so many bytes of memory."""
-    _own.memory = memory
+    _process.memory = memory
     return run_block(block)
 
 
@@ -151,17 +151,17 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     """Compute and write the missing cases; return the status of each."""
     cases = _cases(block, layout, missing)
     data = {name: layout.empty(name, len(cases)) for name in layout.variables}
-    status, told = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
+    status, reasons = np.empty(len(cases), np.uint8), list[tuple[bytes, Status, Reason]]()
 
     def explained(case: Case, status: Status, reason: Reason) -> None:
-        told.append((case.identity(), status, reason))
+        reasons.append((case.identity(), status, reason))
 
     for places, begun in _by_beginning(block, cases, missing):
         records = _computed(block, cases.at(places), explained, begun, apart=apart)
         status[places] = records.status
         for name, values in records.data.items():
             data[name][places] = values
-    append_reasons(Path(block.directory), block.dynamics, told)
+    append_reasons(Path(block.directory), block.dynamics, reasons)
     layout.write(block.number, missing, data, status)
     return status
 
@@ -169,14 +169,14 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
 def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator[tuple[np.ndarray, Begun | None]]:
     """Yield the indices of the cases that can be run together, with the earlier runs from which they go on."""
     for places in _by_shape(cases):
-        left = places
+        remaining = places
         for earlier in block.begun:
-            runs = earlier.begun(cases.at(left), positions[left]) if len(left) else None
+            runs = earlier.begun(cases.at(remaining), positions[remaining]) if len(remaining) else None
             if runs is not None:
-                yield left[runs[0]], runs[1]
-                left = np.delete(left, runs[0])
-        if len(left):
-            yield left, None
+                yield remaining[runs[0]], runs[1]
+                remaining = np.delete(remaining, runs[0])
+        if len(remaining):
+            yield remaining, None
 
 
 def _computed(block: Block, cases: Cases, explained: Explained, begun: Begun | None, *, apart: bool) -> Records:
@@ -194,7 +194,7 @@ def _computed(block: Block, cases: Cases, explained: Explained, begun: Begun | N
 
 def _may_end() -> bool:
     """Return whether this process is a worker of its own, so that its death costs only its current block."""
-    if _own.memory is not None:
+    if _process.memory is not None:
         return True
     worker = _worker()
     return worker is not None and not worker.address.startswith("inproc:")
@@ -202,8 +202,8 @@ def _may_end() -> bool:
 
 def _memory() -> int | None:
     """Return the bytes of memory that a process of cases may take: those of this worker."""
-    if _own.memory is not None:
-        return _own.memory
+    if _process.memory is not None:
+        return _process.memory
     worker = _worker()
     limit = worker.memory_manager.memory_limit if worker is not None else None
     return None if limit is None else int(MEMORY_SHARE * limit)
@@ -223,7 +223,7 @@ def _by_shape(cases: Cases) -> list[np.ndarray]:
     shapes, places = cases.shapes()
     numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
     number = np.array([numbers[shape] for shape in shapes])[places]
-    return [np.flatnonzero(number == one) for one in numbers.values()]
+    return [np.flatnonzero(number == group) for group in numbers.values()]
 
 
 def counts_of(status: np.ndarray) -> dict[str, int]:
@@ -237,7 +237,7 @@ def _journal(block: Block, report: BlockReport, computed: np.ndarray) -> None:
     entry = {
         "block": f"{block.layout}/{block.number}",
         "computed": report.computed,
-        "found": report.found,
+        "found": report.stored,
         "rows": runs_of(computed),
         "seconds": round(report.seconds, 4),
         "worker": f"{socket.gethostname()}:{os.getpid()}",

@@ -177,22 +177,22 @@ class Calibration:
         if pilot.kind not in self._compiled:
             self._compiled.add(pilot.kind)
             with self.steps.step(f"compiling {pilot.title}"):
-                self.asked(pilot, self.setup_seconds, bool)  # its imports are no compilation
+                self.result(pilot, self.setup_seconds, bool)  # its imports are no compilation
                 with self._beside.started():
-                    self.asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+                    self.result(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
 
         In that case a line is written, and the next pilot is measured in a new process.
         """
-        self.asked(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
-        known = seconds, self._ended.get(pilot.dynamics, 1.0)
-        taken, ended = self.asked(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, *known)
+        self.result(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+        earlier = seconds, self._ended.get(pilot.dynamics, 1.0)
+        measurement, ended = self.result(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, *earlier)
         self._ended[pilot.dynamics] = max(ended, LEAST_ENDED)
-        return float(taken)
+        return float(measurement)
 
-    def asked(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
+    def result(self, pilot: Pilot, seconds: float, task: Callable[..., Any], *args: Any) -> Any:
         """Return the result of a task that may take `seconds`, not counting compilation.
 
         If it takes longer, no other task of the pilot's kind is begun.
@@ -266,15 +266,15 @@ def costs_in(plan: Mapping[str, Any]) -> dict[str, Cost]:
     """Return the costs that the record of a plan says to be measured, by the name of their pilot."""
     return {
         f"{dynamics}/{name}": Cost(layout["seconds"], True)
-        for dynamics, part in plan["dynamics"].items()
-        for name, layout in part["layouts"].items()
+        for dynamics, record in plan["dynamics"].items()
+        for name, layout in record["layouts"].items()
         if layout["measured"]
     }
 
 
 def cases_in(plan: Mapping[str, Any]) -> dict[str, int | None]:
     """Return the number of cases by dynamics of the record of a plan, None where it says none."""
-    return {name: part.get("cases") for name, part in plan["dynamics"].items()}
+    return {name: record.get("cases") for name, record in plan["dynamics"].items()}
 
 
 def plan_on(path: Path, measured_on: str) -> Mapping[str, Any]:
@@ -296,13 +296,13 @@ def _extrapolated(
     Rates are per dynamics. `least` has lower bounds of the cost of pilots that exceeded their time.
     """
     rates: dict[str, float] = {}
-    known = {**least, **measured}
+    seconds = {**least, **measured}
     for pilot in sorted(pilots, key=lambda pilot: pilot.work_a_case):
-        if pilot.name in known and pilot.work_a_case > 0.0:  # no work: a run of no step
-            rates[pilot.dynamics] = known[pilot.name] / pilot.work_a_case
+        if pilot.name in seconds and pilot.work_a_case > 0.0:  # no work: a run of no step
+            rates[pilot.dynamics] = seconds[pilot.name] / pilot.work_a_case
     return {
         pilot.name: Cost(
-            known.get(pilot.name, pilot.work_a_case * rates.get(pilot.dynamics, SECONDS_A_WORK_UNIT)),
+            seconds.get(pilot.name, pilot.work_a_case * rates.get(pilot.dynamics, SECONDS_A_WORK_UNIT)),
             pilot.name in measured,
         )
         for pilot in pilots

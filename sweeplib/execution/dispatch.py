@@ -213,8 +213,8 @@ class _Running:
                 self.workers.look()
             if time.monotonic() - last >= SECONDS_BETWEEN_NEWS:
                 last = time.monotonic()
-                left = sum(map(len, self._tasks.values()))
-                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {left} blocks left")
+                remaining = sum(map(len, self._tasks.values()))
+                self._say(f"no block was done in the last {SECONDS_BETWEEN_NEWS:g} s; {remaining} blocks left")
 
 
 class _Workers:
@@ -233,12 +233,12 @@ class _Workers:
         self._address = client.scheduler.address if client.scheduler else "an unknown address"
         self._since: float | None = None
         self._steady: float | None = None
-        self._threads, self._asked = 0, float("-inf")
+        self._threads, self._last_look = 0, float("-inf")
 
     @property
     def threads(self) -> int:
         """The number of threads of the workers, asked for at most once in `SECONDS_BETWEEN_LOOKS`."""
-        if time.monotonic() - self._asked > SECONDS_BETWEEN_LOOKS:
+        if time.monotonic() - self._last_look > SECONDS_BETWEEN_LOOKS:
             self._ask()
         return self._threads
 
@@ -281,7 +281,7 @@ class _Workers:
         if self._probes is not None:
             self._probes.look(workers)
         self._threads = sum(workers.values())
-        self._asked = time.monotonic()
+        self._last_look = time.monotonic()
         return self._threads
 
     def lost(self) -> SweeplibError:

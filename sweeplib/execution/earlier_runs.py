@@ -40,24 +40,24 @@ class EarlierRuns:
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
         """Return what `begun` does, of the cases `have`, whose earlier runs should be in these `rows` of the layout."""
         layout, wanted = Layout(Path(self.path)), cases[0].recording
-        known = recording_of(layout.shared)
-        if known is None:
+        recording = recording_of(layout.shared)
+        if recording is None:
             return None
         names = frozenset(stored_variables(cases[0])) | {END_STATE}
-        ids = cases.replaced(recording=Column([known], np.zeros(len(cases), np.int32))).identities()
-        parts, kept = list[dict[str, np.ndarray]](), list[np.ndarray]()
+        ids = cases.replaced(recording=Column([recording], np.zeros(len(cases), np.int32))).identities()
+        parts, indices = list[dict[str, np.ndarray]](), list[np.ndarray]()
         for number in np.unique(rows // layout.block_size).tolist():
             here = np.flatnonzero(rows // layout.block_size == number)
             block, at = stored_block(layout, number, names, wanted), rows[here] - number * layout.block_size
             if block is not None:
                 same = (block.ids[at] == ids[here]) & (block.status[at] == Status.ok)
-                kept.append(here[same])
+                indices.append(here[same])
                 parts.append({name: values[at[same]] for name, values in block.data.items()})
-        order = np.argsort(which := np.concatenate([np.empty(0, np.intp), *kept]))
+        order = np.argsort(which := np.concatenate([np.empty(0, np.intp), *indices]))
         if not len(order):
             return None
-        data = {name: np.concatenate([part[name] for part in parts])[order] for name in names}
-        return have[which[order]], Begun(data, reached(known, wanted))
+        data = {name: np.concatenate([data_of[name] for data_of in parts])[order] for name in names}
+        return have[which[order]], Begun(data, reached(recording, wanted))
 
 
 class EarlierRunsOf:

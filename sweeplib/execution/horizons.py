@@ -29,7 +29,7 @@ Unexited = tuple[tuple[Case, ...], float]
 
 def unexited(store: RunStore, wanted: Inventory) -> Unexited:
     """Return a sample of the stored cases that did not make all exits, and their part of those that were looked at."""
-    late, seen = list[Case](), 0
+    late, total = list[Case](), 0
     for number, layout in enumerate(store.layouts.values()):
         rows = np.unique(wanted.row[(wanted.layout == number) & (wanted.status == Status.ok)])
         if "exit_steps" in layout.variables and len(rows):
@@ -37,9 +37,9 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
             for block in blocks[spread(len(blocks), BLOCKS)].tolist():
                 inside = rows[rows // layout.block_size == block] - block * layout.block_size
                 here = inside[np.isnan(layout.block_data("exit_steps", block)[inside]).any(axis=1)]
-                seen += len(inside)
+                total += len(inside)
                 late += layout.cases(block * layout.block_size + here) if len(here) else []
-    return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, seen)
+    return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, total)
 
 
 def shares(store: RunStore, others: OtherCases) -> dict[str, float]:
@@ -48,19 +48,19 @@ def shares(store: RunStore, others: OtherCases) -> dict[str, float]:
     if begun is None:
         return {}
     last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun
-    part = last[begun.source] / wanted.sweep.recording.times[-1]
+    progress = last[begun.source] / wanted.sweep.recording.times[-1]
     places = {
         name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
         for number, name in enumerate(store.layouts)
     }
     for name, new in wanted.new.items():
         places[name] = np.concatenate([places.get(name, new[:0]), new])
-    return {name: 1.0 - float(part[those].mean()) for name, those in places.items() if len(those)}
+    return {name: 1.0 - float(progress[those].mean()) for name, those in places.items() if len(those)}
 
 
 @dataclass(frozen=True)
 class HorizonTrial:
-    """What `tried` says of `count` cases: `late` do not exit by the horizon, `left` not by `factor` times it.
+    """What `tried` says of `count` cases: `late` do not exit by the horizon, `remaining` not by `factor` times it.
 
     cases : what they are called in a sentence after their number.
     where : the values of a late case by which it differs from the others, ready for a sentence.
@@ -69,14 +69,14 @@ class HorizonTrial:
     cases: str
     count: int
     late: int
-    left: int
+    remaining: int
     factor: int
     where: str
 
     def line(self, who: str, horizon: float) -> str:
         """Return a sentence about those `who` do not exit by the horizon."""
-        end = f"; of {self.count} {self.cases} {self.left} do not by {self.factor * horizon:g} either"
-        end = f"; nearly all do by `horizon={self.factor * horizon:g}`" if self.left <= FEW * self.count else end
+        end = f"; of {self.count} {self.cases} {self.remaining} do not by {self.factor * horizon:g} either"
+        end = f"; nearly all do by `horizon={self.factor * horizon:g}`" if self.remaining <= FEW * self.count else end
         return f"{who} not exit by the horizon {horizon:g}{self.where}{end if self.factor > 1 else ''}"
 
 
@@ -92,7 +92,7 @@ def horizon_lines(
     An `earlier` trial, of cases that differ in their seeds alone, makes another one superfluous; then stored cases, of
     which there are more, tell how many do not exit.
     """
-    (sample, part), lines, trial = stored, [], earlier
+    (sample, fraction), lines, trial = stored, [], earlier
     if missing and (earlier is None or not sample):
         pilots = [missing[at] for at in spread(len(missing), SAMPLE)]
         is_of_pilots = earlier is not None and earlier.cases == PILOTS
@@ -101,7 +101,7 @@ def horizon_lines(
             lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing)))
     if sample:
         late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)
-        share = f"{100 * part:.{3 if part > 0.995 else 2}g} % of the stored runs did"
+        share = f"{100 * fraction:.{3 if fraction > 0.995 else 2}g} % of the stored runs did"
         if late:
             lines.append(late.line(f"{dynamics}: {share}", _horizon(sample)))
         trial = late or trial
@@ -124,10 +124,12 @@ def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calib
     pilot = Pilot(f"{dynamics}/horizon", tuple(cases))
     with suppress(TaskError):
         calibration.compile(pilot)
-        found = calibration.asked(pilot, calibration.setup_seconds, tried, cases)
-        if found is not None:
-            late, left, factor = found
-            return HorizonTrial(called, len(cases), len(late), left, factor, _values(cases, late[0]) if late else "")
+        outcome = calibration.result(pilot, calibration.setup_seconds, tried, cases)
+        if outcome is not None:
+            late, remaining, factor = outcome
+            return HorizonTrial(
+                called, len(cases), len(late), remaining, factor, _values(cases, late[0]) if late else ""
+            )
     return None
 
 
@@ -137,15 +139,15 @@ def tried(cases: Sequence[Case]) -> tuple[list[int], int, int] | None:
     The horizon is doubled until they are few or there is no more time. None if there is no time for the first.
     """
     deadline, factor = time.monotonic() + SECONDS, 1
-    late = left = _late(cases, range(len(cases)), factor, SECONDS)
-    if left is None:
+    late = remaining = _late(cases, range(len(cases)), factor, SECONDS)
+    if remaining is None:
         return None
-    while len(left) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
-        later = _late(cases, left, 2 * factor, deadline - time.monotonic())
+    while len(remaining) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
+        later = _late(cases, remaining, 2 * factor, deadline - time.monotonic())
         if later is None:
             break
-        left, factor = later, 2 * factor
-    return list(late or ()), len(left), factor
+        remaining, factor = later, 2 * factor
+    return list(late or ()), len(remaining), factor
 
 
 def _late(cases: Sequence[Case], places: Sequence[int], factor: int, seconds: float) -> list[int] | None:
@@ -163,14 +165,19 @@ def _late(cases: Sequence[Case], places: Sequence[int], factor: int, seconds: fl
 
 
 def _to_exit(case: Case, factor: int) -> Case:
-    asked: dict[str, Any] = {"times": case.recording.times[-1:], "observables": (), "stop": "exit", "keep_ends": False}
-    return replace(case, clock=factor * case.clock, recording=replace(case.recording, **asked))
+    settings: dict[str, Any] = {
+        "times": case.recording.times[-1:],
+        "observables": (),
+        "stop": "exit",
+        "keep_ends": False,
+    }
+    return replace(case, clock=factor * case.clock, recording=replace(case.recording, **settings))
 
 
 def _values(cases: Sequence[Case], at: int) -> str:
     """Return the values of a case by which it differs from others: ', for example at p = 4, d = 1000'."""
-    given = [case.problem.differing() for case in cases]
-    names = [name for name in given[at] if len({repr(values.get(name)) for values in given}) > 1]
-    values = {name: given[at][name] for name in names}
-    shown = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
-    return f", for example at {shown}" if names else ""
+    parameters = [case.problem.differing() for case in cases]
+    names = [name for name in parameters[at] if len({repr(values.get(name)) for values in parameters}) > 1]
+    values = {name: parameters[at][name] for name in names}
+    text = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())
+    return f", for example at {text}" if names else ""

@@ -27,7 +27,7 @@ NO_STEP, FEW_STEPS = 1e-9, 0.1
 """The factor by which times are shortened to those of no step, and the part of the steps done that does not count."""
 
 
-class Taken(NamedTuple):
+class Timing(NamedTuple):
     """The seconds that some `cases` took, and how many of them were done, by their steps and by their records.
 
     complete : whether no case exceeded the limit.
@@ -50,7 +50,7 @@ class Taken(NamedTuple):
 
 def compiled(cases: Sequence[Case]) -> None:
     """Compile what cases need, or load it from numba's cache, where it is afterwards."""
-    _taken(list(map(shortened, cases)), np.inf)
+    _timed(list(map(shortened, cases)), np.inf)
 
 
 def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
@@ -65,13 +65,13 @@ def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[f
     count = most if most * _start(_some(cases, least)) < limit else least
     while True:
         some = _some(cases, count)
-        part = _taken(some, limit, ended)
-        limit -= part.seconds
-        if not part.complete:
-            return _extrapolated(some, max(limit, part.seconds), part), part.ended
-        more = min(len(cases), GROWTH * count, int(limit / part.a_case))
+        timing = _timed(some, limit, ended)
+        limit -= timing.seconds
+        if not timing.complete:
+            return _extrapolated(some, max(limit, timing.seconds), timing), timing.ended
+        more = min(len(cases), GROWTH * count, int(limit / timing.a_case))
         if more < 2 * count:
-            return part.a_case, part.ended
+            return timing.a_case, timing.ended
         count = more
 
 
@@ -85,24 +85,24 @@ def _start(cases: Sequence[Case], done: float = 1.0) -> float:
     steps = max(_work_done(case, few.clock * few.recording.times[-1]) for case, few in zip(bare, short, strict=True))
     if steps > FEW_STEPS * done:
         short = [replace(case, clock=NO_STEP * case.clock) for case in bare]
-    return _taken(short, np.inf).a_case
+    return _timed(short, np.inf).a_case
 
 
-def _extrapolated(some: Sequence[Case], limit: float, part: Taken) -> float:
-    """Return the seconds of a case from a `part` of the runs of some cases, each of which begins with its start.
+def _extrapolated(some: Sequence[Case], limit: float, timing: Timing) -> float:
+    """Return the seconds of a case from the `timing` of a part of the runs of some cases, with their starts.
 
     Where most of the records were made but few of the steps, as at the start of geometric times, both are measured
     apart, by a run that records at its end only.
     """
-    start = min(_start(some, part.done / len(some)), part.a_case)
-    rest, steps = part.seconds - start * len(some), 0.0
-    if part.recorded <= RECORDS_FIRST * part.done:
-        done = max(part.done / len(some), 1e-9)
-        return start + rest / len(some) / done ** _growth(some, rest, start, done * part.ended)
-    bare = _taken([_without_records(case) for case in some], limit, part.ended)
+    start = min(_start(some, timing.done / len(some)), timing.a_case)
+    remaining, steps = timing.seconds - start * len(some), 0.0
+    if timing.recorded <= RECORDS_FIRST * timing.done:
+        done = max(timing.done / len(some), 1e-9)
+        return start + remaining / len(some) / done ** _growth(some, remaining, start, done * timing.ended)
+    bare = _timed([_without_records(case) for case in some], limit, timing.ended)
     if bare.done > 0.0:
         steps = max(0.0, bare.seconds - start * len(some)) / bare.done
-    return start + steps + max(0.0, rest - steps * part.done) / part.recorded
+    return start + steps + max(0.0, remaining - steps * timing.done) / timing.recorded
 
 
 def _growth(some: Sequence[Case], seconds: float, start: float, reached: float) -> float:
@@ -112,14 +112,14 @@ def _growth(some: Sequence[Case], seconds: float, start: float, reached: float) 
     """
     if not hasattr(some[0].numerical_options(), "rtol") or reached > LATE:
         return 1.0
-    half = _taken([_until(case, reached / 2) for case in some], np.inf).seconds - start * len(some)
+    half = _timed([_until(case, reached / 2) for case in some], np.inf).seconds - start * len(some)
     return float(np.clip(np.log2(seconds / half), 0.0, 1.0)) if 0.0 < half < seconds else 1.0
 
 
-def _until(case: Case, part: float) -> Case:
+def _until(case: Case, fraction: float) -> Case:
     """Return the case that ends after a part of its times."""
     times = case.recording.times
-    end = part * times[-1]
+    end = fraction * times[-1]
     return replace(case, recording=replace(case.recording, times=(*(time for time in times if time < end), end)))
 
 
@@ -149,7 +149,7 @@ def _at_one_rate(case: Case) -> Case:
     return replace(case, problem=replace(case.problem, schedule=flat))
 
 
-def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
+def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
     """Return what some cases take; exceptions are ignored, the run reports them."""
     started, count = _seconds_at_work(), len(cases)
     done, recorded, complete = float(count), float(count), True
@@ -157,15 +157,15 @@ def _taken(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Taken:
         records = run_cases(list(map(_at_one_rate, cases)), timeout=limit / count)
         ends = np.nan_to_num(records.data["end_time"])
         times = np.multiply.outer([case.clock for case in cases], cases[0].recording.times)
-        part = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
+        fractions = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
         later = times[:, np.array(cases[0].recording.times) > 0]
-        made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
+        records_made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
         complete = not (records.status == Status.timeout).any()
-        part = part if complete else np.array(list(map(_work_done, cases, ends.tolist())))
-        ended = float(part.mean()) if complete else max(ended, float(part.mean()))
+        fractions = fractions if complete else np.array(list(map(_work_done, cases, ends.tolist())))
+        ended = float(fractions.mean()) if complete else max(ended, float(fractions.mean()))
         if not complete:
-            done, recorded = (count * min(1.0, float(each.mean()) / ended) for each in (part, made))
-    return Taken(_seconds_at_work() - started, count, done, recorded, complete, ended)
+            done, recorded = (count * min(1.0, float(share.mean()) / ended) for share in (fractions, records_made))
+    return Timing(_seconds_at_work() - started, count, done, recorded, complete, ended)
 
 
 def _seconds_at_work() -> float:

@@ -82,7 +82,7 @@ class DynamicsPlan:
     cases: int
     done: int
     layouts: dict[str, LayoutPlan]
-    taken: dict[str, int] = field(default_factory=dict)
+    copies: dict[str, int] = field(default_factory=dict)
     begun: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -143,27 +143,27 @@ class Plan:
     @property
     def todo(self) -> int:
         """Return the number of cases to compute or to take from others."""
-        return sum(part.todo + sum(part.taken.values()) for part in self.dynamics.values())
+        return sum(plan.todo + sum(plan.copies.values()) for plan in self.dynamics.values())
 
     @property
     def cpu_seconds(self) -> float:
         """Return the CPU seconds that remain."""
-        return sum((part.cpu_seconds for part in self.dynamics.values()), 0.0)
+        return sum((plan.cpu_seconds for plan in self.dynamics.values()), 0.0)
 
     @property
     def wall_seconds(self) -> float | None:
         """Return the seconds until all is done if the workers share the blocks evenly; None for an unknown number."""
-        blocks = sum(part.blocks for part in self.dynamics.values())
+        blocks = sum(plan.blocks for plan in self.dynamics.values())
         return self.cpu_seconds / min(self.workers, max(1, blocks)) if self.workers else None
 
     def record(self) -> dict[str, Any]:
         """Return the plan as plain values, totals included."""
         totals = {"cpu_hours": self.cpu_seconds / 3600, "wall_seconds": self.wall_seconds}
-        parts = {
-            name: asdict(part) | {"todo": part.todo, "blocks": part.blocks, "bytes": part.bytes}
-            for name, part in self.dynamics.items()
+        dynamics = {
+            name: asdict(plan) | {"todo": plan.todo, "blocks": plan.blocks, "bytes": plan.bytes}
+            for name, plan in self.dynamics.items()
         }
-        whole = {"name": self.name, "workers": self.workers, "dynamics": parts, "advice": list(self.advice)}
+        whole = {"name": self.name, "workers": self.workers, "dynamics": dynamics, "advice": list(self.advice)}
         return whole | totals | {"resources": self.resources}
 
     def json(self, sweep: Design, directory: Path) -> str:
@@ -174,18 +174,18 @@ class Plan:
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Plan":
         """Return the plan that `record` describes."""
-        parts = {
+        dynamics = {
             name: DynamicsPlan(
-                part["points"],
-                part["cases"],
-                part["done"],
-                {layout: LayoutPlan(**values) for layout, values in part["layouts"].items()},
-                part.get("taken", {}),
-                part.get("begun", {}),
+                plan["points"],
+                plan["cases"],
+                plan["done"],
+                {layout: LayoutPlan(**values) for layout, values in plan["layouts"].items()},
+                plan.get("copies", {}),
+                plan.get("begun", {}),
             )
-            for name, part in record["dynamics"].items()
+            for name, plan in record["dynamics"].items()
         }
-        return cls(record["name"], record["workers"], parts, tuple(record["advice"]), record["resources"])
+        return cls(record["name"], record["workers"], dynamics, tuple(record["advice"]), record["resources"])
 
     def table(self) -> "Table":
         """Return the plan as a table, with the advice below it."""
@@ -199,10 +199,10 @@ class Plan:
         title = f"{self.name}: {duration(self.cpu_seconds)} of one processor{wall}"
         headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
         rows = []
-        for name, part in self.dynamics.items():
-            counts = (part.points, part.cases, part.done, part.todo, part.blocks)
-            share = f", {100 * part.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
-            rows.append([name, *map("{:,}".format, counts), bytes_text(part.bytes), duration(part.cpu_seconds) + share])
+        for name, plan in self.dynamics.items():
+            counts = (plan.points, plan.cases, plan.done, plan.todo, plan.blocks)
+            share = f", {100 * plan.cpu_seconds / self.cpu_seconds:.0f} %" if self.cpu_seconds else ""
+            rows.append([name, *map("{:,}".format, counts), bytes_text(plan.bytes), duration(plan.cpu_seconds) + share])
         return {"headings": headings, "rows": rows, "title": title, "caption": "\n".join(self._notes())}
 
     def __repr__(self) -> str:
@@ -220,18 +220,18 @@ class Plan:
 
     def _notes(self) -> list[str]:
         """Return what is said below the table, in lines."""
-        guessed = {name: part.guessed for name, part in self.dynamics.items() if part.guessed}
+        guessed = {name: plan.guessed for name, plan in self.dynamics.items() if plan.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         notes += [
             f"{name}: the cost of {cases_text(count)} is extrapolated, not measured" for name, count in guessed.items()
         ]
-        for name, part in self.dynamics.items():
-            notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in part.taken.items()]
-            notes += [f"{name}: {count:,} cases go on from {where}" for where, count in part.begun.items()]
-            if part.memory:
-                step = f", a step {duration(part.seconds_a_step)}" if part.seconds_a_step else ""
-                notes.append(f"{name}: a case takes up to {bytes_text(part.memory)} of memory{step}")
-        shapes = sum(len(part.layouts) for part in self.dynamics.values())
+        for name, plan in self.dynamics.items():
+            notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in plan.copies.items()]
+            notes += [f"{name}: {count:,} cases go on from {where}" for where, count in plan.begun.items()]
+            if plan.memory:
+                step = f", a step {duration(plan.seconds_a_step)}" if plan.seconds_a_step else ""
+                notes.append(f"{name}: a case takes up to {bytes_text(plan.memory)} of memory{step}")
+        shapes = sum(len(plan.layouts) for plan in self.dynamics.values())
         if shapes >= MANY_SHAPES:
             more = duration(SHAPE_SECONDS * shapes)
             notes.append(f"{shapes:,} shapes and costs: the store and the dataset take about {more} more")
@@ -263,7 +263,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     steps = Steps(sweep.name if progress else None)
     memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
     before = plan_on(directory / "plan.json", measured_on)
-    known = costs_in(before)
+    earlier_costs = costs_in(before)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
         with steps.step(f"planning {cases_text(sweep.size)}"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
@@ -271,21 +271,21 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
                 if demand.todo:
                     refuse_large_cases(sweep, name, workers)
         pilots = [pilot for demand in demands.values() for pilot in demand.pilots.values()]
-        costs = known | calibration.costs(pilot for pilot in pilots if pilot.name not in known)
-        parts = {name: _plan_at_costs(sweep, demand, costs) for name, demand in demands.items()}
-        advised = advice(parts, {name: demand.pilots for name, demand in demands.items()}, calibration)
+        costs = earlier_costs | calibration.costs(pilot for pilot in pilots if pilot.name not in earlier_costs)
+        plans = {name: _plan_at_costs(sweep, demand, costs) for name, demand in demands.items()}
+        advised = advice(plans, {name: demand.pilots for name, demand in demands.items()}, calibration)
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
-        trials = {} if any(pilot.name not in known for pilot in pilots) else trials_in(before)
+        trials = {} if any(pilot.name not in earlier_costs for pilot in pilots) else trials_in(before)
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
             stored = unexited(demand.store, demand.wanted)
             lines, trials[name] = horizon_lines(name, missing, stored, calibration, trials.get(name))
             texts += tuple(lines)
-    plan = plan_of(sweep, parts, texts + round_lines(sweep), workers)
+    plan = plan_of(sweep, plans, texts + round_lines(sweep), workers)
     if not (directory / "config.yaml").exists():
         write_complete_config(sweep, directory)  # that of a run or of a dataset stays
-    cases = {name: part.cases for name, part in parts.items()}
+    cases = {name: dynamics_plan.cases for name, dynamics_plan in plans.items()}
     if plan.todo or cases_in(before) != cases:
         horizons = {name: trial and asdict(trial) for name, trial in trials.items()}
         write_json(directory / "plan.json", plan.record() | {"measured_on": measured_on, "horizons": horizons})
@@ -298,7 +298,7 @@ def plan_of(
 ) -> Plan:
     """Return the plan of the dynamics of a sweep, for its cluster with its own or another number of workers."""
     cluster = cluster_of(sweep)
-    seconds = sum(part.cpu_seconds for part in dynamics.values())
+    seconds = sum(dynamics_plan.cpu_seconds for dynamics_plan in dynamics.values())
     resources = cluster.resources(seconds) if seconds else None
     return Plan(sweep.name, cluster.expected_workers(workers), dynamics, advice, resources)
 
@@ -306,8 +306,11 @@ def plan_of(
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
     """Return what the table of the plan in a directory shows once all is done; None with advice, or more cases now."""
     plan, now = Plan.of(read_json(directory / "plan.json") or {}), read_json(directory / "plan.done.json") or {}
-    done = {name: DynamicsPlan(part.points, part.cases, part.cases, {}) for name, part in plan.dynamics.items()}
-    is_old = {name: part.cases for name, part in plan.dynamics.items()} != now.get("cases")
+    done = {
+        name: DynamicsPlan(dynamics_plan.points, dynamics_plan.cases, dynamics_plan.cases, {})
+        for name, dynamics_plan in plan.dynamics.items()
+    }
+    is_old = {name: dynamics_plan.cases for name, dynamics_plan in plan.dynamics.items()} != now.get("cases")
     return None if plan.advice or is_old else replace(plan, dynamics=done, resources=None).cells()
 
 
@@ -334,13 +337,13 @@ def planned_advice(directory: Path, cases: Mapping[str, int]) -> tuple[str, ...]
 
 
 def dynamics_plan(
-    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, taken: dict[str, int]
+    wanted: Inventory, layouts: dict[str, LayoutPlan], begun: Beginnings | None, copied: dict[str, int]
 ) -> DynamicsPlan:
     """Return the plan of the cases of an inventory, with those to compute in `layouts`."""
     points = int((np.diff(wanted.flat // len(wanted.sweep.seeds), prepend=-1) != 0).sum())
     cases = sum(wanted.counts().values())
-    done = cases - sum(layout.todo for layout in layouts.values()) - sum(taken.values())
-    return DynamicsPlan(points, cases, done, layouts, taken, {} if begun is None else begun.counts(wanted.ids))
+    done = cases - sum(layout.todo for layout in layouts.values()) - sum(copied.values())
+    return DynamicsPlan(points, cases, done, layouts, copied, {} if begun is None else begun.counts(wanted.ids))
 
 
 def _demand(sweep: Design, dynamics: str, directory: Path) -> Demand:

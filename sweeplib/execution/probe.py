@@ -56,24 +56,24 @@ class Probes:
 
     def __init__(self, client: "Client", probe: Probe, say: Callable[[str], None]) -> None:
         self._client, self._probe, self._say = client, probe, say
-        self._asked: set[str] = set()
+        self._workers: set[str] = set()
         self._answers: list[Future[dict[str, str | None]]] = []
 
     def look(self, workers: Iterable[str]) -> None:
         """Ask new workers. SweeplibError if one that has answered cannot take part."""
-        new, first = set(workers) - self._asked, not self._asked
+        new, first = set(workers) - self._workers, not self._workers
         if new:
-            self._asked |= new
+            self._workers |= new
             self._answers.append(Future())
             Thread(target=self._ask, args=(sorted(new), self._answers[-1]), daemon=True).start()
             wait(self._answers, SECONDS_TO_ANSWER if first else 0)
-        answers = [each for each in self._answers if each.done()]
-        self._answers = [each for each in self._answers if not each.done()]
-        unfit = {address: why for each in answers for address, why in each.result().items() if why is not None}
+        answers = [answer for answer in self._answers if answer.done()]
+        self._answers = [answer for answer in self._answers if not answer.done()]
+        unfit = {address: why for answer in answers for address, why in answer.result().items() if why is not None}
         for address, why in sorted(unfit.items()):
             self._say(f"worker {address}: {why}")
         if unfit:
-            problem = f"{len(unfit)} of {len(self._asked)} workers cannot take part: {next(iter(unfit.values()))}"
+            problem = f"{len(unfit)} of {len(self._workers)} workers cannot take part: {next(iter(unfit.values()))}"
             raise SweeplibError(f"{problem}; repair or end them, and run again: finished cases are stored")
 
     def _ask(self, workers: list[str], reasons: "Future[dict[str, str | None]]") -> None:

@@ -40,12 +40,12 @@ class Steps:
         self._open, self._lock = False, threading.Lock()
 
     @contextmanager
-    def step(self, what: str) -> Iterator[None]:
+    def step(self, doing: str) -> Iterator[None]:
         """Report a step that lasts as long as the context."""
         started, ended = time.monotonic(), threading.Event()
-        signs = threading.Thread(target=self._show_time, args=(what, started, ended), daemon=True)
-        self._write(f"{self.name}: {what} ...", opens=True)
-        tell(doing=what)
+        signs = threading.Thread(target=self._show_time, args=(doing, started, ended), daemon=True)
+        self._write(f"{self.name}: {doing} ...", opens=True)
+        tell(doing=doing)
         if self.name is not None and sys.stderr.isatty():
             signs.start()
         try:
@@ -55,20 +55,20 @@ class Steps:
             if signs.is_alive():
                 signs.join()
             tell(doing=None)
-            self._write_time(what, f"{time.monotonic() - started:.1f} s\n", opens=False)
+            self._write_time(doing, f"{time.monotonic() - started:.1f} s\n", opens=False)
 
     def say(self, news: str) -> None:
         """Write a line of news."""
         self._write(("\n" if self._open else "") + f"{self.name}: {news}\n", opens=False)
 
-    def _show_time(self, what: str, started: float, ended: threading.Event) -> None:
+    def _show_time(self, doing: str, started: float, ended: threading.Event) -> None:
         """Write every few seconds how long a step has lasted, until it has ended."""
         while not ended.wait(SECONDS_BETWEEN_SIGNS):
-            self._write_time(what, f"{time.monotonic() - started:.0f} s ...", opens=True)
+            self._write_time(doing, f"{time.monotonic() - started:.0f} s ...", opens=True)
 
-    def _write_time(self, what: str, time_so_far: str, *, opens: bool) -> None:
+    def _write_time(self, doing: str, time_so_far: str, *, opens: bool) -> None:
         """Write a time into the line of the step, or into a new line if there was news."""
-        self._write((" " if self._open else f"{self.name}: {what}: ") + time_so_far, opens=opens)
+        self._write((" " if self._open else f"{self.name}: {doing}: ") + time_so_far, opens=opens)
 
     def _write(self, text: str, *, opens: bool) -> None:
         """Write text; `opens` says whether its line goes on."""
@@ -90,7 +90,7 @@ class Forecast:
         self.planned = sum(block.seconds for block in blocks)
         self.done, self.total = 0, sum(len(block.positions) for block in blocks)
         self.measured = all(block.measured for block in blocks)
-        self.taken, self._over, self._expected = 0.0, 0.0, 0.0
+        self.seconds, self._over, self._expected = 0.0, 0.0, 0.0
         self._weight = PLANNED_COST * self.planned if self.measured else 0.0
         self._first, self._last = float("inf"), float("-inf")
 
@@ -99,8 +99,8 @@ class Forecast:
         computed = sum(report.computed.values())
         self._over += block.seconds
         if computed:
-            self._expected += block.seconds * computed / (computed + report.found)
-            self.taken += report.seconds
+            self._expected += block.seconds * computed / (computed + report.stored)
+            self.seconds += report.seconds
         self.done += len(block.positions)
         self._last = time.monotonic()
         self._first = min(self._first, self._last - report.seconds)
@@ -109,12 +109,12 @@ class Forecast:
         """Return the mean number of cases per second while blocks were computed."""
         return self.done / max(self._last - self._first, 1e-9) if self.done else 0.0
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the seconds that are left."""
-        left = max(0.0, self.planned - self._over)
+        planned = max(0.0, self.planned - self._over)
         if not self._expected:
-            return left
-        return float(left * (self.taken / self._expected) ** (self._expected / (self._expected + self._weight)))
+            return planned
+        return float(planned * (self.seconds / self._expected) ** (self._expected / (self._expected + self._weight)))
 
 
 class RunProgress:
@@ -136,9 +136,9 @@ class RunProgress:
         """Count the cases of a block that were found done and those that were computed, by status."""
         self.forecasts[block.dynamics].add(block, report)
         self.cases.update(report.computed)
-        self.done += report.found + sum(report.computed.values())
-        told = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
-        tell(force=self.done >= self.total, **told, rate=self.rate(), left=self.left())
+        self.done += report.stored + sum(report.computed.values())
+        totals = {"done": self.done, "cases": dict(self.cases), "share": self.share()}
+        tell(force=self.done >= self.total, **totals, rate=self.rate(), seconds_left=self.seconds_left())
 
     def say(self, news: str) -> None:
         """Write a line of news."""
@@ -147,25 +147,26 @@ class RunProgress:
         """Return the part of the work that is done, at most .99 before the last case is."""
         if self.done >= self.total:
             return 1.0
-        taken = sum(forecast.taken for forecast in self.forecasts.values())
-        return min(0.99, taken / max(taken + self._work(), 1e-9))
+        seconds = sum(forecast.seconds for forecast in self.forecasts.values())
+        return min(0.99, seconds / max(seconds + self._work(), 1e-9))
 
     def rate(self) -> float:
         """Return the mean number of cases per second."""
         return self.done / max(time.monotonic() - self.started, 1e-9)
 
-    def left(self) -> float:
+    def seconds_left(self) -> float:
         """Return the estimated remaining seconds."""
         if self.done >= self.total:
             return 0.0
-        planned, taken = (sum(getattr(each, of) for each in self.forecasts.values()) for of in ("planned", "taken"))
+        planned = sum(forecast.planned for forecast in self.forecasts.values())
+        computed = sum(forecast.seconds for forecast in self.forecasts.values())
         before = PLANNED_PACE * planned
         seconds = time.monotonic() - self.started + (before / self.workers if self.workers else 0.0)
-        return self._work() * seconds / max(taken + (before if self.workers else 0.0), 1e-9)
+        return self._work() * seconds / max(computed + (before if self.workers else 0.0), 1e-9)
 
     def _work(self) -> float:
         """Return the seconds of processors that are left."""
-        return sum(forecast.left() for forecast in self.forecasts.values())
+        return sum(forecast.seconds_left() for forecast in self.forecasts.values())
 
 
 class ProgressLines(RunProgress):
@@ -173,17 +174,17 @@ class ProgressLines(RunProgress):
 
     def __init__(self, name: str, total: int, blocks: "Sequence[Block]", workers: int) -> None:
         super().__init__(total, blocks, workers)
-        self.name, self.shown = name, self.started
+        self.name, self._last_line = name, self.started
 
     def advance(self, block: "Block", report: "BlockReport") -> None:
         """Count, and write a line if the last one is old or this is the end."""
         before = self.done
         super().advance(block, report)
         now = time.monotonic()
-        if self.done > before and (self.done >= self.total or now - self.shown >= SECONDS_BETWEEN_LINES):
-            self.shown = now
+        if self.done > before and (self.done >= self.total or now - self._last_line >= SECONDS_BETWEEN_LINES):
+            self._last_line = now
             counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
-            pace = f"{self.share():.0%} of the work, {self.rate():.1f} cases/s, {self.left():.0f} s left"
+            pace = f"{self.share():.0%} of the work, {self.rate():.1f} cases/s, {self.seconds_left():.0f} s left"
             self.say(f"{counts}, {pace}")
 
     def say(self, news: str) -> None:
@@ -247,8 +248,8 @@ class _Bar(RunProgress):
     def advance(self, block: "Block", report: "BlockReport") -> None:
         super().advance(block, report)
         counts = f"{self.done}/{self.total} cases, {outcomes(self.cases)}"
-        left = f"{timedelta(seconds=round(self.left()))} left"
-        self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=left)
+        time_left = f"{timedelta(seconds=round(self.seconds_left()))} left"
+        self.rich.update(self.task, completed=self.share(), counts=counts, rate=self.rate(), left=time_left)
 
     def say(self, news: str) -> None:
         self.rich.console.print(news)

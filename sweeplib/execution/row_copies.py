@@ -51,13 +51,13 @@ def take(store: RunStore, located: Inventory, others: OtherCases, say: Callable[
 
 def _blocks(store: RunStore, located: Inventory, others: OtherCases) -> Iterator[_Rows]:
     """Yield the rows to take, by their blocks in the store."""
-    places = np.flatnonzero(others.wanted.layout >= others.own)
+    places = np.flatnonzero(others.wanted.layout >= others.stored)
     for number, layout in enumerate(store.layouts.values()):
         here = places[(located.layout[places] == number) & (located.status[places] == Status.missing)]
         rows, first = np.unique(located.row[here], return_index=True)
         for block, some, positions in by_block(rows, layout.block_size):
             chosen = here[first[some]]
-            source = others.wanted.layout[chosen] - others.own
+            source = others.wanted.layout[chosen] - others.stored
             yield _Rows(layout, block, positions, source, others.wanted.row[chosen])
 
 
@@ -80,11 +80,11 @@ class _Copies:
             status = np.zeros(len(present), np.uint8)
             for source, block, places in self._by_source(rows, np.flatnonzero(present == Status.missing)):
                 self._read(source, block, rows.row[places], places, (data, status))
-            taken = np.flatnonzero(status)
-            if len(taken):
-                data = {name: values[taken] for name, values in data.items()}
-                rows.layout.write(rows.block, rows.positions[taken], data, status[taken])
-                self._journal(rows, taken, status)
+            rows_read = np.flatnonzero(status)
+            if len(rows_read):
+                data = {name: values[rows_read] for name, values in data.items()}
+                rows.layout.write(rows.block, rows.positions[rows_read], data, status[rows_read])
+                self._journal(rows, rows_read, status)
 
     def _by_source(self, rows: _Rows, wanted: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield the number of a source, that of a block there, and the places of the `wanted` rows that it has."""
@@ -117,11 +117,11 @@ class _Copies:
             self.say(f"not taken from {source.folder}: {error}")
             return None
 
-    def _journal(self, rows: _Rows, taken: np.ndarray, status: np.ndarray) -> None:
+    def _journal(self, rows: _Rows, places: np.ndarray, status: np.ndarray) -> None:
         """Write where some rows of a block were taken from, with the processors that computed them."""
         path, block = journal(self.store.directory, self.store.dynamics), f"{rows.layout.name}/{rows.block}"
-        for number in np.unique(rows.source[taken]).tolist():
-            source, here = self.sources[number], taken[rows.source[taken] == number]
+        for number in np.unique(rows.source[places]).tolist():
+            source, here = self.sources[number], places[rows.source[places] == number]
             with self._reading:
                 cpus = source.processors_of(rows.row[here])
             journal_taken(path, block, source.name, rows.positions[here], counts_of(status[here]), cpus)

@@ -89,39 +89,39 @@ def run_sweep(
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
-        parts = [_part(sweep, name, directory, workers) for name in names]
-        if any(map(_Part.lacks_a_plan, parts)) and not cluster_of(sweep).block_size:
+        states = [_state(sweep, name, directory, workers) for name in names]
+        if any(map(_State.lacks_a_plan, states)) and not cluster_of(sweep).block_size:
             write_plan(sweep, directory, workers=workers, progress=progress)
-            parts = [replace(part, plans=planned_layouts(directory, part.store.dynamics)) for part in parts]
-        _record_numbers(sweep, directory, parts)
-        parts = [_with_taken(sweep, part, workers, show=progress) for part in parts]
-        if any(part.todo for part in parts):
-            plan = _plan(sweep, directory, parts, workers)
-            tell(table=plan.cells(), left=plan.wall_seconds, total=sum(part.todo for part in parts))
+            states = [replace(state, plans=planned_layouts(directory, state.store.dynamics)) for state in states]
+        _record_numbers(sweep, directory, states)
+        states = [_with_taken(sweep, state, workers, show=progress) for state in states]
+        if any(state.todo for state in states):
+            plan = _plan(sweep, directory, states, workers)
+            tell(table=plan.cells(), seconds_left=plan.wall_seconds, total=sum(state.todo for state in states))
             if progress:
                 plan.show()
-            todo = [part for part in parts if part.todo]
-            missing = tuple(part.store.dynamics for part in todo), sum(part.todo for part in todo)
-            work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, parts), lambda: _maps(parts))
+            todo = [state for state in states if state.todo]
+            missing = tuple(state.store.dynamics for state in todo), sum(state.todo for state in todo)
+            work = Workload(sweep, directory, *missing, lambda: _all_blocks(sweep, states), lambda: _maps(states))
             is_there = client is not None or (lasting is not None and lasting.client is not None)
             if not is_there and _is_short(sweep, plan, workers):
                 by_processes(work, plan.cpu_seconds, workers, show=progress)
             else:
                 by_cluster(work, client or workers, show=progress, lasting=lasting)
-        return {part.store.dynamics: _ended(sweep, part) for part in parts}
+        return {state.store.dynamics: _ended(sweep, state) for state in states}
 
 
-def _record_numbers(sweep: Design, directory: Path, parts: list["_Part"]) -> None:
+def _record_numbers(sweep: Design, directory: Path, states: list["_State"]) -> None:
     """Write the numbers of cases of a plan, unless they are those of the plan that was written last."""
     before = (read_json(directory / "plan.done.json") or {}).get("cases", {})
-    now = {part.store.dynamics: sum(part.wanted.counts().values()) for part in parts}
+    now = {state.store.dynamics: sum(state.wanted.counts().values()) for state in states}
     whole = {name: total for name in sweep.runs if (total := now.get(name, before.get(name))) is not None}
     if whole != before:
         write_json(directory / "plan.done.json", {"cases": whole, "made_from": cases_made_from(sweep)})
 
 
 @dataclass(frozen=True)
-class _Part:
+class _State:
     """The needed cases of one dynamics, the number of those to compute, and the plans of its layouts.
 
     others : the cases that other folders have, until they are taken.
@@ -151,7 +151,7 @@ class _Part:
         return plan.seconds, plan.measured, not plan.measured
 
 
-def _part(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> _Part:
+def _state(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> _State:
     """Return the state of a dynamics before the run."""
     store = RunStore(directory, dynamics)
     wanted = inventory(sweep, dynamics, store)
@@ -159,7 +159,7 @@ def _part(sweep: Design, dynamics: str, directory: Path, workers: int | None) ->
     missing = others.wanted.counts()["missing"]
     if missing:
         _refuse(sweep, dynamics, directory, workers)
-    return _Part(store, wanted, missing, planned_layouts(directory, dynamics), others, others.begun)
+    return _State(store, wanted, missing, planned_layouts(directory, dynamics), others, others.begun)
 
 
 def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) -> None:
@@ -168,14 +168,14 @@ def _refuse(sweep: Design, dynamics: str, directory: Path, workers: int | None) 
     refuse_large_cases(sweep, dynamics, workers)
 
 
-def _with_taken(sweep: Design, part: _Part, workers: int | None, *, show: bool) -> _Part:
-    """Return the part after what other folders have was copied into its store."""
-    others = part.others
+def _with_taken(sweep: Design, state: _State, workers: int | None, *, show: bool) -> _State:
+    """Return the state after what other folders have was copied into its store."""
+    others = state.others
     if others is None or not others.counts:
-        return replace(part, others=None)
-    name = part.store.dynamics
+        return replace(state, others=None)
+    name = state.store.dynamics
     tell(doing="taking cases of other sweeps")
-    part = _located(_grown(sweep, part))
+    state = _located(_grown(sweep, state))
     lines = [f"{name}: {count:,} cases are taken from {folder}" for folder, count in others.counts.items()]
 
     def say(news: str) -> None:
@@ -185,106 +185,105 @@ def _with_taken(sweep: Design, part: _Part, workers: int | None, *, show: bool) 
 
     for line in lines:
         say(line)
-    take(part.store, part.wanted, others, say)
-    wanted = part.wanted.with_status(part.store)
+    take(state.store, state.wanted, others, say)
+    wanted = state.wanted.with_status(state.store)
     todo = wanted.counts()["missing"]
-    if todo > part.todo:
-        _refuse(sweep, name, part.store.directory, workers)
+    if todo > state.todo:
+        _refuse(sweep, name, state.store.directory, workers)
     tell(doing=None)
-    return replace(part, wanted=wanted, todo=todo, others=None)
+    return replace(state, wanted=wanted, todo=todo, others=None)
 
 
-def _plan(sweep: Design, directory: Path, parts: list[_Part], workers: int | None) -> Plan:
+def _plan(sweep: Design, directory: Path, states: list[_State], workers: int | None) -> Plan:
     """Return the plan of the remaining cases; if none was written because the block size is set, costs are guesses."""
     dynamics = {}
-    for part in parts:
-        todo = todo_by_layout(part.store, part.wanted)
-        layouts = {name: replace(_layout(sweep, part, name), todo=count) for name, count in todo.items()}
-        dynamics[part.store.dynamics] = dynamics_plan(part.wanted, layouts, part.begun, {})
-    advice = planned_advice(directory, {name: part.cases for name, part in dynamics.items()})
+    for state in states:
+        todo = todo_by_layout(state.store, state.wanted)
+        layouts = {name: replace(_layout(sweep, state, name), todo=count) for name, count in todo.items()}
+        dynamics[state.store.dynamics] = dynamics_plan(state.wanted, layouts, state.begun, {})
+    advice = planned_advice(directory, {name: state.cases for name, state in dynamics.items()})
     return plan_of(sweep, dynamics, advice, workers)
 
 
 def _is_short(sweep: Design, plan: Plan, workers: int | None) -> bool:
     """Return whether processes of this machine are done before a cluster has started, by measured costs."""
     cluster = cluster_of(sweep)
-    measured = not any(part.guessed for part in plan.dynamics.values())
+    measured = not any(dynamics_plan.guessed for dynamics_plan in plan.dynamics.values())
     here = cluster.workers_here() is not None and not cluster.performance_report
     return here and measured and plan.cpu_seconds < START_SECONDS * (cluster.expected_workers(workers) or 1)
 
 
-def _layout(sweep: Design, part: _Part, name: str) -> LayoutPlan:
+def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
     """Return the plan of a layout; without a written one its costs are guesses."""
-    if name in part.plans:
-        return part.plans[name]
-    layout, new = part.store.layouts.get(name), part.wanted.new.get(name)
+    if name in state.plans:
+        return state.plans[name]
+    layout, new = state.store.layouts.get(name), state.wanted.new.get(name)
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
-    work = layout.work if layout else part.wanted.cases(new).numbers(case_work).mean() if new is not None else 0.0
+    work = layout.work if layout else state.wanted.cases(new).numbers(case_work).mean() if new is not None else 0.0
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 
-def _all_blocks(sweep: Design, parts: list[_Part]) -> list[Block]:
-    """Append new cases, replace the parts, and return the blocks with missing cases, the costliest first."""
-    _append(sweep, parts)
-    blocks = (block for part in parts for block in _blocks(sweep, part))
+def _all_blocks(sweep: Design, states: list[_State]) -> list[Block]:
+    """Append new cases, replace the states, and return the blocks with missing cases, the costliest first."""
+    _append(sweep, states)
+    blocks = (block for state in states for block in _blocks(sweep, state))
     return sorted(blocks, key=lambda block: -block.seconds)
 
 
-def _maps(parts: list["_Part"]) -> dict[str, CaseMap]:
+def _maps(states: list["_State"]) -> dict[str, CaseMap]:
     """Return the map of the cases of each dynamics, all of which are in the store."""
     from sweeplib.execution.live.case_map import CaseMap
 
-    return {part.store.dynamics: CaseMap(part.wanted, part.store.layouts) for part in parts if part.todo}
+    return {state.store.dynamics: CaseMap(state.wanted, state.store.layouts) for state in states if state.todo}
 
 
-def _append(sweep: Design, parts: list[_Part]) -> None:
-    """Replace each part by the one with its new cases in the store; columns of earlier ones are not kept."""
-    for place in range(len(parts)):
-        is_grown, parts[place] = bool(parts[place].wanted.new), _grown(sweep, parts[place])
-        if is_grown:
-            parts[place] = _located(parts[place])
+def _append(sweep: Design, states: list[_State]) -> None:
+    """Replace each state by the one with its new cases in the store; columns of earlier ones are not kept."""
+    for place, state in enumerate(states):
+        grown = _grown(sweep, state)
+        states[place] = _located(grown) if state.wanted.new else grown
 
 
-def _grown(sweep: Design, part: _Part) -> _Part:
-    """Append the new cases of a part; return the part without their columns, positions not yet known.
+def _grown(sweep: Design, state: _State) -> _State:
+    """Append the new cases of a state; return the state without their columns, positions not yet known.
 
     New layouts have the configured or the planned block size.
     """
-    store, wanted = part.store, part.wanted
+    store, wanted = state.store, state.wanted
 
     def grow(name: str, new: np.ndarray) -> None:
         if name not in store.layouts:
-            size = cluster_of(sweep).block_size or _block_size(part, name, new)
+            size = cluster_of(sweep).block_size or _block_size(state, name, new)
             store.create(name, wanted.cases(new[:1])[0], size, len(new))
         store.layouts[name].append(wanted.ids[new], lambda some: wanted.cases(new[some]))
 
     with ThreadPoolExecutor(APPENDED_AT_ONCE) as threads:  # most of the time they wait for the disk
         list(threads.map(grow, wanted.new.keys(), wanted.new.values()))
-    return replace(part, store=store.refreshed(), wanted=replace(wanted, points=None))
+    return replace(state, store=store.refreshed(), wanted=replace(wanted, points=None))
 
 
-def _located(part: _Part) -> _Part:
-    """Return a part with the positions of its cases in the store, which has all of them."""
-    return replace(part, wanted=part.wanted.located(part.store.refreshed()))
+def _located(state: _State) -> _State:
+    """Return a state with the positions of its cases in the store, which has all of them."""
+    return replace(state, wanted=state.wanted.located(state.store.refreshed()))
 
 
-def _block_size(part: _Part, name: str, new: np.ndarray) -> int:
+def _block_size(state: _State, name: str, new: np.ndarray) -> int:
     """Return the planned block size of a new layout, or that of the source if all of its cases are taken."""
-    if name in part.plans:
-        return part.plans[name].block_size
-    if part.others is None:
-        raise SweeplibError(f"{part.store.directory}/plan.json has no block size for {name}")
-    place = int(np.flatnonzero(part.wanted.ids == part.wanted.ids[new[0]])[0])
-    source = part.others.sources[int(part.others.wanted.layout[place]) - part.others.own]
+    if name in state.plans:
+        return state.plans[name].block_size
+    if state.others is None:
+        raise SweeplibError(f"{state.store.directory}/plan.json has no block size for {name}")
+    place = int(np.flatnonzero(state.wanted.ids == state.wanted.ids[new[0]])[0])
+    source = state.others.sources[int(state.others.wanted.layout[place]) - state.others.stored]
     return source.layout.block_size
 
 
-def _blocks(sweep: Design, part: _Part) -> Iterator[Block]:
+def _blocks(sweep: Design, state: _State) -> Iterator[Block]:
     """Yield the blocks with missing cases."""
-    store = part.store
+    store = state.store
     for number, layout in enumerate(store.layouts.values()):
-        rows, here = part.wanted.missing_rows(number), np.flatnonzero(part.wanted.layout == number)
-        earlier = EarlierRunsOf(part.begun, part.wanted.row[here], here) if part.begun and len(rows) else None
+        rows, here = state.wanted.missing_rows(number), np.flatnonzero(state.wanted.layout == number)
+        earlier = EarlierRunsOf(state.begun, state.wanted.row[here], here) if state.begun and len(rows) else None
         for block, some, positions in by_block(rows, layout.block_size):
             yield Block(
                 str(store.directory.resolve()),
@@ -292,16 +291,16 @@ def _blocks(sweep: Design, part: _Part) -> Iterator[Block]:
                 layout.name,
                 block,
                 compact(positions),
-                *part.expected(layout),
+                *state.expected(layout),
                 sweep.timeout,
                 sweep.plugins,
                 tuple(earlier.in_rows(rows[some], block * layout.block_size)) if earlier else (),
             )
 
 
-def _ended(sweep: Design, part: _Part) -> DynamicsSummary:
-    """Write the table of outcomes and the `done.json` of a part after the run; return its summary."""
-    store, wanted = part.store, part.wanted.with_status(part.store) if part.todo else part.wanted
+def _ended(sweep: Design, state: _State) -> DynamicsSummary:
+    """Write the table of outcomes and the `done.json` of a dynamics after the run; return its summary."""
+    store, wanted = state.store, state.wanted.with_status(state.store) if state.todo else state.wanted
     counts = wanted.counts()
     if counts["missing"]:
         raise SweeplibError(f"{counts['missing']} cases of {store.dynamics} are still missing in {store.directory}")
@@ -317,4 +316,4 @@ def _ended(sweep: Design, part: _Part) -> DynamicsSummary:
             "made_from": cases_made_from(sweep),
         },
     )
-    return DynamicsSummary(counts, part.todo)
+    return DynamicsSummary(counts, state.todo)

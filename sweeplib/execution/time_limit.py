@@ -62,15 +62,15 @@ class _Clock(event.Listener):
         with self._lock:
             self._compiling = max(0, self._compiling - 1)
             if self._compiling == 0:
-                taken = time.monotonic() - self._since
-                self._deadlines = {token: deadline + taken for token, deadline in self._deadlines.items()}
+                compilation = time.monotonic() - self._since
+                self._deadlines = {token: deadline + compilation for token, deadline in self._deadlines.items()}
                 self._set()
 
     def _set(self) -> None:
         faulthandler.cancel_dump_traceback_later()
         if self._deadlines and not self._compiling and self._report is not None:
-            left = max(SOONEST, min(self._deadlines.values()) - time.monotonic())
-            faulthandler.dump_traceback_later(left, exit=True, file=self._report)
+            seconds = max(SOONEST, min(self._deadlines.values()) - time.monotonic())
+            faulthandler.dump_traceback_later(seconds, exit=True, file=self._report)
 
 
 _clock = _Clock()

@@ -52,10 +52,10 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
     with ThreadPoolExecutor(1) as beside:
         blocks = _listed(beside.submit(work.blocks), work, show=show)
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
-    with _shown(work, blocks, processes, show=show) as shown:
-        shown.say(f"no cluster is started for {seconds:.1f} s of work")
+    with _progress(work, blocks, processes, show=show) as progress:
+        progress.say(f"no cluster is started for {seconds:.1f} s of work")
         for block, report in computed_by_processes(blocks, processes, cluster.worker_memory(workers)):
-            shown.advance(block, report)
+            progress.advance(block, report)
 
 
 def by_cluster(
@@ -75,20 +75,20 @@ def by_cluster(
         start = connected if lasting is None else lasting.connected
         with start(cluster, on) if isinstance(on, int | None) else nullcontext(on) as client:
             blocks = _listed(listing, work, show=show)
-            kept = work.directory / PERFORMANCE if cluster.performance_report else None
+            performance = work.directory / PERFORMANCE if cluster.performance_report else None
             sharing = _workers(blocks, client, expected)
-            with performance_kept(client, kept), _shown(work, blocks, sharing, show=show) as shown:
-                teller = teller_of(client, work, partial(_say, shown))
+            with performance_kept(client, performance), _progress(work, blocks, sharing, show=show) as progress:
+                teller = teller_of(client, work, partial(_say, progress))
                 link = dashboard_link(client)
                 page = page_link(link) if link and teller.page else None
                 tell(dashboard=link, page=page, doing=None)
-                shown.say(f"dashboard: {link or 'none'}")
+                progress.say(f"dashboard: {link or 'none'}")
                 if page:
-                    shown.say(f"this sweep: {page}")
+                    progress.say(f"this sweep: {page}")
                 done = dispatched(
                     client,
                     blocks,
-                    partial(_say, shown),
+                    partial(_say, progress),
                     cluster.wait_for_workers,
                     expected=expected,
                     problem=cluster.problem,
@@ -97,10 +97,10 @@ def by_cluster(
                 )
                 with closing(done):
                     for block, report in done:
-                        shown.advance(block, report)
+                        progress.advance(block, report)
                         teller.done(block, report)
-                        teller.tell(shown)
-                teller.tell(shown, ended=True)
+                        teller.tell(progress)
+                teller.tell(progress, ended=True)
 
 
 def _listed(listing: "Future[list[Block]]", work: Workload, *, show: bool) -> list[Block]:
@@ -118,7 +118,7 @@ def _workers(blocks: list[Block], client: "Client", expected: int | None) -> int
     return sum(client.nthreads().values()) if expected is None else expected
 
 
-def _shown(work: Workload, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
+def _progress(work: Workload, blocks: list[Block], workers: int, *, show: bool) -> AbstractContextManager[RunProgress]:
     """Return a context with the progress of the cases of blocks, which some workers share."""
     return shown_progress(work.sweep.name, work.cases, blocks, workers, show=show)
 
@@ -130,9 +130,9 @@ def _probe(work: Workload) -> Probe:
     return Probe(str(folder), work.sweep.plugins, tuple((case, case.identity()) for case in cases))
 
 
-def _say(shown: RunProgress, news: str) -> None:
+def _say(progress: RunProgress, news: str) -> None:
     tell(news=news)
-    shown.say(news)
+    progress.say(news)
 
 
 MOST_DEATHS = 3

@@ -173,5 +173,5 @@ def _last_error(found: Mapping[str, Job]) -> str | None:
     """
     without = {None, DIED} if WHOLE in found and found[WHOLE].outcome == INTERRUPTED else {None}
     ended = [job for job in found.values() if job.outcome not in without]
-    last = max(ended, key=lambda job: (job.name != WHOLE, job.ended or job.told), default=None)
+    last = max(ended, key=lambda job: (job.name != WHOLE, job.ended or job.last_news), default=None)
     return f"{last.name}: {last.outcome}" if last else None

@@ -126,7 +126,7 @@ def _comparison(comparisons: list[Callable[[Number, Number], bool]], operands: l
     def compared(names: Mapping[str, Number]) -> bool:
         values = [evaluate(names) for evaluate in functions]
         pairs = zip(comparisons, values, values[1:], strict=False)
-        return all(compare(one, other) for compare, one, other in pairs)
+        return all(compare(first, second) for compare, first, second in pairs)
 
     return compared
 

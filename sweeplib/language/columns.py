@@ -56,15 +56,15 @@ class Columns:
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return -_refuse_inexact(self._value(operand))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ROUNDED:
-                one, other = self._value(left), self._value(right)
-                if not any(isinstance(side, np.ndarray) for side in (one, other)):
-                    return BINARY[type(op)](one, other)
-                if not (_is_float(one) or _is_float(other)):
+                first, second = self._value(left), self._value(right)
+                if not any(isinstance(side, np.ndarray) for side in (first, second)):
+                    return BINARY[type(op)](first, second)
+                if not (_is_float(first) or _is_float(second)):
                     raise OneByOneError
-                one, other = _floats(one), _floats(other)
-                if isinstance(op, ast.Div) and np.any(other == 0.0):
+                first, second = _floats(first), _floats(second)
+                if isinstance(op, ast.Div) and np.any(second == 0.0):
                     raise OneByOneError
-                return _ROUNDED[type(op)](one, other)
+                return _ROUNDED[type(op)](first, second)
             case ast.BinOp(left=left, op=op, right=right):
                 return _one_by_one(BINARY[type(op)], self._value(left), self._value(right))
             case ast.Call(func=ast.Name(id=name), args=arguments):

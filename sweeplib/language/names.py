@@ -22,11 +22,11 @@ class FormulaWithNames:
     operations: int = field(default=1, init=False, compare=False)
 
     @classmethod
-    def of(cls, text: Any, known: Iterable[str]) -> "FormulaWithNames | None":
-        """Return the formula of a text that has some of the `known` names; None for anything else."""
+    def of(cls, text: Any, candidates: Iterable[str]) -> "FormulaWithNames | None":
+        """Return the formula of a text that has some of the `candidates`; None for anything else."""
         tree = _tree(text)
         names_read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} if tree else set()
-        names = frozenset(name for name in names_read.intersection(known) if not VARIABLES.fullmatch(name))
+        names = frozenset(name for name in names_read.intersection(candidates) if not VARIABLES.fullmatch(name))
         return cls(text, names) if names else None
 
     def evaluate(self, names: Mapping[str, Any]) -> str:

@@ -34,7 +34,7 @@ def operands_of(node: ast.expr) -> list[ast.expr] | None:
             return [left, right]
         case ast.UnaryOp(op=operation, operand=operand) if type(operation) in UNARY:
             return [operand]
-        case ast.Compare(left=left, ops=ops, comparators=others) if all(type(one) in COMPARE for one in ops):
+        case ast.Compare(left=left, ops=ops, comparators=others) if all(type(kind) in COMPARE for kind in ops):
             return [left, *others]
         case ast.BoolOp(values=values):
             return values

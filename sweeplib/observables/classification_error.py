@@ -64,12 +64,12 @@ def _error(angle: float, plus: Array) -> float:
     return float(DENSITY @ (plus * negative + (1.0 - plus) * (1.0 - negative)))
 
 
-def _with_noise(Delta: float, teacher: str, value: float, part: float, P: Array, a_star: Array) -> float:
-    """The angle over π at which the error is `part` of that at the angle `value`; −∞ if it is larger at all angles."""
+def _with_noise(Delta: float, teacher: str, value: float, share: float, P: Array, a_star: Array) -> float:
+    """The angle over π at which the error is `share` of that at the angle `value`; −∞ if it is larger at all angles."""
     k = len(a_star)
     spread = math.sqrt(a_star @ P @ a_star) / k  # units of several are linear
     plus = _plus(Delta, teacher, *((abs(a_star[0]), math.sqrt(P[0, 0])) if k == 1 else (1.0, spread)))
-    goal = part * _error(value, plus)
+    goal = share * _error(value, plus)
     return (
         float(scipy.optimize.brentq(lambda u: _error(u, plus) - goal, 0.0, value))
         if _error(0.0, plus) < goal

@@ -12,7 +12,7 @@ from sweeplib.views import OverlapView
 
 def of_units(now: OverlapView) -> Array:
     """The cosines (n, L, p, k)."""
-    q, P = (np.einsum("nbii->nbi", part) for part in (now.blocks.Q, now.blocks.P))
+    q, P = (np.einsum("nbii->nbi", overlaps) for overlaps in (now.blocks.Q, now.blocks.P))
     norms = np.sqrt(q[:, :, :, None] * P[:, :, None, :])
     return np.divide(now.blocks.M, norms, out=np.full(norms.shape, np.nan), where=norms > 0.0)
 

@@ -65,7 +65,7 @@ def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
     state = now.Q, now.M, now.P
     resolution = resolution_of(expectations, *state, now.a, now.a_star, now.Delta)
     products = mean_gradient_products(drifts.M, drifts.GF, *state, resolution)
-    second_moment, square = (np.einsum("nii->n", part) / now.a.shape[1] ** 2 for part in (variances, products))
+    second_moment, square = (np.einsum("nii->n", matrix) / now.a.shape[1] ** 2 for matrix in (variances, products))
     return np.maximum(second_moment - square / d, 0.0) / now.batch_size
 
 
@@ -80,8 +80,8 @@ def of_training_set(now: TrainingView) -> Array | Estimate:
     """The trace (n,) for batches from a training set, or of fresh samples where there is none."""
     if not now.samples.any():
         return of_fresh_samples(now)
-    left = (now.samples - now.batch_size) / np.maximum(now.samples - 1, 1)
-    return left * now.gradient_variance / now.batch_size
+    unseen = (now.samples - now.batch_size) / np.maximum(now.samples - 1, 1)
+    return unseen * now.gradient_variance / now.batch_size
 
 
 def of_full_batch(now: TwoTimeView) -> Array:

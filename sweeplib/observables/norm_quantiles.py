@@ -27,7 +27,7 @@ def _quantiles(q: Array, weight: Array) -> Array:
     norms = np.sqrt(np.maximum(np.take_along_axis(q, order, axis=1), 0.0))
     summed = np.cumsum(np.take_along_axis(weight, order, axis=1), axis=1)
     levels = QUANTILES * summed[:, -1:]
-    places = np.array([np.searchsorted(one, level) for one, level in zip(summed, levels, strict=True)])
+    places = np.array([np.searchsorted(row, level) for row, level in zip(summed, levels, strict=True)])
     return np.take_along_axis(norms, np.minimum(places, q.shape[1] - 1), axis=1)
 
 

@@ -69,7 +69,7 @@ class Observable(Part):
     @property
     def acts_on(self) -> frozenset[str]:
         """The names of all parameters that it depends on."""
-        return names_with_parts(self.reads.union(self.own))
+        return names_with_parts(self.reads.union(self.parameter_names))
 
     @property
     def views(self) -> tuple[type[View], ...]:
@@ -82,18 +82,18 @@ class Observable(Part):
 
     def function_of(self, view: type[View]) -> Function:
         """The function of a view."""
-        return self.functions[self._own(view)] if isinstance(self.functions, Mapping) else self.functions
+        return self.functions[self._nearest_view(view)] if isinstance(self.functions, Mapping) else self.functions
 
     def dims_of(self, view: type[View]) -> Dims:
         """The dimensions of the result for a view."""
-        return self.dims[self._own(view)] if isinstance(self.dims, Mapping) else self.dims
+        return self.dims[self._nearest_view(view)] if isinstance(self.dims, Mapping) else self.dims
 
     @property
     def all_dims(self) -> frozenset[str]:
         """The dimensions that it has for some view."""
         return frozenset().union(*(self.dims.values() if isinstance(self.dims, Mapping) else [self.dims]))
 
-    def _own(self, view: type[View]) -> type[View]:
+    def _nearest_view(self, view: type[View]) -> type[View]:
         """The supported view that is nearest in the inheritance of `view`."""
         return next(kind for kind in view.__mro__ if kind in self.views)
 

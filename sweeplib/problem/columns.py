@@ -78,12 +78,12 @@ class Problems(Table):
 
     def _column(self, name: str) -> Column:
         if name in FOLLOWING:
-            values, codes = self.each(getattr(Problem, name).fget, ProblemRow)
+            values, codes = self.column_of(getattr(Problem, name).fget, ProblemRow)
             different = Column.of(values)
             return different._replace(codes=different.codes[codes])
-        return self._given() if name == "given" else self.constant(DEFAULTS[name])
+        return self._differing() if name == "given" else self.constant(DEFAULTS[name])
 
-    def _given(self) -> Column:
+    def _differing(self) -> Column:
         """Return the names of the fields that differ from their defaults."""
         columns = {name: _differs_from_default(name, self._resolved(name)) for name in self.fields}
         return Table(columns, self._rows).over(
@@ -93,7 +93,7 @@ class Problems(Table):
 
     def _resolved(self, name: str) -> Column:
         """Return the column of a field as the text of a problem has it."""
-        return self.each(lambda row: row.resolved(name), ProblemRow) if name in RESOLVED else self.columns[name]
+        return self.column_of(lambda row: row.resolved(name), ProblemRow) if name in RESOLVED else self.columns[name]
 
     def row(self, read: Reading) -> Any:
         """Return a problem that reads the columns."""
@@ -104,8 +104,8 @@ class Problems(Table):
         same, differing = self._parts
         codes = [column.codes[at] for column in differing.values()]
         if self._latest is None or self._latest[0] != codes:
-            own = {name: column.value(at) for name, column in differing.items()}
-            self._latest = codes, Problem.unchecked(same | own)
+            values = {name: column.value(at) for name, column in differing.items()}
+            self._latest = codes, Problem.unchecked(same | values)
         return self._latest[1]
 
     _latest: tuple[list[Any], Problem] | None = None
@@ -148,8 +148,8 @@ class Problems(Table):
 def columns_of(problems: Sequence[Mapping[str, Any]], place: NDArray[np.int32]) -> dict[str, Column]:
     """Return the columns of rows that have the problems at some places of others, given by their `differing` fields."""
     names = set[str]().union(*problems)
-    given = {name: [problem.get(name, DEFAULTS.get(name)) for problem in problems] for name in names}
-    columns = {name: Column.of(values) for name, values in given.items()}
+    lists = {name: [problem.get(name, DEFAULTS.get(name)) for problem in problems] for name in names}
+    columns = {name: Column.of(values) for name, values in lists.items()}
     return {name: Column(column.values, column.codes[place]) for name, column in columns.items()}
 
 

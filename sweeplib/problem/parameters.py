@@ -92,14 +92,16 @@ DEFAULTS: dict[str, Any] = {}
 def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) -> None:
     """Add the parameters of a part; SweeplibError for a name that a problem, or parts of another kind, have already."""
     parameters = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
-    for key, one in parameters.items():
-        if (declared := PARAMETERS.get(key, one)) != one or key in RESERVED:
+    for key, parameter in parameters.items():
+        if (declared := PARAMETERS.get(key, parameter)) != parameter or key in RESERVED:
             other = f"one of `{declared.owner}` has another of this name"
             whose = "a problem has it" if declared.owner == PROBLEM or key in RESERVED else other
             problem = f"{name!r} of `{owner}` cannot have a parameter {key!r}: {whose}; expected another name"
             raise SweeplibError(problem)
     PARAMETERS.update(parameters)
-    DEFAULTS.update({key: one.default for key, one in parameters.items() if owner != PROBLEM or not one.is_needed})
+    DEFAULTS.update(
+        {key: parameter.default for key, parameter in parameters.items() if owner != PROBLEM or not parameter.is_needed}
+    )
 
 
 def declare_parameters_of(owner: str) -> Callable[[str, Any], None]:
@@ -118,7 +120,7 @@ def synonyms() -> dict[str, str]:
     meant = dict(_LETTERS)
     for name, parameter in PARAMETERS.items():
         words = parameter.label.lower().replace("-", " ")
-        for word in (words, "".join(part[0] for part in words.split()), _greek(parameter.symbol)):
+        for word in (words, "".join(syllable[0] for syllable in words.split()), _greek(parameter.symbol)):
             if len(word) > 1 or not word.isascii():
                 meant.setdefault(word, name)
     return {word: name for word, name in meant.items() if word not in PARAMETERS}
@@ -160,7 +162,7 @@ class Part:
     check: Callable[["Problem"], None] = any_problem
 
     @cached_property
-    def own(self) -> tuple[str, ...]:
+    def parameter_names(self) -> tuple[str, ...]:
         """The names of its own parameters, in their order."""
         return tuple(self.parameters.model_fields)
 
@@ -172,7 +174,7 @@ class Part:
     @cached_property
     def acts_on(self) -> frozenset[str]:
         """The names of all parameters that it acts on."""
-        return self.reads.union(self.own)
+        return self.reads.union(self.parameter_names)
 
     def refuse(self, problem: "Problem") -> None:
         """Raise InputError for a problem that lacks a parameter, or to which the part does not apply."""

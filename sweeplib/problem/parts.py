@@ -55,8 +55,8 @@ def parts_of(problem: "Problem") -> dict[str, Part]:
     """Return the parts that a problem names, by kind; a law without a teacher has no target."""
     law = DATA[problem.data]
     taught: dict[str, Part] = {"target": target(problem.target)} if law.teacher else {}
-    own = {kind: registry[getattr(problem, kind)] for kind, registry in OF_PROBLEM.items()}
-    return {"data": law, "start": STARTS[problem.student_start]} | own | taught
+    problem_parts = {kind: registry[getattr(problem, kind)] for kind, registry in OF_PROBLEM.items()}
+    return {"data": law, "start": STARTS[problem.student_start]} | problem_parts | taught
 
 
 def meaningful(parts: Sequence[Part]) -> list[str]:
@@ -66,15 +66,15 @@ def meaningful(parts: Sequence[Part]) -> list[str]:
     """
     taught = any(isinstance(part, DataLaw) and part.teacher for part in parts)
     meaningless = frozenset() if taught else TEACHER_FIELDS
-    of_parts = {name for part in parts for name in part.own}
+    of_parts = {name for part in parts for name in part.parameter_names}
     return [name for name in PARAMETERS if name in of_parts or (name in CORE and name not in meaningless)]
 
 
 def refuse_of_parts(problem: "Problem", parts: Mapping[str, Part]) -> None:
     """Raise InputError for a value that another data law, start, target, loss or step would read, not its own."""
-    given = problem.given
-    own = [(name, (PARAMETERS[name].owner,)) for name in sorted(given) if name in PARAMETERS and name not in CORE]
-    deciding: list[tuple[str, tuple[str, ...]]] = [*own, *((name, kinds) for name, kinds in _DECIDED.items())]
+    differing = problem.differing_names
+    names = [(name, (PARAMETERS[name].owner,)) for name in sorted(differing) if name in PARAMETERS and name not in CORE]
+    deciding: list[tuple[str, tuple[str, ...]]] = [*names, *((name, kinds) for name, kinds in _DECIDED.items())]
     for name, kinds in deciding:
         for kind in kinds:
             if kind in parts and name not in parts[kind].acts_on:
@@ -86,9 +86,9 @@ def refuse_unread(problem: "Problem", names: Iterable[str], kind: str, acting: R
 
     kind : what the parts are. The message names those of this kind that read it, and the default, which is accepted.
     """
-    given = problem.given
+    differing = problem.differing_names
     for name in names:
-        if name in given and not any(name in reads for reads in acting.values()):
+        if name in differing and not any(name in reads for reads in acting.values()):
             reading = ", ".join(other for other, reads in READERS[kind](problem).items() if name in reads)
             which = f"the {kind} " if kind in ("start", "target", *OF_PROBLEM) else ""
             who, does = which + (" and ".join(acting) or "nothing recorded"), "do" if len(acting) > 1 else "does"

@@ -38,15 +38,15 @@ class Problem(Core):
     given have their defaults. Raises InputError, which names the parameter, for invalid values.
     """
 
-    def __init__(self, of_parts: tuple[tuple[str, Any], ...] = (), **given: Any) -> None:
-        for name in given.keys() - PARAMETERS.keys():
+    def __init__(self, of_parts: tuple[tuple[str, Any], ...] = (), **values: Any) -> None:
+        for name in values.keys() - PARAMETERS.keys():
             importlib.import_module("sweeplib.observables")  # which have parameters too, and import this room
             if name not in PARAMETERS:
                 raise InputError("unknown problem field", value=name, choices=PARAMETERS, synonyms=synonyms())
-        own = {name: value for name, value in given.items() if name in CORE_DEFAULTS}
-        others = dict(of_parts) | {name: value for name, value in given.items() if name not in CORE_DEFAULTS}
+        core = {name: value for name, value in values.items() if name in CORE_DEFAULTS}
+        others = dict(of_parts) | {name: value for name, value in values.items() if name not in CORE_DEFAULTS}
         try:
-            super().__init__(of_parts=pairs({name: _checked(name, value) for name, value in others.items()}), **own)
+            super().__init__(of_parts=pairs({name: _checked(name, value) for name, value in others.items()}), **core)
         except pydantic.ValidationError as error:
             raise _problem_error(error) from None
         self.__dict__.update(self.of_parts)
@@ -113,7 +113,7 @@ class Problem(Core):
 
     def _check_disturbances(self) -> None:
         for name in ("keep_probability", "input_noise"):
-            for key in _UNDISTURBED if name in self.given else ():
+            for key in _UNDISTURBED if name in self.differing_names else ():
                 if (value := getattr(self, key)) != DEFAULTS[key]:
                     expected = f"{json.dumps(DEFAULTS[key])}, its default, with a {name}"
                     raise InputError(f"not known with a {name}", key=key, value=value, expected=expected)
@@ -170,13 +170,13 @@ class Problem(Core):
     @property
     def criterion(self) -> Criterion:
         """The loss with the values of its parameters, and whether labels are signs."""
-        numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].own)
+        numbers = tuple(float(getattr(self, name)) for name in LOSSES[self.loss].parameter_names)
         return Criterion(self.loss, numbers, self.labels == "sign")
 
     @property
     def rule(self) -> Rule:
         """The rule of the steps with the values of its parameters."""
-        return Rule(self.update, tuple(float(getattr(self, name)) for name in UPDATES[self.update].own))
+        return Rule(self.update, tuple(float(getattr(self, name)) for name in UPDATES[self.update].parameter_names))
 
     @property
     def has_closed_drifts(self) -> bool:
@@ -213,7 +213,7 @@ class Problem(Core):
         return dict(self._canonical)
 
     @property
-    def given(self) -> frozenset[str]:
+    def differing_names(self) -> frozenset[str]:
         """The names of the fields that differ from their defaults."""
         return frozenset(self._canonical)
 
@@ -319,9 +319,11 @@ def _checked(name: str, value: Any) -> Any:
         raise _problem_error(error, name) from None
 
 
-def pairs(given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def pairs(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Those of some parameters of parts that differ from their defaults, in alphabetical order."""
-    return tuple(sorted((name, value) for name, value in given.items() if value != DEFAULTS.get(name))) if given else ()
+    return (
+        tuple(sorted((name, value) for name, value in values.items() if value != DEFAULTS.get(name))) if values else ()
+    )
 
 
 def _problem_error(error: pydantic.ValidationError, name: str | None = None) -> InputError:

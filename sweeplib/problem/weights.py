@@ -58,8 +58,8 @@ def _rows_in_blocks(problem: Problem, root_seed: int, seed: int) -> Array:
     for block in np.unique(of_row):
         rows, columns = np.flatnonzero(of_row == block), slice(ends[block], ends[block + 1])
         size, role = int(problem.blocks[1][block]), f"teacher in block {block + 1}"
-        drawn = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
-        W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, drawn)
+        rows_of_block = _normals(role, problem.teacher_start, len(rows), size, root_seed, seed)
+        W_star[rows, columns] = np.sqrt(problem.d / size) * _of_law(problem.teacher_start, rows_of_block)
     return W_star
 
 

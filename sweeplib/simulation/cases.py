@@ -173,8 +173,11 @@ class Case:
             return
         if not DYNAMICS[self.dynamics].finds_levels(self.numerical_options()):
             others = ", ".join(other for other, kind in DYNAMICS.items() if kind.finds_levels(kind.Options()))
-            what, expected = f"{self.dynamics} finds exits of the risk alone", f"risk; or with other options: {others}"
-            raise InputError(what, key="exit_on", value=name, expected=expected)
+            problem, expected = (
+                f"{self.dynamics} finds exits of the risk alone",
+                f"risk; or with other options: {others}",
+            )
+            raise InputError(problem, key="exit_on", value=name, expected=expected)
         level_of(self)
 
     def _refuse_drifts(self, why: str) -> None:
@@ -232,8 +235,8 @@ class Case:
         if refused == 0.0 and _refused_time(later := schedule(text).at_later_times, first, last) is None:
             or_sde = " or sde" if key == "schedule" else ""
             expected = f"a schedule that is finite at time zero, such as `{later}`; or sgd, sgd_chain{or_sde}"
-        what = "learning rate" if key == "schedule" else "label noise"
-        raise InputError(f"no {what} at t = {refused:.6g}", key=key, value=text, expected=expected)
+        rate = "learning rate" if key == "schedule" else "label noise"
+        raise InputError(f"no {rate} at t = {refused:.6g}", key=key, value=text, expected=expected)
 
     def of_ode(self) -> "Case":
         """The case whose risk at the end an optimal schedule minimises: of the ODE at a constant rate."""
@@ -394,5 +397,5 @@ def numerical_options(dynamics: str, options: tuple[tuple[str, Any], ...]) -> Nu
         return kind(**dict(options))
     except pydantic.ValidationError as error:
         options_known, unknown = kind.model_fields or ("none at all",), f"{dynamics} has no such option"
-        refused = refusal(error, wrong="not a valid option", unknown=unknown, known=lambda _: options_known)
+        refused = refusal(error, wrong="not a valid option", unknown=unknown, choices=lambda _: options_known)
         raise refused.within(prefix=dynamics) from None

@@ -53,8 +53,8 @@ class Cases(Problems, Sequence[Case]):
     @classmethod
     def with_seeds(cls, case: Case, seeds: Sequence[int]) -> "Cases":
         """Return copies of a case with these seeds."""
-        own = {name: getattr(case, name) for name in FIELDS}
-        whole = cls.of_one_value(case.problem.differing() | own, len(seeds))
+        fields = {name: getattr(case, name) for name in FIELDS}
+        whole = cls.of_one_value(case.problem.differing() | fields, len(seeds))
         return whole.replaced(seed=Column(list(seeds), np.arange(len(seeds))))
 
     @overload
@@ -66,13 +66,13 @@ class Cases(Problems, Sequence[Case]):
             return self.at(at)
         place = range(self._rows)[at]
         case: Case = object.__new__(Case)
-        same, differing = self._own
+        same, differing = self._fields
         own = {name: column.value(place) for name, column in differing.items()}
         case.__dict__.update(same, **own, problem=self.problem(place))
         return case
 
     @cached_property
-    def _own(self) -> tuple[dict[str, Any], dict[str, Column]]:
+    def _fields(self) -> tuple[dict[str, Any], dict[str, Column]]:
         """The fields that are the same in all cases, and the columns of the others, without those of problems."""
         return self.parts(FIELDS)
 
@@ -89,15 +89,15 @@ class Cases(Problems, Sequence[Case]):
 
     def arrays(self, function: Callable[[Case], Any]) -> NDArray[np.float64]:
         """Return the arrays (n, ...) that a function of a case returns, of one shape."""
-        return self.each(function).array(float)
+        return self.column_of(function).array(float)
 
     def shapes(self) -> Column:
         """Return the shapes of cases that can be run together."""
-        return self.each(lambda case: case.shape)
+        return self.column_of(lambda case: case.shape)
 
     def levels(self) -> list[ExitLevel]:
         """Return what the exits of cases of one shape are of, one for each."""
-        levels = self.each(level_of)
+        levels = self.column_of(level_of)
         if len({level.rule for level in levels.values}) > 1:
             on = self[0].recording.exit_on
             raise SweeplibError(f"the level of {on} has another rule for problems that differ in numbers alone")
@@ -105,7 +105,7 @@ class Cases(Problems, Sequence[Case]):
 
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""
-        shared, ends = self.each(shared_digest), self.over(("student_start", "clock"), _ends).array(object)
+        shared, ends = self.column_of(shared_digest), self.over(("student_start", "clock"), _ends).array(object)
         unread_by_any = {unread for _, unread in shared.values}
         texts = {unread: (np.array(self.each_text(unread), object) + ends).tolist() for unread in unread_by_any}
         pairs, blake2b = shared.items(), hashlib.blake2b
@@ -129,7 +129,7 @@ class Cases(Problems, Sequence[Case]):
     def check(self) -> None:
         """Raise InputError if a case is not valid, as `Case.check` does."""
         for check in CHECKS:
-            self.each(check)
+            self.column_of(check)
         last = self.field("clock") * self.numbers(lambda case: case.recording.times[-1])
         step, largest = self.numbers(_step), self.numbers(_most_steps)
         with np.errstate(all="ignore"):

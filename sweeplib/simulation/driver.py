@@ -52,16 +52,16 @@ class Records:
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
         """The records of one or more cases each as one; NaN where there are no data."""
-        data_of_any = next((part.data for part in parts if part.data), {})
+        data_of_any = next((piece.data for piece in parts if piece.data), {})
         data = {
-            name: np.concatenate([part.data[name] if part.data else _no_data(values, part) for part in parts])
+            name: np.concatenate([piece.data[name] if piece.data else _no_data(values, piece) for piece in parts])
             for name, values in data_of_any.items()
         }
         excess, start = dict[int, Excess](), 0
-        for part in parts:
-            excess |= {start + at: reason for at, reason in part.excess.items()}
-            start += len(part.status)
-        return cls(data, np.concatenate([part.status for part in parts]), excess)
+        for piece in parts:
+            excess |= {start + at: reason for at, reason in piece.excess.items()}
+            start += len(piece.status)
+        return cls(data, np.concatenate([piece.status for piece in parts]), excess)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,24 +106,24 @@ def run_cases(
 
 def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
     """The records of cases whose runs have begun; those that have stopped are complete."""
-    names, left = stored_variables(cases[0]), begun.unfinished(cases[0].recording)
+    names, places = stored_variables(cases[0]), begun.unfinished(cases[0].recording)
     records = Records({name: begun.data[name].copy() for name in names}, np.full(len(cases), Status.ok, np.uint8))
-    if not left.size:
+    if not places.size:
         return records
-    more = run_checked(cases.at(left), timeout, None, begun.at(left))
+    more = run_checked(cases.at(places), timeout, None, begun.at(places))
     for name, values in more.data.items():
-        records.data[name][left] = values
-    records.status[left] = more.status
-    return replace(records, excess={int(left[at]): reason for at, reason in more.excess.items()})
+        records.data[name][places] = values
+    records.status[places] = more.status
+    return replace(records, excess={int(places[at]): reason for at, reason in more.excess.items()})
 
 
 def run_checked(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None = None) -> Records:
     """The records of cases that are valid and have one shape, as `run_cases` returns them."""
     size = _cases_at_once(cases)
-    parts = [some[at : at + size] for some in _of_one_clock(cases) for at in range(0, len(some), size)]
-    ends = np.cumsum([len(part) for part in parts]).tolist()
-    earlier = [begun and begun.at(slice(end - len(part), end)) for part, end in zip(parts, ends, strict=True)]
-    records = [_run(part, timeout, initial, before) for part, before in zip(parts, earlier, strict=True)]
+    batches = [some[at : at + size] for some in _of_one_clock(cases) for at in range(0, len(some), size)]
+    ends = np.cumsum([len(batch) for batch in batches]).tolist()
+    earlier = [begun and begun.at(slice(end - len(batch), end)) for batch, end in zip(batches, ends, strict=True)]
+    records = [_run(batch, timeout, initial, before) for batch, before in zip(batches, earlier, strict=True)]
     return records[0] if len(records) == 1 else Records.joined(records)
 
 
@@ -146,7 +146,7 @@ def case_memory(case: Case) -> int:
 
 def _cases_at_once(cases: Cases) -> int:
     """The number of cases to run together: what the dynamics asks for, or fewer if these take too much memory."""
-    most = max(cases.each(case_memory)[0])
+    most = max(cases.column_of(case_memory)[0])
     return max(1, min(DYNAMICS[cases[0].dynamics].replicas_at_once, BYTES_AT_ONCE // max(1, most)))
 
 
@@ -156,7 +156,7 @@ def _of_one_clock(cases: Cases) -> list[Cases]:
     if cases[0].problem.optimal is not None:
         _, codes = cases.distinct(cases.columns.keys() - {"seed"})
     elif cases[0].problem.in_turn:
-        _, codes = cases.each(lambda case: (case.clock, case.problem.course.switches))
+        _, codes = cases.column_of(lambda case: (case.clock, case.problem.course.switches))
     else:
         return [cases]
     ends = [*np.flatnonzero(np.diff(codes, prepend=-1)).tolist(), len(cases)]
@@ -174,7 +174,8 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
     variables = stored_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
     observed: dict[str, Own] = {
-        name: {own: cases.field(own, None) for own in OBSERVABLES[name].own} for name in first.recording.observables
+        name: {parameter: cases.field(parameter, None) for parameter in OBSERVABLES[name].parameter_names}
+        for name in first.recording.observables
     }
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()
     if begun is not None:
@@ -260,9 +261,9 @@ def _keep(
     """Write the recorded diagnostics for the replicas that reached the recording time."""
     for name in variables.keys() & diagnosed.keys():
         diagnostic, values = diagnosed[name], data[name]
-        kept = values[:, place] if variables[name].dims[:1] == ("time",) else values
-        _check_shape(name, diagnostic, kept.shape)
-        kept[reached] = diagnostic[reached]
+        instants = values[:, place] if variables[name].dims[:1] == ("time",) else values
+        _check_shape(name, diagnostic, instants.shape)
+        instants[reached] = diagnostic[reached]
 
 
 def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
@@ -369,7 +370,7 @@ def _samples_keys(cases: Cases) -> NDArray[np.uint64]:
     """The keys (n,) of the random numbers of the samples of cases that share their `pair_by`."""
     if cases[0].pair_by is not None:
         return cases.numbers(_shared_key, np.uint64)
-    texts, streams = cases.texts(frozenset(parameters_of("observables"))), cases.each(_samples_stream)
+    texts, streams = cases.texts(frozenset(parameters_of("observables"))), cases.column_of(_samples_stream)
     pairs = Table({"stream": streams, "text": texts}, len(cases))
     return pairs.over(("stream", "text"), _keys_of).array(np.uint64)
 
@@ -378,8 +379,8 @@ def _keys_of(columns: Mapping[str, Sequence[Any]], _: int) -> list[int]:
     """The key of each pair of a `stream`, what is before and after the problem in it, and a `text` (`stream_key`)."""
     keys = []
     for (before, after), text in zip(columns["stream"], columns["text"], strict=True):
-        own = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-        key = hashlib.blake2b(f"{before}{own}{after}".encode(), digest_size=8).digest()
+        problem = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        key = hashlib.blake2b(f"{before}{problem}{after}".encode(), digest_size=8).digest()
         keys.append(int.from_bytes(key, "little"))
     return keys
 

@@ -140,9 +140,9 @@ _random_overlaps = lru_cache(maxsize=8192)(_overlaps)
 
 
 def _arrays(weights: Weights) -> tuple[Array, Array]:
-    W, W_star = (np.atleast_2d(np.array(part, dtype=float)) for part in weights)
-    for name, part in (("W", W), ("W_star", W_star)):
-        if part.ndim != 2 or not np.isfinite(part).all():
+    W, W_star = (np.atleast_2d(np.array(matrix, dtype=float)) for matrix in weights)
+    for name, matrix in (("W", W), ("W_star", W_star)):
+        if matrix.ndim != 2 or not np.isfinite(matrix).all():
             raise InputError("not weights", key=name, expected="a matrix of finite numbers")
     return W, W_star
 

@@ -49,6 +49,6 @@ def _optimum(case: Case, knots: int, starts: int, initial: Initial) -> Optimum:
     from sweeplib.dynamics.optimal_schedule import optimal_schedule
     from sweeplib.simulation.driver import replicas_of  # which imports this module
 
-    one, many = (replicas_of(Cases.with_seeds(case, range(count)), initial) for count in (1, starts))
+    single, many = (replicas_of(Cases.with_seeds(case, range(count)), initial) for count in (1, starts))
     same = all(np.ptp(values, axis=0).max(initial=0.0) <= SAME_STARTS for values in (many.Q, many.M, many.P))
-    return optimal_schedule(one if same else many, knots)
+    return optimal_schedule(single if same else many, knots)

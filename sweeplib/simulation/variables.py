@@ -71,9 +71,9 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         for unit, labels, long_name in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
             named = {"long_name": f"{long_name}{whose}"} | rule
             variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | named)
-    for name, own in kind.diagnostics(case.problem, options, recording.observables).items():
-        dims = (("time",) if own.over_time else ()) + own.dims
-        variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(own.attrs))
+    for name, diagnostic in kind.diagnostics(case.problem, options, recording.observables).items():
+        dims = (("time",) if diagnostic.over_time else ()) + diagnostic.dims
+        variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(diagnostic.attrs))
     if (optimal := case.problem.optimal) is not None:
         for name, attrs in SCHEDULE_LABELS.items():
             inner = {"knot": optimal.knots} if name == "schedule_rate" else {}

@@ -82,13 +82,13 @@ def optimal_measure(activation: str, contrast: float, d: float) -> Measure:
     norms = _finer_norms(norms[moderate], _nearest(columns[:, moderate]) > 0.0)
     columns = residuals(activation, contrast, d, norms)
     weights = _nearest(columns)
-    kept = weights > 0.0
-    return Measure(norms[kept], weights[kept], 0.5 * float(np.sum((columns @ weights) ** 2)))
+    positive = weights > 0.0
+    return Measure(norms[positive], weights[positive], 0.5 * float(np.sum((columns @ weights) ** 2)))
 
 
-def _finer_norms(norms: Array, kept: NDArray[np.bool_]) -> Array:
+def _finer_norms(norms: Array, chosen: NDArray[np.bool_]) -> Array:
     """The norms, and more of them in the intervals beside those that are kept."""
-    beside = np.flatnonzero(kept[1:] | kept[:-1])
+    beside = np.flatnonzero(chosen[1:] | chosen[:-1])
     more = [np.linspace(norms[i], norms[i + 1], FINER, endpoint=False) for i in beside]
     return np.unique(np.concatenate([norms, *more]))
 
@@ -152,9 +152,9 @@ def _beyond(h: Array, d: float) -> tuple[Array, Array]:
     if d == 1.0:
         half: Array = np.where(np.abs(h) < 1.0, 0.5, 0.0)
         return half, np.where(h > 0.0, half, 1.0 - half)
-    power, rest = 0.5 * (d - 1.0), np.maximum(1.0 - h * h, 0.0)
-    half = 0.5 * scipy.special.betainc(power, 0.5, rest)
-    return rest**power / (2.0 * power * scipy.special.beta(0.5, power)), np.where(h > 0.0, half, 1.0 - half)
+    power, remainder = 0.5 * (d - 1.0), np.maximum(1.0 - h * h, 0.0)
+    half = 0.5 * scipy.special.betainc(power, 0.5, remainder)
+    return remainder**power / (2.0 * power * scipy.special.beta(0.5, power)), np.where(h > 0.0, half, 1.0 - half)
 
 
 def _bayes_risk(contrast: float, d: float) -> float:

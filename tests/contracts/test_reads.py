@@ -92,7 +92,7 @@ def pair(field: str, dynamics: str) -> tuple[Problem, Problem]:
     return one, dataclasses.replace(one, **{field: OTHERS[field]})
 
 
-SPECTRA = {name for law in DATA.values() if law.has_spectrum for name in law.own}
+SPECTRA = {name for law in DATA.values() if law.has_spectrum for name in law.parameter_names}
 """The parameters of data laws with several eigenvalues, which particles do not take."""
 
 

@@ -117,7 +117,7 @@ def test_every_dynamics_gives_for_columns_what_it_gives_for_each_case(dynamics: 
 
 def test_a_function_is_called_once_for_what_it_reads() -> None:
     calls: list[int] = []
-    as_columns(some_cases()).each(lambda case: calls.append(case.problem.samples))
+    as_columns(some_cases()).column_of(lambda case: calls.append(case.problem.samples))
     assert calls == [None, None, 40]  # the first shows what it reads
 
 

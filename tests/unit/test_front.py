@@ -48,12 +48,12 @@ PAGE = LINK.replace("status", "sweep")
 COMPUTING = Job(
     "simulate",
     started=1010.0,
-    told=1100.0,
+    last_news=1100.0,
     done=1_234_567,
     total=2_450_055,
     cases={"failed": 1_234, "diverged": 56_789},
     rate=13_717.4,
-    left=7384.0,
+    seconds_left=7384.0,
     dashboard=LINK,
     page=PAGE,
     table=PLAN.cells(),
@@ -140,7 +140,7 @@ def test_a_stage_of_which_one_job_is_up_to_date_ends() -> None:
 
 def test_an_estimate_that_is_over_before_the_first_case_is_not_shown() -> None:
     simulations = STAGES[1]
-    job = Job("simulate", started=1000.0, told=1001.0, total=10, left=5.0)
+    job = Job("simulate", started=1000.0, last_news=1001.0, total=10, seconds_left=5.0)
     assert state(job, now=1002.0).pace(simulations) == "4 s left"
     assert state(job, now=1010.0).pace(simulations) == ""
 

@@ -104,7 +104,7 @@ def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
             done=1,
             total=4,
             cases={"killed": 1},
-            left=90.0,
+            seconds_left=90.0,
             dashboard="http://127.0.0.1:1/status",
             page="http://127.0.0.1:1/sweep",
         )

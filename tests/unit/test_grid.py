@@ -99,10 +99,10 @@ def test_every_field_of_a_problem_can_be_fixed_and_swept(name: str) -> None:
     other |= {"noise_schedule": "exp(-2 * t)", "start": "sphere", "m0": 0.1}
     fixed = FIXED
     for law in DATA.values():
-        if name in law.own:
+        if name in law.parameter_names:
             fixed = FIXED | {"data": law.name} | {each: PARAMETERS[each].example for each in law.needed}
             fixed |= {"k": 0} if law.name == "two_gaussians" else {}
-    if name in {"tasks", *TASKS["in_turn"].own}:
+    if name in {"tasks", *TASKS["in_turn"].parameter_names}:
         fixed = FIXED | {"k": 2, "tasks": "in_turn", "switch_time": 0.5}
     if fixed is not FIXED or value is None:
         value = other.get(name, PARAMETERS[name].adapter.validate_python(PARAMETERS[name].example))

@@ -23,7 +23,7 @@ def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
         shown = RunProgress(10, [block])
         shown.advance(block, BlockReport({"killed": 2, "diverged": 1, "ok": 2}, 5, 100.0))
         told = jobs(tmp_path)["simulate"]
-        assert (told.done, told.total, told.share, told.left) == (10, 10, 1.0, 0.0)
+        assert (told.done, told.total, told.share, told.seconds_left) == (10, 10, 1.0, 0.0)
         assert told.cases == {"killed": 2, "diverged": 1, "ok": 2}
         assert told.running and told.here and told.pid == os.getpid() and told.doing is None
     ended = jobs(tmp_path)["simulate"]

@@ -275,14 +275,14 @@ def test_adaptive_steps_that_become_longer_are_noticed(monkeypatch: pytest.Monke
     case = Case(Problem(gamma=0.1, p=1, k=1, d=30, Delta=0.0, activation="erf"), dynamics, 0, Recording((0.0, 1.0), ()))
     power = 0.5 if dynamics == "ode" else 1.0
 
-    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Taken:
+    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Timing:
         last = cases[0].clock * cases[0].recording.times[-1]
         if last < 1e-6:
-            return pilots.Taken(3.0, 1, 1.0, 1.0)
+            return pilots.Timing(3.0, 1, 1.0, 1.0)
         done = min(1.0, (limit / 100.0) ** (1.0 / power) / last)
-        return pilots.Taken(3.0 + 100.0 * (done * last) ** power, 1, done, done, complete=done == 1.0)
+        return pilots.Timing(3.0 + 100.0 * (done * last) ** power, 1, done, done, complete=done == 1.0)
 
-    monkeypatch.setattr(pilots, "_taken", taken)
+    monkeypatch.setattr(pilots, "_timed", taken)
     monkeypatch.setattr(pilots, "_start", lambda *_: 3.0)
     assert measured([case], 10.0)[0] == pytest.approx(103.0)
 
@@ -297,16 +297,16 @@ def test_starts_records_and_steps_are_told_apart(
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="square", spherical=True)
     case = Case(problem, "sgd", 0, Recording((0.0, *times.tolist())))
 
-    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Taken:
+    def taken(cases: list[Case], limit: float, ended: float = 1.0) -> pilots.Timing:
         times = np.array(cases[0].recording.times)
         seconds = steps * cases[0].clock * times + record * np.arange(1, len(times) + 1)
         last = int(np.searchsorted(seconds, limit))
         if last == len(times):
-            return pilots.Taken(start + seconds[-1], 1, 1.0, 1.0)
+            return pilots.Timing(start + seconds[-1], 1, 1.0, 1.0)
         done = max((limit - record * last) / steps, times[last - 1] if last else 0.0)
-        return pilots.Taken(start + limit, 1, done, max(0, last - 1) / max(1, len(times) - 1), complete=False)
+        return pilots.Timing(start + limit, 1, done, max(0, last - 1) / max(1, len(times) - 1), complete=False)
 
-    monkeypatch.setattr(pilots, "_taken", taken)
+    monkeypatch.setattr(pilots, "_timed", taken)
     assert measured([case], 40.0)[0] == pytest.approx(start + steps + 61 * record, rel=0.1)
 
 

@@ -45,7 +45,7 @@ def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases
     shown = RunProgress(100, [block(20.0)] * 2)
     clock.now += 30
     shown.advance(block(20.0), report(20.0, {"ok": 10}))
-    assert shown.left() == pytest.approx(30.0)
+    assert shown.seconds_left() == pytest.approx(30.0)
     assert shown.rate() == pytest.approx(1 / 3)
     assert shown.share() == pytest.approx(0.5)
 
@@ -53,10 +53,10 @@ def test_what_is_left_is_told_from_expected_seconds_not_from_the_number_of_cases
 def test_what_is_left_is_at_first_what_the_plan_says(clock: Clock) -> None:
     """Two workers started for 4 s, and one ended the first of 80 blocks: by the measured pace 79 times 7 s are left."""
     shown = RunProgress(800, [block(5.0)] * 80, workers=2)
-    assert shown.left() == pytest.approx(200.0)
+    assert shown.seconds_left() == pytest.approx(200.0)
     clock.now += 7
     shown.advance(block(5.0), report(5.0, {"ok": 10}))
-    assert 200 < shown.left() < 250
+    assert 200 < shown.seconds_left() < 250
 
 
 def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
@@ -65,7 +65,7 @@ def test_a_plan_that_was_wrong_is_forgotten(clock: Clock) -> None:
     clock.now += 200
     for _ in range(40):
         shown.advance(block(5.0), report(10.0, {"ok": 10}))
-    assert shown.left() == pytest.approx(200.0, rel=0.1)
+    assert shown.seconds_left() == pytest.approx(200.0, rel=0.1)
     assert shown.share() == pytest.approx(0.5, rel=0.1)
 
 
@@ -76,19 +76,19 @@ def test_a_dynamics_that_was_planned_far_too_dear_says_nothing_about_the_others(
     for _ in range(40):
         clock.now += 0.05
         shown.advance(dear, report(0.1, {"ok": 1}))
-    assert shown.left() == pytest.approx(195.0, rel=0.05)
+    assert shown.seconds_left() == pytest.approx(195.0, rel=0.05)
     assert shown.share() == pytest.approx(0.01, rel=0.05)
     for _ in range(195):
         clock.now += 0.5
         shown.advance(cheap, report(1.0, {"ok": 1}))
-    assert shown.left() == pytest.approx(97.5, rel=0.05)
+    assert shown.seconds_left() == pytest.approx(97.5, rel=0.05)
 
 
 def test_cases_that_others_have_computed_do_not_count_as_fast(clock: Clock) -> None:
     shown = RunProgress(20, [block(10.0)] * 2, workers=1)
     clock.now += 5
     shown.advance(block(10.0), report(5.0, {"ok": 5}, found=5))
-    assert shown.left() == pytest.approx(10.0)
+    assert shown.seconds_left() == pytest.approx(10.0)
 
 
 def test_all_is_done_with_the_last_case_and_not_before(clock: Clock) -> None:
@@ -96,9 +96,9 @@ def test_all_is_done_with_the_last_case_and_not_before(clock: Clock) -> None:
     shown = RunProgress(4, [block(10.0), block(0.1)])
     clock.now += 3
     shown.advance(block(10.0), report(10.0, {"ok": 3}))
-    assert shown.share() == 0.99 and shown.left() > 0.0
+    assert shown.share() == 0.99 and shown.seconds_left() > 0.0
     shown.advance(block(0.1), report(0.0, {}, found=1))
-    assert shown.share() == 1.0 and shown.left() == 0.0
+    assert shown.share() == 1.0 and shown.seconds_left() == 0.0
 
 
 def test_lines_come_every_few_seconds_and_at_the_end(clock: Clock, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def branching(read: Reading) -> Any:
 def test_each_is_the_function_of_each_row(rows: list[tuple[Any, Any, Any]]) -> None:
     table = Table({name: Column.of([row[at] for row in rows]) for at, name in enumerate("abc")}, len(rows))
     expected = [branching(dict(zip("abc", row, strict=True)).__getitem__) for row in rows]  # type: ignore[arg-type]
-    assert texts(table.each(branching).items()) == texts(expected)
+    assert texts(table.column_of(branching).items()) == texts(expected)
 
 
 def formula(read: Any) -> Any:
@@ -95,7 +95,7 @@ def test_a_function_is_called_once_for_what_it_reads() -> None:
     calls: list[int] = []
     shapes, values = [*range(300)] * 334, np.linspace(0.0, 1.0, 300 * 334).tolist()
     table = table_of(p=shapes, gamma=values)
-    found = table.each(lambda read: calls.append(read("p")) or read("p") ** 2)
+    found = table.column_of(lambda read: calls.append(read("p")) or read("p") ** 2)
     assert found.array(int).tolist() == [p**2 for p in shapes]
     assert len(calls) == 301  # the first shows what is read
 
@@ -103,7 +103,7 @@ def test_a_function_is_called_once_for_what_it_reads() -> None:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_tables_of_one_row_and_of_none(rows: int) -> None:
     table = table_of(x=[2.0] * rows)
-    assert table.each(lambda read: read("x")).items() == [2.0] * rows
+    assert table.column_of(lambda read: read("x")).items() == [2.0] * rows
     assert table.numbers(lambda read: read("x") + 1).tolist() == [3.0] * rows
     assert table.over(("x",), lambda columns, _: columns["x"]).items() == [2.0] * rows
     assert len(Table.joined([table, table])) == 2 * rows

@@ -2,7 +2,7 @@ rule figure:
     input:
         made_again,
         f"{directory}/dataset.done.json",
-        lambda wildcards: sweeplib.stages.drawn(sweep, directory, wildcards.name),
+        lambda wildcards: sweeplib.stages.analysis_markers(sweep, directory, wildcards.name),
     output:
         f"{directory}/figures/{{name}}.pdf",
         report(

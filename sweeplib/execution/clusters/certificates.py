@@ -34,8 +34,8 @@ def own_certificates() -> "Security":
     private = key.private_bytes(*encodings).decode()
     public = certificate.public_bytes(serialization.Encoding.PEM).decode()
     roles = {
-        f"tls_{role}_{part}": text
+        f"tls_{role}_{kind}": text
         for role in ("scheduler", "worker", "client")
-        for part, text in (("key", private), ("cert", public))
+        for kind, text in (("key", private), ("cert", public))
     }
     return Security(require_encryption=True, tls_ca_file=public, **roles)

@@ -19,11 +19,11 @@ MOST_FAILURES = 5
 
 def job_of(worker: "WorkerState") -> str:
     """Return the name of a worker's job: dask-jobqueue appends the numbers of job and worker to the cluster's name."""
-    found = re.match(r"(.*Cluster-\d+)(-\d+)?$", str(worker.name))
-    return found[1] if found else str(worker.name)
+    match = re.match(r"(.*Cluster-\d+)(-\d+)?$", str(worker.name))
+    return match[1] if match else str(worker.name)
 
 
-def kept(kind: Any) -> Any:
+def refusable(kind: Any) -> Any:
     """Return a kind of dask-jobqueue's clusters, with jobs that remember why they were not submitted.
 
     They are closed once they are cancelled: those of dask-jobqueue stay `running`, and a cluster that ends with such
@@ -39,8 +39,8 @@ def kept(kind: Any) -> Any:
             try:
                 await super().start()
             except (RuntimeError, ValueError, OSError) as error:
-                said = str(error).strip().rpartition("stderr:\n")[2].splitlines()
-                self.refused = said[-1].strip() if said else "the job was not accepted"
+                lines = str(error).strip().rpartition("stderr:\n")[2].splitlines()
+                self.refused = lines[-1].strip() if lines else "the job was not accepted"
                 await ProcessInterface.start(self)
 
         async def close(self) -> None:
@@ -62,7 +62,7 @@ class JobKeeper:
         from tornado.ioloop import PeriodicCallback
 
         self._cluster, self._listing, self._folder = cluster, list(listing), folder
-        self._seen: set[str] = set()
+        self._started: set[str] = set()
         self._failures = 0
         self._refused: str | None = None
         self._looks = PeriodicCallback(self._look, 1000 * SECONDS_BETWEEN_LOOKS)
@@ -81,16 +81,16 @@ class JobKeeper:
         from distributed.core import Status
 
         at_work = set(map(job_of, self._cluster.scheduler.workers.values()))
-        self._seen |= at_work
+        self._started |= at_work
         silent = {name: job for name, job in self._cluster.workers.items() if name not in at_work}
         submitted = {name: job for name, job in silent.items() if job.refused is None}
         listed = await self._listed(submitted) if submitted else set()
         for name, job in silent.items():
             gone = name not in submitted or (listed is not None and job.job_id not in listed)
             if gone and self._cluster.workers.get(name) is job:
-                self._failures = 0 if name in self._seen else self._failures + 1
+                self._failures = 0 if name in self._started else self._failures + 1
                 self._refused = job.refused
-                self._seen.discard(name)
+                self._started.discard(name)
                 del self._cluster.workers[name]
                 job.status = Status.closed
 

@@ -20,7 +20,7 @@ from sweeplib.design.cluster import ClusterSettings
 from sweeplib.errors import InputError
 from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, DashboardAddress, free_address
-from sweeplib.execution.clusters.job_keeper import JobKeeper, kept
+from sweeplib.execution.clusters.job_keeper import JobKeeper, refusable
 from sweeplib.process.forks import ONE_THREAD
 from sweeplib.validation import REFUSED
 
@@ -86,12 +86,12 @@ def _seconds(walltime: str) -> int:
 @contextmanager
 def _handlers_of_signals_kept() -> Iterator[None]:
     """Return a context in which no handler of a signal is set: dask-jobqueue sets one for Ctrl-C as it is imported."""
-    own = signal.signal
+    setter = signal.signal
     signal.signal = lambda number, handler: signal.getsignal(number)  # type: ignore[assignment]
     try:
         yield
     finally:
-        signal.signal = own
+        signal.signal = setter
 
 
 def _one_word(text: str) -> str:
@@ -192,8 +192,8 @@ class JobQueue(ClusterSettings):
 
         The deviation, half of what is left until the walltime, makes workers end one after the other.
         """
-        left = min(PART_OF_WALLTIME * _seconds(self.walltime), MOST_SECONDS)
-        return _seconds(self.walltime) - left, left / 2
+        margin = min(PART_OF_WALLTIME * _seconds(self.walltime), MOST_SECONDS)
+        return _seconds(self.walltime) - margin, margin / 2
 
     def job_script(self) -> str:
         """Return the text of a job; the address of the scheduler and the name of the worker are placeholders."""
@@ -213,7 +213,7 @@ class JobQueue(ClusterSettings):
         # Jobs whose workers are gone are the keeper's: Dask would cancel one whose last block is still being written.
         with (
             dask.config.set({"distributed.deploy.lost-worker-timeout": NEVER}),
-            kept(kind)(
+            refusable(kind)(
                 **self._options(),
                 security=own_certificates(),
                 shared_temp_directory=str(folder),

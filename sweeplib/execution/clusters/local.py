@@ -86,8 +86,8 @@ class Local(ClusterSettings):
         if self.memory_limit == "auto":
             limit = whole // max(places(), self.expected_workers(workers))
         else:
-            part = _number(self.memory_limit)
-            limit = int(part * whole if part <= 1 else min(whole, parse_bytes(self.memory_limit)))
+            number = _number(self.memory_limit)
+            limit = int(number * whole if number <= 1 else min(whole, parse_bytes(self.memory_limit)))
         return min(limit, memory_of_a_process() or limit)
 
     def known_memory(self, workers: int | None = None) -> int:

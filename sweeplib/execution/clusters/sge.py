@@ -36,10 +36,10 @@ class Sge(JobQueue):
 
     def of_this_kind(self) -> dict[str, Any]:
         """Return the queue, the project and the resources."""
-        own: dict[str, Any] = {"queue": self.queue, "project": self.project, "resource_spec": self.resource_spec}
+        options: dict[str, Any] = {"queue": self.queue, "project": self.project, "resource_spec": self.resource_spec}
         if self.parallel_environment is not None:
-            own["job_extra_directives"] = [f"-pe {self.parallel_environment} {self.cores}", *self.directives]
-        return own
+            options["job_extra_directives"] = [f"-pe {self.parallel_environment} {self.cores}", *self.directives]
+        return options
 
 
 CLUSTERS.register("sge", Sge)

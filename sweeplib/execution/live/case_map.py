@@ -79,8 +79,8 @@ class CaseMap:
         """Return the swept values and the seed of a case, by its identity in hexadecimal digits, in words."""
         places = np.flatnonzero(self._wanted.ids == np.bytes_(bytes.fromhex(identity)))[:1]
         names = [name for axis in self._wanted.sweep.grid.axes for name in axis.names]
-        found = [(name, self._wanted.column(name, places)) for name in (*names, "seed")]
-        return ", ".join(f"{name} = {in_words(column[0])}" for name, column in found if len(column))
+        columns = [(name, self._wanted.column(name, places)) for name in (*names, "seed")]
+        return ", ".join(f"{name} = {in_words(column[0])}" for name, column in columns if len(column))
 
     def changes(self, block: "Block", report: "BlockReport") -> tuple[np.ndarray, np.ndarray]:
         """Return the cell and the status of each case of a block that is done."""
@@ -98,5 +98,5 @@ def in_words(value: Any) -> str:
 
 def cell_labels(values: Sequence[Any], width: int) -> list[str]:
     """Return the value of each cell along an axis, the first and the last one if it holds several."""
-    parts = [values[first : first + width] for first in range(0, len(values), width)]
-    return [" to ".join(in_words(value) for value in dict.fromkeys((part[0], part[-1]))) for part in parts]
+    cells = [values[first : first + width] for first in range(0, len(values), width)]
+    return [" to ".join(in_words(value) for value in dict.fromkeys((cell[0], cell[-1]))) for cell in cells]

@@ -34,7 +34,7 @@ class ResultCurve:
 
 @dataclass(frozen=True)
 class ResultCurves:
-    """Curves `of` names, one for `each` value. `y` says what is drawn over `x`, `at` which values of the other axes.
+    """Curves `of` names, which have a `meaning`; `y` is drawn over `x`, `at` some values of the other axes.
 
     log_x : whether the axis x is logarithmic; the axis y is, if its values range over more than `decade`.
     """
@@ -42,7 +42,7 @@ class ResultCurves:
     x: str
     y: str
     at: str
-    each: str = "dynamics"
+    meaning: str = "dynamics"
     of: dict[str, ResultCurve] = field(default_factory=dict)
     log_x: bool = False
     decade: float = WIDE
@@ -60,7 +60,7 @@ class Graph:
         self._kind: object = None
         self._sources: list[Any] = []
 
-    def draw(self, curves: ResultCurves | None, said: str = "") -> None:
+    def draw(self, curves: ResultCurves | None, note: str = "") -> None:
         """Draw curves, below what is said of them; nothing if there are none."""
         from bokeh.models import ColumnDataSource
 
@@ -69,10 +69,10 @@ class Graph:
             return
         logarithmic = _log_ticks(curves)
         many = [len(curve.x) > MOST_BARS for curve in curves.of.values()]
-        kind = curves.x, curves.y, curves.each, tuple(curves.of), str(logarithmic), any(many)
+        kind = curves.x, curves.y, curves.meaning, tuple(curves.of), str(logarithmic), any(many)
         at = f", at {escape(curves.at)}" * bool(curves.at)
         self._title.text = (
-            f"<h2>{escape(curves.y)}{at}</h2><p>{'Bands' if any(many) else 'Bars'}: 95 % intervals. {escape(said)}</p>"
+            f"<h2>{escape(curves.y)}{at}</h2><p>{'Bands' if any(many) else 'Bars'}: 95 % intervals. {escape(note)}</p>"
         )
         columns = _points(curves), _lines(curves), _bands(curves) if any(many) else {"xs": [], "ys": [], "colour": []}
         if kind == self._kind:
@@ -99,7 +99,7 @@ class Graph:
             toolbar_location=None,
         )
         tips = [
-            (curves.each, "@name"),
+            (curves.meaning, "@name"),
             (curves.x, "@x"),
             ("value", "@y"),
             ("95 % interval", "@low to @high"),
@@ -115,22 +115,22 @@ class Graph:
         plot.multi_line("xs", "ys", source=lines, color="colour", alpha=0.5)
         if not many:
             plot.segment("x", "low", "x", "high", source=points, color="colour")
-        drawn = plot.scatter("x", "y", source=points, **looks)
-        plot.add_tools(HoverTool(renderers=[drawn], tooltips=tips))
+        markers = plot.scatter("x", "y", source=points, **looks)
+        plot.add_tools(HoverTool(renderers=[markers], tooltips=tips))
         legend = plot.legend[0]
-        legend.title, legend.title_standoff, legend.orientation = curves.each, 2, "horizontal"
+        legend.title, legend.title_standoff, legend.orientation = curves.meaning, 2, "horizontal"
         legend.ncols = beside
-        legend.location, legend.visible = "top_left", bool(curves.each)
+        legend.location, legend.visible = "top_left", bool(curves.meaning)
         plot.add_layout(legend, "above")
         return plot
 
 
 def _points(curves: ResultCurves) -> dict[str, Any]:
     """Return the columns of all points; numbers are arrays, which are sent as they are in memory."""
-    found: dict[str, Any] = {name: _joined(curves, name) for name in ("x", "y", "low", "high", "runs")}
+    columns: dict[str, Any] = {name: _joined(curves, name) for name in ("x", "y", "low", "high", "runs")}
     for name, looks in (("name", tuple(curves.of)), ("colour", COLOURS), ("marker", MARKERS)):
-        found[name] = [looks[at % len(looks)] for at, curve in enumerate(curves.of.values()) for _ in curve.x]
-    return found
+        columns[name] = [looks[at % len(looks)] for at, curve in enumerate(curves.of.values()) for _ in curve.x]
+    return columns
 
 
 def _joined(curves: ResultCurves, name: str) -> np.ndarray:
@@ -138,8 +138,8 @@ def _joined(curves: ResultCurves, name: str) -> np.ndarray:
 
 
 def _lines(curves: ResultCurves) -> dict[str, list[Any]]:
-    found = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
-    return {"xs": [x for x, _ in found], "ys": [y for _, y in found], "colour": _colours(curves)}
+    lines = [(np.array(curve.x, float), np.array(curve.y, float)) for curve in curves.of.values()]
+    return {"xs": [x for x, _ in lines], "ys": [y for _, y in lines], "colour": _colours(curves)}
 
 
 def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
@@ -147,8 +147,8 @@ def _bands(curves: ResultCurves) -> dict[str, list[Any]]:
     outlines = []
     for curve in curves.of.values():
         x, low, high = (np.array(column, float) for column in (curve.x, curve.low, curve.high))
-        known = np.isfinite(low) & np.isfinite(high)
-        there, back = np.flatnonzero(known), np.flatnonzero(known)[::-1]
+        finite = np.isfinite(low) & np.isfinite(high)
+        there, back = np.flatnonzero(finite), np.flatnonzero(finite)[::-1]
         outlines.append((np.append(x[there], x[back]), np.append(low[there], high[back])))
     return {"xs": [x for x, _ in outlines], "ys": [y for _, y in outlines], "colour": _colours(curves)}
 
@@ -159,16 +159,16 @@ def _colours(curves: ResultCurves) -> list[str]:
 
 def _log_ticks(curves: ResultCurves) -> tuple[list[float], list[float]]:
     """Return the ticks of both axes where they are logarithmic, otherwise none."""
-    found = curves.of.values()
-    x, y = (np.array([value for curve in found for value in getattr(curve, axis)], float) for axis in "xy")
+    all_curves = curves.of.values()
+    x, y = (np.array([value for curve in all_curves for value in getattr(curve, axis)], float) for axis in "xy")
     return _ticks(x) if curves.log_x else [], _ticks(y) if wide(y, curves.decade) else []
 
 
 def _ticks(values: np.ndarray) -> list[float]:
     """Return the ticks of a logarithmic axis of values; of many decades one each."""
-    known = values[np.isfinite(values) & (values > 0)]
-    if not known.size:
+    positive = values[np.isfinite(values) & (values > 0)]
+    if not positive.size:
         return []
-    first, last = (math.floor(math.log10(end)) for end in (known.min(), known.max()))
+    first, last = (math.floor(math.log10(end)) for end in (positive.min(), positive.max()))
     digits = (1, 2, 5) if last - first < MOST_DECADES else (1,)
     return [float(f"{digit}e{power}") for power in range(first - 1, last + 2) for digit in digits]

@@ -49,7 +49,7 @@ class HeadlineCurves:
         self._threshold = recording.thresholds[-1] if recording.thresholds else None
         self._observables, self._whose = recording.observables, exit_words(recording.exit_on)
         self._values: dict[str, dict[int, list[np.ndarray]]] = {}
-        self._said = ""
+        self._quantity = ""
         self._waiting: deque[Block] = deque()
 
     def add(self, block: "Block") -> None:
@@ -64,9 +64,9 @@ class HeadlineCurves:
             self._read(self._waiting.popleft())
         if self._axis is None or not self._values:
             return None
-        found = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
+        by_name = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
         log_x = logarithmic(np.array(self._axis.values, float))
-        return ResultCurves(self._axis.name, self._said, self._at, of=found, log_x=log_x)
+        return ResultCurves(self._axis.name, self._quantity, self._at, of=by_name, log_x=log_x)
 
     def _read(self, block: "Block") -> None:
         """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
@@ -83,9 +83,9 @@ class HeadlineCurves:
         if values is None:
             return
         values = values[positions]
-        own, seen = self._values.setdefault(block.dynamics, {}), status != Status.missing
-        for place in np.unique(places[seen]).tolist():
-            own.setdefault(place, []).append(values[seen & (places == place)])
+        results, ended = self._values.setdefault(block.dynamics, {}), status != Status.missing
+        for place in np.unique(places[ended]).tolist():
+            results.setdefault(place, []).append(values[ended & (places == place)])
 
     def _values_of(self, layout: "Layout", number: int) -> np.ndarray | None:
         """Return the values of the rows of a block; None if it has none.
@@ -93,30 +93,30 @@ class HeadlineCurves:
         They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
         """
         if self._threshold is not None:
-            self._said = f"Median exit time in steps{self._whose}, threshold {self._threshold:g}"
+            self._quantity = f"Median exit time in steps{self._whose}, threshold {self._threshold:g}"
             exits, status = layout.block_data("exit_steps", number)[:, -1], layout.status(layout.block(number))
             return np.where(np.isnan(exits) & np.isin(status, (Status.ok, Status.diverged)), np.inf, exits)
         name = next((name for name in self._observables if list(layout.variables.get(name, ())) == ["time"]), None)
         if name is None:
             return None
-        self._said = f"Mean {name.replace('_', ' ')} at the last time"
+        self._quantity = f"Mean {name.replace('_', ' ')} at the last time"
         diverged = layout.status(layout.block(number)) == Status.diverged
         return np.where(diverged, np.inf, layout.block_data(name, number)[:, -1])
 
     def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> ResultCurve:
         statistic = _median if self._threshold is not None else _mean
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
-        known = [column for column in columns if math.isfinite(column[1])]
-        return ResultCurve(*map(list, zip(*known, strict=True))) if known else ResultCurve([], [], [], [], [])
+        finite = [column for column in columns if math.isfinite(column[1])]
+        return ResultCurve(*map(list, zip(*finite, strict=True))) if finite else ResultCurve([], [], [], [], [])
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:
     """Return a statistic with its interval and the number of runs; NaN if too many runs are lost."""
     values = np.concatenate(parts)
-    known = values[~np.isnan(values)]
-    if len(values) - len(known) > MOST_LOST * len(values):
-        return math.nan, math.nan, math.nan, len(known)
-    return statistic(known)
+    finished = values[~np.isnan(values)]
+    if len(values) - len(finished) > MOST_LOST * len(values):
+        return math.nan, math.nan, math.nan, len(finished)
+    return statistic(finished)
 
 
 def _median(values: np.ndarray) -> tuple[float, float, float, int]:

@@ -36,14 +36,14 @@ class _Collected:
         """Yield the metrics of all sweeps."""
         cases = GaugeMetricFamily("sweeplib_cases", "Cases of the present run of a sweep", labels=["sweep", "outcome"])
         rate = GaugeMetricFamily("sweeplib_cases_per_second", "Mean rate of the present run", labels=["sweep"])
-        left = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
+        remaining = GaugeMetricFamily("sweeplib_seconds_left", "Estimated time left", labels=["sweep"])
         runs = [run for plugin in list(self._plugins) for run in list(plugin.runs.values())]
         for sweep, totals in {run.begun.sweep: run.news.totals for run in runs if run.news}.items():
             for outcome, count in totals["cases"].items():
                 cases.add_metric([sweep, outcome], count)
             rate.add_metric([sweep], totals["rate"])
-            left.add_metric([sweep], totals["seconds_left"])
-        yield from (cases, rate, left)
+            remaining.add_metric([sweep], totals["seconds_left"])
+        yield from (cases, rate, remaining)
 
 
 COLLECTED = _Collected()

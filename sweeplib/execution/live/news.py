@@ -38,7 +38,7 @@ class Pace:
     done: int
     total: int
     rate: float
-    left: float
+    remaining: float
 
 
 @dataclass(frozen=True)
@@ -98,11 +98,11 @@ class KnownRun:
         """Return by dynamics the cells of the tasks that workers have now; forget tasks that the scheduler forgot."""
         self.tasks = {key: cells for key, cells in self.tasks.items() if key in scheduler.tasks}
         keys = [task.key for worker in scheduler.workers.values() for task in worker.processing]
-        found: dict[str, list[np.ndarray]] = {}
+        cells_by_name: dict[str, list[np.ndarray]] = {}
         for key in keys:
             for name, cells in self.tasks.get(key, {}).items():
-                found.setdefault(name, []).append(cells)
-        return {name: np.unique(np.concatenate(cells)) for name, cells in found.items()}
+                cells_by_name.setdefault(name, []).append(cells)
+        return {name: np.unique(np.concatenate(cells)) for name, cells in cells_by_name.items()}
 
 
 class SweepNews(SchedulerPlugin):
@@ -156,5 +156,5 @@ class SweepNews(SchedulerPlugin):
 def changed(cells: np.ndarray, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the places in a raveled map that change where cases have ended, and by how much."""
     places = cells.astype(np.int64) * len(Status)
-    found, counts = np.unique(np.concatenate([places + status, places]), return_counts=True)
-    return found, np.where(found % len(Status) == Status.missing, -counts, counts)
+    changes, counts = np.unique(np.concatenate([places + status, places]), return_counts=True)
+    return changes, np.where(changes % len(Status) == Status.missing, -counts, counts)

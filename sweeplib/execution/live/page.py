@@ -89,7 +89,7 @@ class _ReaderPage:
         from bokeh.models import Div, Select
 
         self._news, self._scheduler = news, scheduler
-        self._drawn: object = None
+        self._picture_state: object = None
         self._heading, self._paces, self._legend, self._failures, self._answers = (
             Div(stylesheets=[STYLE], sizing_mode="stretch_width") for _ in range(5)
         )
@@ -147,9 +147,9 @@ class _ReaderPage:
         cells = running.get(dynamics)
         state = (run.begun.run, run.version, dynamics, across, up, None if cells is None else cells.tobytes())
         self._heading.text = heading(run)
-        if state == self._drawn:
+        if state == self._picture_state:
             return
-        self._drawn = state
+        self._picture_state = state
         for div, text in ((self._paces, paces(run)), (self._failures, failures(run)), (self._answers, answers(run))):
             div.text, div.visible = text, bool(text)
         self._legend.text = legend(run.maps[dynamics], running=cells is not None)

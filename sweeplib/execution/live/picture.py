@@ -76,9 +76,9 @@ class CaseMapPicture:
             ticks = [index + 0.5 for index in range(0, len(labels), stride)]
             axis.axis_label, axis.ticker.ticks, hover.args = name, ticks, {"labels": labels}
             axis.major_label_overrides = {tick: labels[int(tick)] for tick in ticks}
-        shown = [(name, f"${letter}{{custom}}") for letter, (name, _) in zip("xy", named, strict=True) if name]
+        axis_values = [(name, f"${letter}{{custom}}") for letter, (name, _) in zip("xy", named, strict=True) if name]
         numbers = [("done", "@done of @all"), ("failed", "@failed"), ("other outcomes", "@other")]
-        self._hover.tooltips = [*shown, *numbers]
+        self._hover.tooltips = [*axis_values, *numbers]
 
 
 def _place(axes: "Sequence[MapAxis]", name: str) -> int | None:
@@ -89,9 +89,9 @@ def _place(axes: "Sequence[MapAxis]", name: str) -> int | None:
 def _over(counts: np.ndarray, places: "Sequence[int | None]") -> tuple[np.ndarray, list[int]]:
     """Return counts (up, across, status) summed over the other axes, and how many cells were merged along both."""
     across, up = places if places[0] != places[1] else (places[0], None)
-    kept = [place for place in (up, across) if place is not None]
-    others = tuple(axis for axis in range(counts.ndim - 1) if axis not in kept)
-    summed = counts.transpose(*others, *kept, counts.ndim - 1).sum(axis=tuple(range(len(others))))
+    along = [place for place in (up, across) if place is not None]
+    others = tuple(axis for axis in range(counts.ndim - 1) if axis not in along)
+    summed = counts.transpose(*others, *along, counts.ndim - 1).sum(axis=tuple(range(len(others))))
     whole = summed.reshape(*(counts.shape[place] if place is not None else 1 for place in (up, across)), -1)
     steps = [-(-size // MOST_ALONG) for size in whole.shape[:2]]
     for axis, step in enumerate(steps):
@@ -101,30 +101,35 @@ def _over(counts: np.ndarray, places: "Sequence[int | None]") -> tuple[np.ndarra
 
 def kinds(counts: np.ndarray) -> dict[str, np.ndarray]:
     """Return numbers of cases (...) that are left, ok, failed, or have another outcome, from those by status."""
-    found = {"left": counts[..., Status.missing], "ok": counts[..., Status.ok]}
-    found["failed"] = counts[..., list(FAILURES)].sum(-1)
-    found["other"] = counts.sum(-1) - sum(found.values())
-    return found
+    numbers = {"left": counts[..., Status.missing], "ok": counts[..., Status.ok]}
+    numbers["failed"] = counts[..., list(FAILURES)].sum(-1)
+    numbers["other"] = counts.sum(-1) - sum(numbers.values())
+    return numbers
 
 
 def _columns(counts: np.ndarray) -> dict[str, Any]:
     """Return the numbers and colours of the cells as Bokeh takes them, from numbers of cases by status."""
-    found = kinds(counts)
+    counts_by_kind = kinds(counts)
     whole = counts.sum(-1)
-    numbers = {"done": whole - found["left"], "all": whole, "failed": found["failed"], "other": found["other"]}
+    numbers = {
+        "done": whole - counts_by_kind["left"],
+        "all": whole,
+        "failed": counts_by_kind["failed"],
+        "other": counts_by_kind["other"],
+    }
     height, width = whole.shape
-    drawn = {name: [values.astype(np.int32)] for name, values in numbers.items()}
-    return drawn | {"image": [_colours(found, whole)], "w": [width], "h": [height]}
+    columns = {name: [values.astype(np.int32)] for name, values in numbers.items()}
+    return columns | {"image": [_colours(counts_by_kind, whole)], "w": [width], "h": [height]}
 
 
-def _colours(found: dict[str, np.ndarray], whole: np.ndarray) -> np.ndarray:
+def _colours(by_kind: dict[str, np.ndarray], whole: np.ndarray) -> np.ndarray:
     """Return the colours (up, across) of cells as Bokeh takes them; cells without cases have none."""
-    parts = {name: values / np.maximum(whole, 1) for name, values in found.items()}
+    parts = {name: values / np.maximum(whole, 1) for name, values in by_kind.items()}
     for name, least in LEAST_SEEN.items():
-        parts[name] = np.where(found[name] > 0, np.maximum(parts[name], least), 0.0)
+        parts[name] = np.where(by_kind[name] > 0, np.maximum(parts[name], least), 0.0)
     parts["other"] = np.minimum(parts["other"], 1 - parts["failed"])
-    rest = np.maximum(parts["left"] + parts["ok"], 1e-9)
-    room = (1 - parts["failed"] - parts["other"]) / rest
+    others = np.maximum(parts["left"] + parts["ok"], 1e-9)
+    room = (1 - parts["failed"] - parts["other"]) / others
     parts |= {name: parts[name] * room for name in ("left", "ok")}
     rgba = np.zeros((*whole.shape, 4), np.uint8)
     for channel, digits in enumerate((slice(1, 3), slice(3, 5), slice(5, 7))):

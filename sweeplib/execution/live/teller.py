@@ -79,7 +79,7 @@ class Teller(Silent):
         axes = [
             MapAxis(axis.name, cell_labels(axis.values, width)) for axis, width in zip(grid.axes, widths, strict=True)
         ]
-        maps = {name: each.before for name, each in self._maps.items()}
+        maps = {name: case_map.before for name, case_map in self._maps.items()}
         self.page = self._send(
             RunBeginning(self._run, client.id, work.sweep.name, str(work.directory.resolve()), axes, maps)
         )
@@ -121,23 +121,23 @@ class Teller(Silent):
             {key: self._cells(task) for key, task in tasks.items()},
             _totals(progress),
             {name: _pace(progress.forecasts[name]) for name in self._maps},
-            self._reasons.told(self._maps),
+            self._reasons.rows(self._maps),
             self._headline.curves(ended=ended),
             answers=self._answers,
             ended=ended,
         )
 
     def _changes(self, name: str, done: "Sequence[tuple[Block, BlockReport]]") -> tuple[np.ndarray, np.ndarray]:
-        found = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
+        changes = [self._maps[name].changes(block, report) for block, report in done if block.dynamics == name]
         empty = np.empty(0, np.int64), np.empty(0, np.uint8)
-        cells, status = (np.concatenate(parts) for parts in zip(empty, *found, strict=True))
+        cells, status = (np.concatenate(parts) for parts in zip(empty, *changes, strict=True))
         return changed(cells, status)
 
     def _cells(self, task: "Task") -> dict[str, np.ndarray]:
-        found: dict[str, list[np.ndarray]] = {}
+        by_dynamics: dict[str, list[np.ndarray]] = {}
         for block in task:
-            found.setdefault(block.dynamics, []).append(self._maps[block.dynamics].cells(block))
-        return {name: np.unique(np.concatenate(cells)) for name, cells in found.items()}
+            by_dynamics.setdefault(block.dynamics, []).append(self._maps[block.dynamics].cells(block))
+        return {name: np.unique(np.concatenate(cells)) for name, cells in by_dynamics.items()}
 
 
 class _Reasons:
@@ -149,7 +149,7 @@ class _Reasons:
         self._counts = Counter[tuple[str, str, str]]()
         self._first: dict[tuple[str, str, str], str] = {}
 
-    def told(self, maps: Mapping[str, CaseMap]) -> list[dict[str, Any]]:
+    def rows(self, maps: Mapping[str, CaseMap]) -> list[dict[str, Any]]:
         """Return the kinds of failures, the most frequent ones first, each with its first case."""
         for name, path in self._paths.items():
             lines, self._ends[name] = appended_lines(path, self._ends[name], MOST_READ)
@@ -158,10 +158,11 @@ class _Reasons:
                 self._counts[kind] += len(line["cases"])
                 if kind not in self._first and len(self._first) < MOST_FAILURES:
                     self._first[kind] = maps[name].coordinates(line["cases"][0])
-        named = ("dynamics", "status", "message")
-        told = [(kind, count) for kind, count in self._counts.most_common() if kind in self._first]
+        names = ("dynamics", "status", "message")
+        frequent = [(kind, count) for kind, count in self._counts.most_common() if kind in self._first]
         return [
-            dict(zip(named, kind, strict=True)) | {"cases": count, "first": self._first[kind]} for kind, count in told
+            dict(zip(names, kind, strict=True)) | {"cases": count, "first": self._first[kind]}
+            for kind, count in frequent
         ]
 
 
@@ -172,13 +173,13 @@ def _size(path: "Path") -> int:
 def _pace(forecast: Forecast) -> Pace:
     """Return the pace of a dynamics; the time left is not known (NaN) before a block is done if costs are guessed."""
     is_known = forecast.measured or forecast.done
-    return Pace(forecast.done, forecast.total, forecast.rate(), forecast.left() if is_known else float("nan"))
+    return Pace(forecast.done, forecast.total, forecast.rate(), forecast.seconds_left() if is_known else float("nan"))
 
 
 def _totals(progress: RunProgress) -> dict[str, Any]:
     counts = {status.name: progress.cases[status.name] for status in OUTCOMES} | {"failed": failed(progress.cases)}
     cases = {"ok": progress.done - sum(counts.values())} | counts | {"left": progress.total - progress.done}
-    return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.left()}
+    return {"cases": cases, "rate": progress.rate(), "seconds_left": progress.seconds_left()}
 
 
 def _in_a_line(error: Exception) -> str:

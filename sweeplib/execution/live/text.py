@@ -57,8 +57,8 @@ def _lines(run: "KnownRun") -> list[str]:
         return [now, "The command that ran this sweep has ended before its cases; the same command continues it."]
     totals = run.news.totals
     silent = time.time() - run.heard
-    left = max(0.0, totals["seconds_left"] - silent)
-    pace = f"{totals['rate']:,.1f} cases a second, {clock_time(left)} left"
+    seconds = max(0.0, totals["seconds_left"] - silent)
+    pace = f"{totals['rate']:,.1f} cases a second, {clock_time(seconds)} left"
     late = [f"No block was done in the last {clock_time(silent)}."] if silent > SILENT_SECONDS else []
     return [now, pace, *late]
 
@@ -71,36 +71,41 @@ def paces(run: "KnownRun") -> str:
     if run.news is None:
         return ""
     paces, rows = run.news.paces, []
-    whole = sum(pace.left for pace in paces.values())
+    whole = sum(pace.remaining for pace in paces.values())
     for name, pace in paces.items():
-        part = run.news.totals["seconds_left"] * pace.left / whole if whole else 0.0
-        left = "" if math.isnan(part) or not (part and run.news.totals["rate"]) else clock_time(part)
+        seconds = run.news.totals["seconds_left"] * pace.remaining / whole if whole else 0.0
+        time_left = "" if math.isnan(seconds) or not (seconds and run.news.totals["rate"]) else clock_time(seconds)
         counts = _named(run.maps[name])
         rate = f"{pace.rate:,.1f}" if pace.done else ""
-        rows.append([name, f"{pace.done:,} of {pace.total:,}", rate, left, f"{counts['ok']:,} ok, {outcomes(counts)}"])
+        rows.append(
+            [name, f"{pace.done:,} of {pace.total:,}", rate, time_left, f"{counts['ok']:,} ok, {outcomes(counts)}"]
+        )
     headings = ("dynamics", "cases of this run", "cases a second", "time left", "in all")
     return f"<h2>Dynamics</h2>{_table(headings, rows, numbers=range(1, 4))}"
 
 
 def legend(counts: np.ndarray, *, running: bool) -> str:
     """Return the meaning of the colours that occur on a map."""
-    numbers, found = _named(counts), kinds(counts.sum(0))
+    numbers, present = _named(counts), kinds(counts.sum(0))
     named = {"ok": ["ok"], "left": ["left"], "failed": [status.name for status in FAILURES if numbers[status.name]]}
     named["other"] = [status.name for status in OUTCOMES if numbers[status.name]]
-    shown = [name for name in named if name in ("ok", "left") or found[name]]
-    keys = [f'<span class="key" style="background: {COLOURS[name]}"></span>{", ".join(named[name])}' for name in shown]
+    visible = [name for name in named if name in ("ok", "left") or present[name]]
+    keys = [
+        f'<span class="key" style="background: {COLOURS[name]}"></span>{", ".join(named[name])}' for name in visible
+    ]
     keys += ["◆ being computed"] * running
     return "".join(f'<span class="key-text">{key}</span>' for key in keys)
 
 
 def failures(run: "KnownRun") -> str:
     """Return a table of the kinds of failures."""
-    found = run.news.failures if run.news else []
-    if not found:
+    kinds = run.news.failures if run.news else []
+    if not kinds:
         return ""
     headings = ("cases", "dynamics", "status", "message", "first case")
     rows = [
-        [f"{each['cases']:,}", *(each[name] for name in ("dynamics", "status", "message", "first"))] for each in found
+        [f"{failure['cases']:,}", *(failure[name] for name in ("dynamics", "status", "message", "first"))]
+        for failure in kinds
     ]
     return f"<h2>Failures of this run</h2>{_table(headings, rows, numbers=(0,), message=3)}"
 
@@ -117,13 +122,13 @@ def _answer(record: Mapping[str, Any]) -> list[str]:
     """Return the cells of an answer, in the order of the headings."""
     at = ", ".join(f"{name} = {_number(value)}" for name, value in record["at"].items())
     interval = f"{_number(record['low'])} to {_number(record['high'])}" if record["low"] is not None else ""
-    asked = "" if record["wanted"] is None else f"± {_number(record['wanted'], 2)}"
+    precision = "" if record["wanted"] is None else f"± {_number(record['wanted'], 2)}"
     return [
         record["question"],
         at,
         _number(record["value"]),
         interval,
-        asked,
+        precision,
         ": ".join(filter(None, [record["state"], record["why"]])),
     ]
 

@@ -148,7 +148,7 @@ def _numbers(rows: Sequence[Mapping[str, Value]], name: str) -> np.ndarray:
 
 def _look(file: Reference, place: int) -> dict[str, Any]:
     look = {"color": DIM, "gid": f"reference-{place}", "zorder": 5}
-    if file.drawn == "curve":
+    if file.look == "curve":
         return look | {"marker": "none", "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.6}
     hollow = {"markerfacecolor": "none", "markeredgewidth": 1.3, "markersize": 9.0, "linestyle": "none"}
     return look | hollow | {"marker": MARKERS[place % len(MARKERS)]}

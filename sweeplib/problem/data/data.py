@@ -54,12 +54,12 @@ class DataLaw(Part):
     @property
     def numbers(self) -> tuple[str, ...]:
         """The names of its own parameters that `inputs` and `expectations` get."""
-        return () if self.has_spectrum else self.own
+        return () if self.has_spectrum else self.parameter_names
 
     @cached_property
     def acts_on(self) -> frozenset[str]:
         """The names of its parameters, and those of a teacher if it has one."""
-        return self.reads.union(self.own, TEACHER_FIELDS if self.teacher else ())
+        return self.reads.union(self.parameter_names, TEACHER_FIELDS if self.teacher else ())
 
     def refuse(self, problem: "Problem") -> None:
         """Raise InputError for a problem to which the law does not apply, or with another teacher than it has."""

@@ -25,8 +25,8 @@ class TwoLevels(TeacherBlocks):
 
 def levels(problem: "Problem") -> Blocks:
     """Two blocks."""
-    part = problem.level_fraction
-    sizes = multiplicities((part, 1.0 - part), problem.d, "level_fraction", part)
+    fraction = problem.level_fraction
+    sizes = multiplicities((fraction, 1.0 - fraction), problem.d, "level_fraction", fraction)
     return normalised((problem.level_ratio, 1.0), sizes)
 
 

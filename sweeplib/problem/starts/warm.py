@@ -25,8 +25,8 @@ def weights(problem: "Problem", W_star: Array, normals: Normals) -> Array:
 def stated(problem: "Problem") -> Array:
     """M_ir (p, k) is m0 for r = i mod k."""
     assert problem.m0 is not None  # by `check`
-    own = np.arange(problem.p)[:, None] % problem.k == np.arange(problem.k)
-    return np.where(own, problem.m0, np.nan)
+    is_own = np.arange(problem.p)[:, None] % problem.k == np.arange(problem.k)
+    return np.where(is_own, problem.m0, np.nan)
 
 
 def check(problem: "Problem") -> None:

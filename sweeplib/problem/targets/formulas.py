@@ -43,8 +43,8 @@ def registered_target(name: str) -> str | None:
 
 def with_numbers(name: str, problem: "Problem") -> str:
     """The name of a target with the values of its parameters in a problem, such as `bent(c=0.5)`: `target` takes it."""
-    own = TARGETS[name].own if name in TARGETS else ()
-    return f"{name}({', '.join(f'{key}={getattr(problem, key)!r}' for key in own)})" if own else name
+    names = TARGETS[name].parameter_names if name in TARGETS else ()
+    return f"{name}({', '.join(f'{key}={getattr(problem, key)!r}' for key in names)})" if names else name
 
 
 @cache
@@ -98,7 +98,7 @@ def _formula_target(tree: Formula) -> Target:
         partial(_expectations, tree),
         k=tree.width,
         exponents=partial(_exponents, tree),
-        activations=tuple(sorted({part.name for part in tree.walk() if isinstance(part, Applied)} | {POLYNOMIALS})),
+        activations=tuple(sorted({node.name for node in tree.walk() if isinstance(node, Applied)} | {POLYNOMIALS})),
     )
 
 

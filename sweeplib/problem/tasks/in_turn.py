@@ -49,8 +49,8 @@ def order_of(problem: "Problem") -> tuple[int, ...]:
 
 
 def _switches(problem: "Problem") -> tuple[float, ...]:
-    given = problem.switch_time
-    return given if isinstance(given, tuple) else (given,)
+    times = problem.switch_time
+    return times if isinstance(times, tuple) else (times,)
 
 
 def course(problem: "Problem") -> Course:
@@ -74,7 +74,7 @@ def overlaps(problem: "Problem") -> NDArray[np.float64] | None:
 def check(problem: "Problem") -> None:
     """InputError unless the tasks share the rows out, in increasing times, of a committee and with fresh samples."""
     times, order, key = _switches(problem), order_of(problem), "task_order"
-    if any(two <= one for one, two in pairwise(times)) or not times:
+    if any(later <= earlier for earlier, later in pairwise(times)) or not times:
         raise InputError("no order of tasks", key="switch_time", value=list(times), expected="increasing times")
     if len(order) != len(times) + 1 or set(order) != set(range(1, max(order) + 1)):
         expected = f"{len(times) + 1} numbers, one more than switch_time has, each of 1, 2, ... among them"

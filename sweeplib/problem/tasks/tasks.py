@@ -32,11 +32,11 @@ class Course(NamedTuple):
 
     def shares(self, phase: int) -> NDArray[np.float64]:
         """The shares (T,) of the tasks in the steps of a phase."""
-        now, found = self.order[phase], np.zeros(len(self.a_star))
+        now, shares = self.order[phase], np.zeros(len(self.a_star))
         earlier = sorted(set(self.order[:phase]) - {now})
-        found[earlier] = self.replay / max(len(earlier), 1)
-        found[now] = 1.0 - (self.replay if earlier else 0.0)
-        return found
+        shares[earlier] = self.replay / max(len(earlier), 1)
+        shares[now] = 1.0 - (self.replay if earlier else 0.0)
+        return shares
 
 
 @dataclass(frozen=True)

@@ -157,12 +157,12 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     grid, name = sweep.grid, "target"
     targets = list(grid.values_of(name)) if name in grid.names else [problem.target]
     exponents = {text: target(text).exponents() for text in dict.fromkeys(targets)}
-    if all(known is None for pair in exponents.values() for known in pair):
+    if all(exponent is None for pair in exponents.values() for exponent in pair):
         return []
     dims = grid.dims_of(name) if name in grid.names else ()
 
     def column(which: int) -> Callable[[], Any]:
-        values = [np.nan if (known := exponents[text][which]) is None else known for text in targets]
+        values = [np.nan if (exponent := exponents[text][which]) is None else exponent for text in targets]
         return lambda: np.array(values, dtype=float) if dims else values[0]
 
     names = ("target_information_exponent", "target_leap_exponent")

@@ -36,7 +36,7 @@ def finalise(sweep: Design, directory: Path) -> Path:
     path = directory / DATASET
     with writer_lock(directory, DATASET):
         results = results_of_all(sweep, directory)
-        counts = {dynamics: part.wanted.counts() for dynamics, part in results.items()}
+        counts = {dynamics: of_run.wanted.counts() for dynamics, of_run in results.items()}
         _write(sweep, directory, results, path, {"cases": counts})
         write_complete_config(sweep, directory)
     return path
@@ -62,7 +62,7 @@ def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path:
         _write_shared(
             GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
         )
-        for shape in sorted(set().union(*(part.shapes() for part in results.values()))):
+        for shape in sorted(set().union(*(of_run.shapes() for of_run in results.values()))):
             title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
             group = root.create_group(shape_group(*shape))
             _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
@@ -79,7 +79,7 @@ def _write_shared(
     region = region_of(sweep)
     for coordinate in every:
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
-    status = (region.status(part) for part in results.values())
+    status = (region.status(of_run) for of_run in results.values())
     outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
     writer.stacked("status", outer, sizes, np.uint8, STATUS_LABELS, status)
     if sweep.takes_the_cheapest:
@@ -92,9 +92,9 @@ def _write_simulators(
     writer: GroupWriter, region: Region, results: Mapping[str, Results], dims: Sequence[str], sizes: Sequence[int]
 ) -> None:
     """Write which dynamics ran each point."""
-    names = tuple(dict.fromkeys(name for part in results.values() for name in part.simulators))
+    names = tuple(dict.fromkeys(name for of_run in results.values() for name in of_run.simulators))
     labels = {"long_name": "dynamics that ran the point", "flag_values": list(range(len(names) + 1))}
-    numbers = (region.simulators(part, names) for part in results.values())
+    numbers = (region.simulators(of_run, names) for of_run in results.values())
     writer.stacked("simulator", dims, sizes, np.uint8, labels | {"flag_meanings": " ".join(("none", *names))}, numbers)
 
 
@@ -107,37 +107,37 @@ def _write_shape(
     shape: Shape,
 ) -> None:
     """Write the variables of one shape (p, k), over the smallest part of the grid that has all of its cases."""
-    region = region_of(sweep, [part.cases_of(shape) for part in results.values()])
-    there = {name: part for name, part in results.items() if part.variables(shape)}
+    region = region_of(sweep, [of_run.cases_of(shape) for of_run in results.values()])
+    there = {name: of_run for name, of_run in results.items() if of_run.variables(shape)}
     dynamics = np.array([number for number, name in enumerate(results) if name in there])
-    inner = {dim for part in there.values() for variable in part.variables(shape).values() for dim in variable.dims}
+    inner = {dim for of_run in there.values() for variable in of_run.variables(shape).values() for dim in variable.dims}
     for coordinate in (*every, instants(sweep)) if "instant" in inner else every:
         if inner.issuperset(SHARED_DIMS.intersection(coordinate.dims)):
-            part = coordinate.at({**region.places, "dynamics": dynamics})
-            writer.coordinate(part.name, part.dims, part.values, part.attributes)
+            of_run = coordinate.at({**region.places, "dynamics": dynamics})
+            writer.coordinate(of_run.name, of_run.dims, of_run.values, of_run.attributes)
     _write_variables(writer, region, there, shape)
     writer.finish(attributes)
 
 
 def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
     """Write the variables of one shape (or the shared ones), padded to the largest length of each dimension."""
-    every = {name: variable for part in results.values() for name, variable in part.variables(shape).items()}
+    every = {name: variable for of_run in results.values() for name, variable in of_run.variables(shape).items()}
     longest: dict[str, int] = {}
-    for dim, size in (size_of_dim for part in results.values() for size_of_dim in part.inner_sizes(shape)):
+    for dim, size in (size_of_dim for of_run in results.values() for size_of_dim in of_run.inner_sizes(shape)):
         longest[dim] = max(size, longest.get(dim, 0))
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)
         inner = tuple(longest[dim] for dim in variable.dims)
         sizes = (len(results), *region.sizes, *inner)
-        parts = (region.values(part, name, variable, shape, inner) for part in results.values())
+        parts = (region.values(of_run, name, variable, shape, inner) for of_run in results.values())
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 
 def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) -> dict[str, Any]:
     """Return the attributes that say where the dataset comes from; they are the same for repeated runs."""
     digest = hashlib.blake2b(digest_size=16)
-    for part in results.values():
-        digest.update(part.wanted.ids.tobytes())
+    for of_run in results.values():
+        digest.update(of_run.wanted.ids.tobytes())
     journals = (read_lines(journal(directory, run)) for run in sweep.runs)
     processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
     return {
@@ -156,5 +156,5 @@ def _physics(source: str) -> str:
     config = parsed(source)
     if not isinstance(config, dict):
         return source
-    kept = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
-    return written(kept)
+    physics = {key: value for key, value in config.items() if key not in EXECUTION_KEYS}
+    return written(physics)

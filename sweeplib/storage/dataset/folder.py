@@ -76,16 +76,16 @@ class GroupWriter:
         shape: Sequence[int],
         dtype: Any,
         attributes: Mapping[str, Any],
-        parts: Iterable[np.ndarray],
+        arrays: Iterable[np.ndarray],
     ) -> None:
         """Write a new variable from `parts` along its first dimension; of a large variable one part is in memory."""
         array = self.variable(name, dims, shape, dtype, attributes)
         if array.chunks[0] > 1:
-            array[...] = np.stack(list(parts))
+            array[...] = np.stack(list(arrays))
             return
-        for place, part in enumerate(parts):
-            for some in _chunk_groups(part, array.chunks[1:]):
-                array[(place, *some)] = part[some]
+        for place, values in enumerate(arrays):
+            for some in _chunk_groups(values, array.chunks[1:]):
+                array[(place, *some)] = values[some]
 
     def finish(self, attributes: Mapping[str, Any]) -> None:
         """Write the group's attributes, including the list of coordinates that are not dimensions."""
@@ -93,14 +93,14 @@ class GroupWriter:
         self.group.update_attributes(dict(attributes) | coordinates)
 
 
-def _chunk_groups(part: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+def _chunk_groups(values: np.ndarray, chunks: Sequence[int]) -> Iterator[tuple[slice, ...]]:
     """Yield selections of whole chunks that cover an array, of about `CHUNK_BYTES`, or of one index of chunks."""
-    split = next((dim for dim, size in enumerate(part.shape) if chunks[dim] < size), None)
+    split = next((dim for dim, size in enumerate(values.shape) if chunks[dim] < size), None)
     if split is None:
         yield ()
         return
-    step, size = chunks[split], part.shape[split]
-    step *= max(1, CHUNK_BYTES * size // max(1, part.nbytes) // step)
+    step, size = chunks[split], values.shape[split]
+    step *= max(1, CHUNK_BYTES * size // max(1, values.nbytes) // step)
     for first in range(0, size, step):
         yield (*[slice(None)] * split, slice(first, first + step))
 
@@ -254,9 +254,9 @@ def _lazy_array(array: xr.Variable) -> Any:
         shape, dtype = array.shape, array.dtype
 
         def __getitem__(self, key: Any) -> Any:
-            part = array.data.__getitem__
+            read = array.data.__getitem__
             basic = indexing.IndexingSupport.BASIC
-            return indexing.explicit_indexing_adapter(key, self.shape, basic, lambda place: np.asarray(part(place)))
+            return indexing.explicit_indexing_adapter(key, self.shape, basic, lambda place: np.asarray(read(place)))
 
     return indexing.MemoryCachedArray(indexing.LazilyIndexedArray(Computed()))
 
@@ -292,11 +292,11 @@ def chunks_of(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
     sizes = [max(1, size) for size in shape]
     if math.prod(sizes) * itemsize <= CHUNK_BYTES:
         return tuple(sizes)
-    first, *rest = sizes
-    several = [(size, 1) if size > 1 else (1,) for size in rest]
-    row_items = math.prod(rest)
+    first, *others = sizes
+    several = [(size, 1) if size > 1 else (1,) for size in others]
+    row_items = math.prod(others)
 
     def cost(chunk: Sequence[int]) -> int:
         return FILE_BYTES * row_items // math.prod(chunk) + math.prod(chunk) * itemsize
 
-    return (1 if rest else first, *min(itertools.product(*several), key=cost))
+    return (1 if others else first, *min(itertools.product(*several), key=cost))

@@ -58,16 +58,18 @@ class Outline:
 
     def without(self, *axes: str) -> Outline:
         """Return the outline after these axes are reduced or one value is selected."""
-        kept = {name: values for name, values in self.axes.items() if name not in axes}
-        left = {name: dims for name, dims in self.variables.items() if name not in axes}
-        left = {name: tuple(dim for dim in dims if dim in kept) for name, dims in left.items()}
-        return replace(self, axes=kept, variables=left)
+        axes_kept = {name: values for name, values in self.axes.items() if name not in axes}
+        variables = {name: dims for name, dims in self.variables.items() if name not in axes}
+        variables = {name: tuple(dim for dim in dims if dim in axes_kept) for name, dims in variables.items()}
+        return replace(self, axes=axes_kept, variables=variables)
 
     def only(self, *names: str) -> Outline:
         """Return the outline of some variables, with the coordinates along their axes."""
         axes = {dim for name in names for dim in self.dims_of(name)}
-        kept = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
-        return replace(self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=kept)
+        variables = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
+        return replace(
+            self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=variables
+        )
 
     def along(self, axis: str, values: Sequence[Any]) -> Outline:
         """Return the outline with one more axis, or with other values along an existing one."""
@@ -101,19 +103,25 @@ def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
     held = coordinates(sweep, cases[0].problem)
     outer = ("dynamics", *sweep.grid.dims, "seed")
     recorded = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
-    kept = {name: variable for name, variable in recorded.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)}
+    variables_kept = {
+        name: variable for name, variable in recorded.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)
+    }
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.simulators), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
-    axes |= {"quantile": QUANTILES.tolist()} if any("quantile" in variable.dims for variable in kept.values()) else {}
-    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, kept).items()}
+    axes |= (
+        {"quantile": QUANTILES.tolist()}
+        if any("quantile" in variable.dims for variable in variables_kept.values())
+        else {}
+    )
+    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, variables_kept).items()}
     if "instant" in axes:
         held.append(instants(sweep))
         axes["instant"] = sweep.recording.times
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
     variables |= {"simulator": outer[:-1]} if sweep.takes_the_cheapest else {}
-    variables |= {name: (*outer, *variable.dims) for name, variable in kept.items()}
-    errors = frozenset(name for name, variable in kept.items() if "error_of" in variable.attrs)
+    variables |= {name: (*outer, *variable.dims) for name, variable in variables_kept.items()}
+    errors = frozenset(name for name, variable in variables_kept.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})
     attrs = constants(sweep, cases[0].problem) | sweep.recording.of_runs
     columns = {name: values for axis in sweep.grid.axes if axis.name == POINT for name, values in axis.linked.items()}
@@ -135,12 +143,12 @@ def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
     return cases
 
 
-def _inner_sizes(cases: Sequence[Case], kept: Mapping[str, Variable]) -> dict[str, int]:
+def _inner_sizes(cases: Sequence[Case], variables: Mapping[str, Variable]) -> dict[str, int]:
     """Return the largest length of each dimension that the variables `kept` have of their own."""
     sizes: dict[str, int] = {}
     for case in cases:
         for name, variable in recorded_variables(case).items():
             for dim, length in zip(variable.dims, variable.shape, strict=True):
-                if name in kept and dim not in OF_SWEEPS:
+                if name in variables and dim not in OF_SWEEPS:
                     sizes[dim] = max(length, sizes.get(dim, 0))
     return sizes

@@ -129,7 +129,7 @@ class Region:
         return np.ravel_multi_index(local, self.sizes)
 
     def values(
-        self, part: Results, name: str, variable: StoredVariable, shape: Shape | None, sizes: tuple[int, ...]
+        self, results: Results, name: str, variable: StoredVariable, shape: Shape | None, sizes: tuple[int, ...]
     ) -> np.ndarray:
         """Return a variable of one dynamics, for the cases of one shape or all, over this region.
 
@@ -137,26 +137,26 @@ class Region:
         and beyond the length of a case's own dimensions. One block of the run store is in memory at a time.
         """
         values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
-        for number, layout in part.of_shape(shape):
+        for number, layout in results.of_shape(shape):
             if name in layout.variables:
-                rows, flat = part.rows_and_places(number)
+                rows, flat = results.rows_and_places(number)
                 inside = self.inside(flat)
-                own: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
+                inner: tuple[Any, ...] = tuple(slice(size) for size in layout.array(name).shape[1:])
                 for block, some, positions in by_block(rows, layout.block_size):
-                    values[(inside[some], *own)] = layout.block_data(name, block)[positions]
+                    values[(inside[some], *inner)] = layout.block_data(name, block)[positions]
         return values.reshape(*self.sizes, *sizes)
 
-    def status(self, part: Results) -> np.ndarray:
+    def status(self, results: Results) -> np.ndarray:
         """Return the status of each case of one dynamics over the region; missing where there is no case."""
         status = np.full(self.sizes, Status.missing, np.uint8)
-        status.flat[part.wanted.flat] = part.wanted.status
+        status.flat[results.wanted.flat] = results.wanted.status
         return status
 
-    def simulators(self, part: Results, names: Sequence[str]) -> np.ndarray:
+    def simulators(self, results: Results, names: Sequence[str]) -> np.ndarray:
         """Return the number of the dynamics that ran each point, of `names` from 1; 0 where there is no case."""
         numbers = np.zeros(self.sizes, np.uint8)
-        for number, layout in part.used:
-            numbers.flat[part.rows_and_places(number)[1]] = 1 + names.index(layout.shared["dynamics"])
+        for number, layout in results.used:
+            numbers.flat[results.rows_and_places(number)[1]] = 1 + names.index(layout.shared["dynamics"])
         return numbers.max(axis=-1)
 
 
@@ -194,11 +194,11 @@ def _joined(law: str, parts: list[Results]) -> Results:
     """Return the results of several runs, at different points, as those of one."""
     if len(parts) == 1:
         return parts[0]
-    layouts, wanted = [layout for part in parts for layout in part.layouts], [part.wanted for part in parts]
-    first = np.cumsum([0, *(len(part.layouts) for part in parts)]).tolist()
-    numbers = [own.layout + number for own, number in zip(wanted, first, strict=False)]
+    layouts, wanted = [layout for results in parts for layout in results.layouts], [results.wanted for results in parts]
+    first = np.cumsum([0, *(len(results.layouts) for results in parts)]).tolist()
+    numbers = [inventory.layout + number for inventory, number in zip(wanted, first, strict=False)]
     ids, flat, row, status = (
-        np.concatenate([getattr(own, name) for own in wanted]) for name in ("ids", "flat", "row", "status")
+        np.concatenate([getattr(inventory, name) for inventory in wanted]) for name in ("ids", "flat", "row", "status")
     )
     return Results(layouts, Inventory(wanted[0].sweep, law, ids, flat, np.concatenate(numbers), row, status))
 

@@ -56,7 +56,7 @@ class LinkingStore(LocalStore):
     @cached_property
     def _chunks_by_checksum(self) -> dict[tuple[int, bytes], list[Path]]:
         """The chunks of the previous version by length and checksum."""
-        known: dict[tuple[int, bytes], list[Path]] = defaultdict(list)
+        chunks: dict[tuple[int, bytes], list[Path]] = defaultdict(list)
         if self.before is not None:
             for folder, _, names in os.walk(self.before):
                 for path in (Path(folder, name) for name in names):
@@ -64,8 +64,8 @@ class LinkingStore(LocalStore):
                         with path.open("rb") as file:
                             size = file.seek(0, os.SEEK_END)
                             file.seek(max(0, size - 4))
-                            known[size, file.read()].append(path)
-        return known
+                            chunks[size, file.read()].append(path)
+        return chunks
 
 
 class VersionStore(LocalStore):

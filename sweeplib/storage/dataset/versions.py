@@ -48,22 +48,22 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
 
 def _replace(path: Path, new: Path, *, keep: bool) -> None:
     """Put `new` in place of `path`; what was there is then at `new`, or in `datasets/` if it is to be kept."""
-    kept = present_folder(path).name
+    name = present_folder(path).name
     if os.path.lexists(path):
         exchange(new, path)
     else:
         new.rename(path)
     sync(path.parent)
     if keep and not new.is_symlink() and (before := manifest_at(new)).files and before.is_whole():
-        kept = f"{name_of(new)}.zarr"
+        name = f"{name_of(new)}.zarr"
         _move_others(new, path, is_own(new))
         (path.parent / FOLDER).mkdir(exist_ok=True)
         with suppress(OSError):  # it is there already
-            new.rename(path.parent / FOLDER / kept)
+            new.rename(path.parent / FOLDER / name)
             sync(path.parent / FOLDER)
             sync(path.parent)
     for other in versions(path) if keep else ():
-        if other.name != kept:
+        if other.name != name:
             _dissolve(other, path)
 
 
@@ -72,16 +72,16 @@ def _dissolve(old: Path, path: Path) -> None:
     if old.is_symlink():
         old.unlink()
     elif old.exists():
-        own = is_own(old)
-        _move_others(old, path, own)
-        remove_own(old, own)
+        is_of_old = is_own(old)
+        _move_others(old, path, is_of_old)
+        remove_own(old, is_of_old)
 
 
-def _move_others(old: Path, path: Path, own: Callable[[str], bool]) -> None:
+def _move_others(old: Path, path: Path, is_of_old: Callable[[str], bool]) -> None:
     """Move the files that are not a version's own to their places in the present one, where nothing is there."""
     for file in list(files_below(old)):
         name = file.relative_to(old).as_posix()
-        if not own(name) and not os.path.lexists(path / name) and path.is_dir():
+        if not is_of_old(name) and not os.path.lexists(path / name) and path.is_dir():
             (path / name).parent.mkdir(parents=True, exist_ok=True)
             file.rename(path / name)
 
@@ -94,17 +94,17 @@ def name_of(version: Path) -> str:
 
 def versions(path: Path) -> list[Path]:
     """Return the versions of a dataset in `datasets/`, the last written first; each has a manifest."""
-    folders = [each for each in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(each.name)]
-    own = [each for each in folders if not each.is_symlink() and has_manifest(each)]
-    return sorted(own, key=lambda each: -(each / "zarr.json").stat().st_mtime_ns)
+    folders = [folder for folder in (path.parent / FOLDER).glob("*.zarr") if _VERSION.fullmatch(folder.name)]
+    datasets = [folder for folder in folders if not folder.is_symlink() and has_manifest(folder)]
+    return sorted(datasets, key=lambda folder: -(folder / "zarr.json").stat().st_mtime_ns)
 
 
 def version_folders(path: Path, name: str) -> Iterator[Path]:
     """Yield the folders in which a version of a dataset may be that is not the present one any more."""
-    kept = path.parent / FOLDER / f"{name}.zarr"
-    yield kept
-    yield from (each for each in path.parent.glob(f".{escape(path.name)}.*.partial") if name_of(each) == name)
-    yield kept  # to which a temporary folder was renamed meanwhile
+    version = path.parent / FOLDER / f"{name}.zarr"
+    yield version
+    yield from (folder for folder in path.parent.glob(f".{escape(path.name)}.*.partial") if name_of(folder) == name)
+    yield version  # to which a temporary folder was renamed meanwhile
 
 
 def present_folder(path: Path) -> Path:
@@ -118,7 +118,7 @@ def leftovers(directory: Path) -> Iterator[Path]:
     """Yield the temporary files of killed writers below a directory. Only while nobody writes."""
     for path in files_below(directory):
         parts = path.relative_to(directory).parts
-        place = next((number for number, part in enumerate(parts, 1) if is_partial(Path(part))), None)
+        place = next((number for number, name in enumerate(parts, 1) if is_partial(Path(name))), None)
         if place is not None:
             folder = directory.joinpath(*parts[:place])
             if folder == path or is_own(folder)(path.relative_to(folder).as_posix()):

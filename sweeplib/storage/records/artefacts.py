@@ -116,7 +116,9 @@ def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[s
         *((f"figure {name}", directory / "figures" / name) for name in figures),
     ]
     now = _dataset(directory)
-    return [what for what, artefact in every if (made := manifest_at(artefact)).made_from and made.differs(now)]
+    return [
+        title for title, artefact in every if (manifest := manifest_at(artefact)).made_from and manifest.differs(now)
+    ]
 
 
 def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:
@@ -133,9 +135,9 @@ def is_of_config(sweep: "Design", directory: Path) -> bool:
 
 def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
-    config, made = directory / "config.yaml", settings_digest(sweep.source)
-    last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else made
-    if last != made or not is_of_config(sweep, directory):
+    config, settings = directory / "config.yaml", settings_digest(sweep.source)
+    last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else settings
+    if last != settings or not is_of_config(sweep, directory):
         expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
         raise InputError("the present results are of another config", file=directory, expected=expected)
 
@@ -173,10 +175,10 @@ def _has_failed(artefact: Artefact, directory: Path) -> bool:
 def _is_up_to_date(artefact: Artefact, now: Callable[[], Mapping[str, Any]], *, remember: bool) -> bool:
     """Return whether the files of an artefact are those that its stage would make again."""
     try:
-        told = (read_json(artefact.output) if artefact.output.suffix == ".json" else None) or {}
+        record = (read_json(artefact.output) if artefact.output.suffix == ".json" else None) or {}
         manifest = manifest_of(artefact.path)
     except DamageError:
         return False
-    if manifest is None or told.get("digest", manifest.digest) != manifest.digest:
+    if manifest is None or record.get("digest", manifest.digest) != manifest.digest:
         return False
     return not manifest.differs(now()) and manifest.is_unchanged(remember=remember)

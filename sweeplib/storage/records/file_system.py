@@ -23,9 +23,9 @@ def examine(directory: Path) -> None:
     trial = partial(directory / "trial")
     trial.mkdir()
     try:
-        for what, attempt in _NEEDED.items():
+        for need, attempt in _NEEDED.items():
             if (error := _failure(attempt, trial)) is not None:
-                problem = f"the file system here ({_kind(directory)}) has no {what} ({error.strerror})"
+                problem = f"the file system here ({_kind(directory)}) has no {need} ({error.strerror})"
                 raise InputError(problem, file=directory, expected=OTHER_FOLDER)
         replaced = [how for attempt, how in _REPLACED.items() if _failure(attempt, trial) is not None]
     finally:

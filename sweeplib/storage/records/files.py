@@ -72,7 +72,7 @@ def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
 
 def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
     """Write files with these contents (any buffers), each in one rename, in order; all wait for the disk at once."""
-    made = {folder for path in contents for folder in path.parents if not folder.exists()}
+    folders = {folder for path in contents for folder in path.parents if not folder.exists()}
     beside = {path: partial(path) for path in contents}
     try:
         for path, content in contents.items():
@@ -83,7 +83,7 @@ def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
         for path in contents:
             beside[path].replace(path)
         if durable:
-            sync(*{path.parent for path in (*contents, *made)})
+            sync(*{path.parent for path in (*contents, *folders)})
     except BaseException:
         for path in beside.values():
             path.unlink(missing_ok=True)
@@ -95,18 +95,18 @@ def sync(*paths: Path) -> None:
 
     After one that took long, threads wait for the others at once: a disk does in one turn what it is asked meanwhile.
     """
-    left, taken = deque(paths), 0.0
-    while left and taken <= LONG_SYNC:
+    waiting, seconds = deque(paths), 0.0
+    while waiting and seconds <= LONG_SYNC:
         started = time.perf_counter()
-        _sync(left.popleft())
-        taken = time.perf_counter() - started
-    if not left:
+        _sync(waiting.popleft())
+        seconds = time.perf_counter() - started
+    if not waiting:
         return
     try:
         with ThreadPoolExecutor(SYNCS_AT_ONCE) as pool:
-            deque(pool.map(_sync, left), maxlen=0)
+            deque(pool.map(_sync, waiting), maxlen=0)
     except RuntimeError:  # a limit of the container or the user allows no further thread
-        deque(map(_sync, left), maxlen=0)
+        deque(map(_sync, waiting), maxlen=0)
 
 
 def _sync(path: Path) -> None:
@@ -201,19 +201,19 @@ def is_below(name: object) -> bool:
     return path is not None and bool(path.parts) and not path.is_absolute() and ".." not in path.parts
 
 
-def exchange(one: Path, other: Path) -> None:
+def exchange(path: Path, other: Path) -> None:
     """Give two files or folders of one folder each other's name, in one step where the system can.
 
     Elsewhere `other` is absent for a moment, between two renames.
     """
     libc = ctypes.CDLL(None, use_errno=True)
-    names = os.fsencode(one), os.fsencode(other)
+    names = os.fsencode(path), os.fsencode(other)
     if hasattr(libc, "renameat2") and not libc.renameat2(_AT_FDCWD, names[0], _AT_FDCWD, names[1], _RENAME_EXCHANGE):
         return
     between = partial(other)
     other.rename(between)
-    one.rename(other)
-    between.rename(one)
+    path.rename(other)
+    between.rename(path)
 
 
 def write_json(path: Path, value: Mapping[str, Any], *, durable: bool = True, indent: int | None = 1) -> Path:

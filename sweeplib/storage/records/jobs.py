@@ -39,8 +39,8 @@ class Job:
     """A job as its file describes it; times are seconds since 1970.
 
     `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
-    per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `left` is the
-    estimate of the remaining seconds at the time `told`. `page` is the link to the `dashboard`'s page of the sweep,
+    per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `seconds_left`
+    is their estimate at the time of `last_news`. `page` is the link to the `dashboard`'s page of the sweep,
     `table` what the table of the plan shows of the cases that the job computes, `problem` why it ended early. Once it
     has ended, `cpu_seconds` and `memory` are what its process and those that it started took: the seconds of processors
     of all, and the most bytes of one.
@@ -51,7 +51,7 @@ class Job:
     host: str = ""
     born: float = 0.0
     started: float = 0.0
-    told: float = 0.0
+    last_news: float = 0.0
     ended: float | None = None
     problem: str | None = None
     doing: str | None = None
@@ -62,7 +62,7 @@ class Job:
     cases: dict[str, int] = field(default_factory=dict)
     share: float = 0.0
     rate: float = 0.0
-    left: float | None = None
+    seconds_left: float | None = None
     dashboard: str | None = None
     page: str | None = None
     cpu_seconds: float = 0.0
@@ -91,7 +91,7 @@ class Job:
 
     def remaining(self, now: float) -> float | None:
         """Return the estimate of the remaining seconds, None if there is none."""
-        return None if self.left is None else max(0.0, self.left - (now - self.told))
+        return None if self.seconds_left is None else max(0.0, self.seconds_left - (now - self.last_news))
 
 
 def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
@@ -102,8 +102,8 @@ def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
 
 def at_work_elsewhere(directory: Path) -> list[Job]:
     """Return the jobs that run on this machine in other processes than this one and those that started it."""
-    own = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
-    return [job for job in jobs(directory).values() if job.here and job.running and job.pid not in own]
+    family = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
+    return [job for job in jobs(directory).values() if job.here and job.running and job.pid not in family]
 
 
 def refuse_second(directory: Path) -> None:
@@ -155,7 +155,7 @@ class _Record:
 
     def __init__(self, path: Path, name: str) -> None:
         now, pid = time.time(), os.getpid()
-        self.path, self.written, self.own = path, 0.0, False
+        self.path, self.written, self.writes = path, 0.0, False
         self.before: dict[str, Any] = {"done": 0, "total": 0, "cases": {}}
         self.news: dict[str, Any] = {
             "name": name,
@@ -170,11 +170,11 @@ class _Record:
         now = time.monotonic()
         if force or now - self.written > 0.5:
             self.written = now
-            self.own = self.own or not self._is_of_another()
-            if not self.own:
+            self.writes = self.writes or not self._is_of_another()
+            if not self.writes:
                 return
             with suppress(OSError):  # the job itself reports a full disk, where that stops it
-                write_json(self.path, self.news | self._whole() | {"told": time.time()}, durable=False)
+                write_json(self.path, self.news | self._whole() | {"last_news": time.time()}, durable=False)
 
     def next_part(self) -> None:
         self.before = self._whole()
@@ -225,9 +225,9 @@ def _job_in(path: Path) -> Job | None:
     """Return the job that a file describes; None if it is damaged, or of another version."""
     try:
         content = read_json(path) or {}
-        known = {each.name for each in fields(Job)} & content.keys()
-        told: dict[str, Any] = {name: _harmless(content[name]) for name in known}
-        return Job(**told) if "name" in told else None
+        names = {field.name for field in fields(Job)} & content.keys()
+        values: dict[str, Any] = {name: _harmless(content[name]) for name in names}
+        return Job(**values) if "name" in values else None
     except (DamageError, OSError):
         return None
 

@@ -38,9 +38,9 @@ def at_work(directory: Path, does: str) -> Iterator[None]:
 @contextmanager
 def alone(directory: Path, does: str) -> Iterator[None]:
     """A context in which no other process is at work in a sweep's `directory`; InputError that names one that is."""
-    with _folder_lock(directory, fcntl.LOCK_EX, does) as own:
+    with _folder_lock(directory, fcntl.LOCK_EX, does) as holder:
         for other in (directory / "locks").glob("*.holder.json"):
-            if other != own:
+            if other != holder:
                 other.unlink(missing_ok=True)  # of a process that died
         yield
 
@@ -59,9 +59,9 @@ def _folder_lock(directory: Path, kind: int, does: str) -> Iterator[Path]:
 
 
 @contextmanager
-def writer_lock(directory: Path, part: str) -> Iterator[None]:
+def writer_lock(directory: Path, name: str) -> Iterator[None]:
     """A context in which this process alone writes a part of the results, such as `dataset.zarr`; waits for others."""
-    with at_work(directory, f"writes {part}"), _file_lock(_lock_path(directory, part), fcntl.LOCK_EX):
+    with at_work(directory, f"writes {name}"), _file_lock(_lock_path(directory, name), fcntl.LOCK_EX):
         yield
 
 
@@ -93,9 +93,9 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
                 reported = True
 
 
-def free_writer(directory: Path, part: str) -> AbstractContextManager[bool]:
+def free_writer(directory: Path, name: str) -> AbstractContextManager[bool]:
     """Return a context with the lock of a part of the results or of a dynamics, and whether no other process has it."""
-    return _file_lock(_lock_path(directory, part), fcntl.LOCK_EX, 0.0)
+    return _file_lock(_lock_path(directory, name), fcntl.LOCK_EX, 0.0)
 
 
 class BlockMark:

@@ -15,8 +15,8 @@ LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that a result depends on."""
-    own = {"sweeplib": sweeplib.__version__, "python": platform.python_version()}
-    return own | {name: _version(name) for name in LIBRARIES}
+    packages = {"sweeplib": sweeplib.__version__, "python": platform.python_version()}
+    return packages | {name: _version(name) for name in LIBRARIES}
 
 
 def _version(name: str) -> str:

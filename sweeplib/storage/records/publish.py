@@ -59,8 +59,8 @@ class PublishAddress:
         except (ValueError, OSError) as error:
             raise self._refusal(str(error)) from None
         self.files, self.path = files_and_path[0], files_and_path[1].rstrip("/")
-        own = directory.resolve()
-        if "file" in self.files.protocol and own in (place := Path(self.path).resolve(), *place.parents):
+        results = directory.resolve()
+        if "file" in self.files.protocol and results in (place := Path(self.path).resolve(), *place.parents):
             raise self._refusal("in the folder of the sweep's own results")
 
     def check(self) -> None:
@@ -138,22 +138,22 @@ class PublishAddress:
             MANIFEST: digest(manifest.path.read_bytes())
         }
         self._refuse_others(marker)
-        known = {name: content for name, content in marker["files"].items() if name not in again} if marker else {}
-        if marker and marker["complete"] and known == wanted:
+        remote = {name: content for name, content in marker["files"].items() if name not in again} if marker else {}
+        if marker and marker["complete"] and remote == wanted:
             return 0
-        changed = sorted(name for name, content in wanted.items() if known.get(name) != content and name != ROOT)
-        kept = {name: content for name, content in known.items() if wanted.get(name) == content and name != ROOT}
-        gone = sorted(known.keys() - wanted.keys())
+        changed = sorted(name for name, content in wanted.items() if remote.get(name) != content and name != ROOT)
+        unchanged = {name: content for name, content in remote.items() if wanted.get(name) == content and name != ROOT}
+        gone = sorted(remote.keys() - wanted.keys())
         replace(manifest, files={name: manifest.files[name] for name in (*changed, ROOT) if name != MANIFEST}).check(
             REPEAT
         )
-        if marker and marker["complete"] and _version(known) == manifest.digest:
+        if marker and marker["complete"] and _version(remote) == manifest.digest:
             self.files.pipe_file(f"{self.path}/{MANIFEST}", manifest.path.read_bytes())
             self._write_marker(wanted, complete=True)
             return 1
         self._remove([ROOT] if marker else [])
         self._make_folders(changed)
-        self._write_marker(kept | dict.fromkeys((*gone, *changed), ""), complete=False)
+        self._write_marker(unchanged | dict.fromkeys((*gone, *changed), ""), complete=False)
         if changed:
             self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])
         self._remove(gone)
@@ -259,13 +259,13 @@ def _with_time_limit(question: Callable[[], Returned]) -> Returned:
     answers: list[Returned] = []
     problems: list[BaseException] = []
 
-    def asked() -> None:
+    def ask() -> None:
         try:
             answers.append(question())
         except BaseException as error:
             problems.append(error)
 
-    thread = threading.Thread(target=asked, daemon=True)
+    thread = threading.Thread(target=ask, daemon=True)
     thread.start()
     thread.join(PATIENCE)
     if problems:

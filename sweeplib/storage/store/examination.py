@@ -101,8 +101,8 @@ def _blocks(harms: Iterable[Harm]) -> list[int]:
 
 
 def _files(layout: Path) -> list[Path]:
-    own = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
-    return [path for path in own if not is_partial(path) and path.is_file()]
+    paths = (path for path in layout.rglob("*") if is_of_layout(path.relative_to(layout).as_posix()))
+    return [path for path in paths if not is_partial(path) and path.is_file()]
 
 
 def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:

@@ -39,9 +39,9 @@ class CasePositions(NamedTuple):
     row: np.ndarray
 
 
-def write_identities(sweep: "Design", store: RunStore, known: CasePositions) -> None:
+def write_identities(sweep: "Design", store: RunStore, positions: CasePositions) -> None:
     """Write the file for a sweep, if it is large and its folder exists."""
-    if len(known.ids) < FEWEST or not store.directory.exists():
+    if len(positions.ids) < FEWEST or not store.directory.exists():
         return
     path = _path(store)
     with suppress(OSError):  # without the file everything works, only slower
@@ -51,7 +51,15 @@ def write_identities(sweep: "Design", store: RunStore, known: CasePositions) -> 
         names = np.array(list(store.layouts), "U") if store.layouts else np.empty(0, "U1")
         key = np.array(_key(sweep, store.dynamics))
         with beside.open("wb") as file:
-            np.savez(file, key=key, names=names, ids=known.ids, flat=known.flat, layout=known.layout, row=known.row)
+            np.savez(
+                file,
+                key=key,
+                names=names,
+                ids=positions.ids,
+                flat=positions.flat,
+                layout=positions.layout,
+                row=positions.row,
+            )
         beside.replace(path)
 
 
@@ -116,6 +124,6 @@ def _path(store: RunStore) -> Path:
 
 def _key(sweep: "Design", dynamics: str) -> str:
     digest = hashlib.blake2b(digest_size=16)
-    for part in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
-        digest.update(f"{part}\0".encode())
+    for text in (package_digest(), sweep.description(dynamics), sweep.numerics(dynamics)):
+        digest.update(f"{text}\0".encode())
     return digest.hexdigest()

@@ -61,17 +61,17 @@ class Inventory:
         """Return the cases as columns of plain values: the names that vary, the seed, the status, the identity."""
         grid = self.sweep.grid
         names = (*(name for name in grid.names if name not in grid.fixed), "seed")
-        own = {
+        others = {
             "status": [Status(code).name for code in self.status],
-            "identity": [whole(part).hex() for part in self.ids.tolist()],
+            "identity": [whole(identity).hex() for identity in self.ids.tolist()],
         }
-        return {name: self.column(name).tolist() for name in names} | own
+        return {name: self.column(name).tolist() for name in names} | others
 
     def counts(self) -> dict[str, int]:
         """Return the number of different cases with each status."""
         status = np.concatenate([*self._stored_status(), np.full(self._unknown, Status.missing, np.uint8)])
         numbers = np.bincount(status, minlength=len(Status))
-        return {each.name: int(numbers[each]) for each in Status}
+        return {state.name: int(numbers[state]) for state in Status}
 
     def _stored_status(self) -> Iterator[np.ndarray]:
         """Yield the status of the different cases in each layout."""
@@ -134,22 +134,22 @@ class Inventory:
             return {}
         point, points = self._point(places), self._points.cases
         work, (shapes, shape) = points.numbers(case_work), points.shapes()
-        numbers = {one: number for number, one in enumerate(dict.fromkeys(shapes))}
-        kind = (np.array([numbers[one] for one in shapes])[shape] * CLASSES + cost_class(work))[point]
+        numbers = {case_shape: number for number, case_shape in enumerate(dict.fromkeys(shapes))}
+        kind = (np.array([numbers[case_shape] for case_shape in shapes])[shape] * CLASSES + cost_class(work))[point]
         order = np.lexsort((-work[point], kind))
-        parts = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
-        first = [int(point[part[0]]) for part in parts]
+        groups = np.split(order, np.flatnonzero(np.diff(kind[order])) + 1)
+        first = [int(point[group[0]]) for group in groups]
         names = [layout_name(points[at], float(work[at])) for at in first]
-        return dict(sorted((name, places[part]) for name, part in zip(names, parts, strict=True)))
+        return dict(sorted((name, places[group]) for name, group in zip(names, groups, strict=True)))
 
 
 def inventory(sweep: "Design", dynamics: str, store: RunStore) -> Inventory:
     """Return the inventory of a sweep's cases of one dynamics."""
-    known, points = read_identities(sweep, store), None
-    if known is None:
+    positions, points = read_identities(sweep, store), None
+    if positions is None:
         ids, flat, points = identities_of_cases(sweep, dynamics)
-        known = CasePositions(ids, flat, *store.locate(ids))
-    return Inventory(sweep, dynamics, *known, _status(store, known.layout, known.row), points)
+        positions = CasePositions(ids, flat, *store.locate(ids))
+    return Inventory(sweep, dynamics, *positions, _status(store, positions.layout, positions.row), points)
 
 
 def sweep_status(sweep: "Design", directory: Path) -> dict[str, dict[str, int]]:

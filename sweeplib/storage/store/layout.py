@@ -76,7 +76,7 @@ class Layout:
         self.name = path.name
         self._deletion = f"delete the folder {path}, and the next run computes its cases again"
         self._opened: dict[str, Any] = {}
-        self._kept: dict[str, tuple[int, np.ndarray]] = {}
+        self._last_chunks: dict[str, tuple[int, np.ndarray]] = {}
         attributes: dict[str, Any] = read_metadata(path / "zarr.json", self._deletion)["attributes"]
         self._rows: int = attributes["rows"]
         self.block_size: int = attributes["block_size"]
@@ -255,7 +255,7 @@ class Layout:
         metadata["attributes"]["rows"] = rows
         write_metadata({path: metadata})
         self._rows = rows
-        self._kept.clear()
+        self._last_chunks.clear()
         self.__dict__.pop("ids", None)
 
     def check_index(self) -> None:
@@ -290,18 +290,18 @@ class Layout:
     def replace_index(self, name: str, rows: slice, column: np.ndarray) -> None:
         """Write a damaged chunk of the index again; `rows` are those of the chunk. Only for the driver."""
         self._put_index({name: column.astype(self.array(name).dtype)}, rows.start // self.index_rows, 0)
-        self._kept.clear()
+        self._last_chunks.clear()
         self.__dict__.pop("ids", None)
 
     def _index_chunk(self, name: str, number: int) -> np.ndarray:
         """Return a chunk of the index; the last one that was read of each array is kept, as blocks are shorter."""
-        kept = self._kept.get(name)
-        if kept is None or kept[0] != number:
+        last = self._last_chunks.get(name)
+        if last is None or last[0] != number:
             chunk = self._read(name, number)
             if chunk is None:
                 raise lost(self._chunk(name, number), self._deletion)
-            kept = self._kept[name] = number, chunk
-        return kept[1]
+            last = self._last_chunks[name] = number, chunk
+        return last[1]
 
     @cached_property
     def index_rows(self) -> int:

@@ -60,8 +60,8 @@ class Source:
     def processors_of(self, rows: np.ndarray) -> list[str]:
         """Return the types of processors that computed the blocks of some rows."""
         blocks = np.unique(rows // self.layout.block_size).tolist()
-        known = (self.store.processors.get(f"{self.layout.name}/{block}", set()) for block in blocks)
-        return sorted(set().union(*known))
+        processors = (self.store.processors.get(f"{self.layout.name}/{block}", set()) for block in blocks)
+        return sorted(set().union(*processors))
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class OtherCases:
     """
 
     wanted: Inventory
-    own: int
+    stored: int
     sources: list[Source] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     begun: Beginnings | None = None
@@ -101,7 +101,7 @@ class OtherCases:
     def counts(self) -> dict[str, int]:
         """The number of different cases that each folder has."""
         counts: dict[str, int] = {}
-        for number, source in enumerate(self.sources, self.own):
+        for number, source in enumerate(self.sources, self.stored):
             rows = self.wanted.row[self.wanted.layout == number]
             if len(rows):
                 number_of_cases = int(np.count_nonzero(np.bincount(rows)))
@@ -111,32 +111,32 @@ class OtherCases:
 
 def other_cases(wanted: Inventory, store: RunStore) -> OtherCases:
     """Return where the missing cases of an inventory are, other than in their place in its own store."""
-    own = len(store.layouts)
+    stored = len(store.layouts)
     missing = np.flatnonzero(wanted.status == Status.missing)
     if not len(missing) or os.environ.get(COMPUTE_ALL):
-        return OtherCases(wanted, own)
+        return OtherCases(wanted, stored)
     unread: list[str] = []
     others = list(_stores_beside(store, unread))
-    search = _Search(wanted, own, missing, unread)
+    search = _Search(wanted, stored, missing, unread)
     recording = wanted.sweep.recording
     for other in others:
         search.look(other, wanted.ids, recording)
     for fits, look in ((_covers, search.look), (_begins, search.look_for_beginnings)):
-        for known in _recordings([store, *others], recording, wanted.dynamics, fits):
+        for earlier in _recordings([store, *others], recording, wanted.dynamics, fits):
             if not len(search.missing):
                 break
-            ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=known), wanted.dynamics)
+            ids, _, _ = identities_of_cases(replace(wanted.sweep, recording=earlier), wanted.dynamics)
             for other in (store, *others):
-                look(other, ids, known)
-    return OtherCases(search.wanted, own, search.sources, unread, search.begun)
+                look(other, ids, earlier)
+    return OtherCases(search.wanted, stored, search.sources, unread, search.begun)
 
 
 class _Search:
     """The indices of the cases that are still `missing`, and an inventory with the others."""
 
-    def __init__(self, wanted: Inventory, own: int, missing: np.ndarray, unread: list[str]) -> None:
+    def __init__(self, wanted: Inventory, stored: int, missing: np.ndarray, unread: list[str]) -> None:
         self.wanted = wanted
-        self.own, self.missing, self.unread = own, missing, unread
+        self.stored, self.missing, self.unread = stored, missing, unread
         self.sources: list[Source] = []
         self.begun: Beginnings | None = None
 
@@ -146,10 +146,10 @@ class _Search:
             if not self.sources:
                 columns = {name: getattr(self.wanted, name).copy() for name in ("layout", "row", "status")}
                 self.wanted = replace(self.wanted, **columns)
-            self.wanted.layout[places] = self.own + len(self.sources)
+            self.wanted.layout[places] = self.stored + len(self.sources)
             self.wanted.row[places], self.wanted.status[places] = rows, status
             self.sources.append(source)
-            self._found(places)
+            self._remove(places)
 
     def look_for_beginnings(self, store: RunStore, ids: np.ndarray, recording: Recording) -> None:
         """Look for runs of the missing cases that ended earlier in a store, where they have these identities (n,)."""
@@ -160,9 +160,9 @@ class _Search:
                 self.begun.source[places] = len(self.begun.sources)
                 self.begun.row[places] = rows
                 self.begun.sources.append(replace(source, needed=source.needed | {END_STATE}))
-                self._found(places)
+                self._remove(places)
 
-    def _found(self, places: np.ndarray) -> None:
+    def _remove(self, places: np.ndarray) -> None:
         self.missing = np.setdiff1d(self.missing, places, assume_unique=True)
 
     def _stored(
@@ -215,38 +215,41 @@ def _recordings(
     """Return the different recordings of layouts that fit what is wanted, and are not the same, the longest first."""
     recordings: dict[Recording, None] = {}
     for layout in (layout for store in stores for layout in store.layouts.values()):
-        known = recording_of(layout.shared)
-        if known is not None and known != wanted and fits(known, wanted, dynamics):
-            recordings[known] = None
+        earlier = recording_of(layout.shared)
+        if earlier is not None and earlier != wanted and fits(earlier, wanted, dynamics):
+            recordings[earlier] = None
     return sorted(recordings, key=lambda recording: -recording.times[-1])
 
 
-def _covers(known: Recording, wanted: Recording, dynamics: str) -> bool:
+def _covers(recording: Recording, wanted: Recording, dynamics: str) -> bool:
     """Return whether a run with one recording has the numbers of a run with the `wanted` one."""
-    times = set(wanted.times) <= set(known.times) and wanted.times[-1] == known.times[-1]
-    return times and known.keep_ends >= wanted.keep_ends and _records_all(known, wanted, dynamics)
+    times = set(wanted.times) <= set(recording.times) and wanted.times[-1] == recording.times[-1]
+    return times and recording.keep_ends >= wanted.keep_ends and _records_all(recording, wanted, dynamics)
 
 
-def _begins(known: Recording, wanted: Recording, dynamics: str) -> bool:
+def _begins(recording: Recording, wanted: Recording, dynamics: str) -> bool:
     """Return whether a run with one recording kept its end, and begins a longer one with the `wanted` one."""
-    times = set(wanted.times[: reached(known, wanted)]) <= set(known.times) and wanted.times[-1] > known.times[-1]
-    return times and known.keep_ends and _records_all(known, wanted, dynamics)
+    times = (
+        set(wanted.times[: reached(recording, wanted)]) <= set(recording.times)
+        and wanted.times[-1] > recording.times[-1]
+    )
+    return times and recording.keep_ends and _records_all(recording, wanted, dynamics)
 
 
-def reached(known: Recording, wanted: Recording) -> int:
+def reached(recording: Recording, wanted: Recording) -> int:
     """Return how many of the wanted times are those of a recording, or earlier."""
-    return sum(time <= known.times[-1] for time in wanted.times)
+    return sum(time <= recording.times[-1] for time in wanted.times)
 
 
-def _records_all(known: Recording, wanted: Recording, dynamics: str) -> bool:
+def _records_all(recording: Recording, wanted: Recording, dynamics: str) -> bool:
     """Return whether a run with one recording has all else of a run with the `wanted` one, up to its last time."""
-    changed = {name for name in ("times", "thresholds") if getattr(known, name) != getattr(wanted, name)}
+    changed = {name for name in ("times", "thresholds") if getattr(recording, name) != getattr(wanted, name)}
     if not changed <= DYNAMICS[dynamics].unaffected_by:
         return False
     exits = set(wanted.thresholds)
-    enough = exits == set(known.thresholds) if wanted.stop == "exit" else exits <= set(known.thresholds)
-    same = known.stop == wanted.stop and known.exit_on == wanted.exit_on
-    return enough and same and set(wanted.observables) <= set(known.observables)
+    enough = exits == set(recording.thresholds) if wanted.stop == "exit" else exits <= set(recording.thresholds)
+    same = recording.stop == wanted.stop and recording.exit_on == wanted.exit_on
+    return enough and same and set(wanted.observables) <= set(recording.observables)
 
 
 def _needed_variables(layout: Layout, sweep: "Design", recording: Recording) -> frozenset[str] | None:
@@ -261,14 +264,14 @@ def _needed_variables(layout: Layout, sweep: "Design", recording: Recording) -> 
     return frozenset(variables)
 
 
-def at_wanted(values: np.ndarray, dims: list[str], known: Recording, wanted: Recording) -> np.ndarray:
+def at_wanted(values: np.ndarray, dims: list[str], recording: Recording, wanted: Recording) -> np.ndarray:
     """Return the values (n, *dims) of a variable at the `wanted` times and thresholds, NaN at later times."""
-    if known == wanted:
+    if recording == wanted:
         return values
     for axis, dim in enumerate(dims, 1):
-        has, asks = (known.thresholds, wanted.thresholds) if dim == "threshold" else (known.times, wanted.times)
+        has, asks = (recording.thresholds, wanted.thresholds) if dim == "threshold" else (recording.times, wanted.times)
         if dim in ("time", "instant", "threshold") and has != asks:
-            later = len(asks) - reached(known, wanted) if dim != "threshold" else 0
+            later = len(asks) - reached(recording, wanted) if dim != "threshold" else 0
             values = values.take([has.index(value) for value in asks[: len(asks) - later]], axis)
             values = np.pad(values, [(0, later * (of == axis)) for of in range(values.ndim)], constant_values=np.nan)
     return values
@@ -285,13 +288,13 @@ class StoredBlock:
 
 def stored_block(layout: Layout, number: int, names: Collection[str], wanted: Recording) -> StoredBlock | None:
     """Return a block of a layout as it is now; None if it has no status, or its status was written meanwhile."""
-    layout, known = Layout(layout.path), recording_of(layout.shared)
+    layout, recording = Layout(layout.path), recording_of(layout.shared)
     before, rows = block_file_state(layout, number), layout.block(number)
     status = layout.status(rows)
-    if before is None or known is None:
+    if before is None or recording is None:
         return None
     dims = {name: layout.variables[name] for name in sorted(names)}
-    data = {name: at_wanted(layout.block_data(name, number), own, known, wanted) for name, own in dims.items()}
+    data = {name: at_wanted(layout.block_data(name, number), axes, recording, wanted) for name, axes in dims.items()}
     same = before == block_file_state(layout, number)
     return StoredBlock(layout.stored_ids(rows), status, data) if same else None
 

@@ -79,8 +79,10 @@ def cases_without_reason(directory: Path, wanted: Inventory) -> list[bytes]:
     here = np.isin(wanted.status, EXPLAINED)
     if not here.any():
         return []
-    known, pairs = reasons(directory, wanted.dynamics), zip(wanted.ids[here], wanted.status[here], strict=True)
-    return sorted({bytes(each) for each, status in pairs if (whole(each), Status(int(status))) not in known})
+    explained, pairs = reasons(directory, wanted.dynamics), zip(wanted.ids[here], wanted.status[here], strict=True)
+    return sorted(
+        {bytes(identity) for identity, status in pairs if (whole(identity), Status(int(status))) not in explained}
+    )
 
 
 def write_outcomes(store: RunStore, wanted: Inventory) -> None:
@@ -103,7 +105,7 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
     ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).tolist()
     written = csv.writer(text, lineterminator="\n")
     written.writerow(["identity", "status", *names, *ENDS, *SAID])
-    for identity, status, coordinates, end, said in zip(
+    for identity, status, coordinates, end, reason in zip(
         wanted.ids[places].tolist(),
         wanted.status[places].tolist(),
         zip(*columns, strict=True),
@@ -111,7 +113,7 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
         _reason_cells(store.directory, wanted, places),
         strict=True,
     ):
-        written.writerow([whole(identity).hex(), Status(status).name, *coordinates, *end, *said])
+        written.writerow([whole(identity).hex(), Status(status).name, *coordinates, *end, *reason])
     return text.getvalue()
 
 
@@ -140,7 +142,7 @@ def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
 def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:
     """Yield what the table has of the reason of each case at some places."""
     explained = np.isin(wanted.status[places], EXPLAINED).any()
-    known = reasons(directory, wanted.dynamics) if explained else {}
+    lines = reasons(directory, wanted.dynamics) if explained else {}
     for identity, status in zip(wanted.ids[places].tolist(), wanted.status[places].tolist(), strict=True):
-        line = known.get((whole(identity), Status(status)), {})
-        yield [" ".join(each.split()) if isinstance(each := line.get(name, ""), str) else each for name in SAID]
+        line = lines.get((whole(identity), Status(status)), {})
+        yield [" ".join(cell.split()) if isinstance(cell := line.get(name, ""), str) else cell for name in SAID]

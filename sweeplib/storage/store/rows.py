@@ -58,10 +58,10 @@ def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
         problems = [{name: _tuples(value) for name, value in problem.items()} for problem in problems]
     columns = columns_of(problems, np.array([places[text] for text in texts], np.int32))
     columns |= {name: Column.of(index[name].tolist()) for name in ("seed", "clock")}
-    given = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
-    given["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    return Cases.of_one_value(given, len(texts)).replaced(**columns)
+    values = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
+    values["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
+    return Cases.of_one_value(values, len(texts)).replaced(**columns)
 
 
 def _tuples(value: Any) -> Any:
-    return tuple(_tuples(part) for part in value) if isinstance(value, list) else value
+    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

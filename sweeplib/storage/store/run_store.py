@@ -46,8 +46,8 @@ class RunStore:
         for group in self._groups:
             if group.exists() and leave_out is None:
                 read_metadata(group, f"delete {group}: the next run writes it again")
-        kept = (path for path in layout_folders(self.path) if path.name not in (leave_out or ()))
-        self.layouts = {path.name: Layout(path) for path in kept}
+        folders = (path for path in layout_folders(self.path) if path.name not in (leave_out or ()))
+        self.layouts = {path.name: Layout(path) for path in folders}
 
     @cached_property
     def _index(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
