@@ -35,11 +35,13 @@ def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     variables: dict[str, xr.DataArray] = {}
     for name in averaged_observables(ds):
         values = numbered(values_of(ds, name))
-        kept = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
+        sample = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
         attrs = ds[name].attrs
-        variables |= with_error(name, kept, attrs["long_name"], attrs.get("symbol", ""), units=attrs.get("units", "1"))
+        variables |= with_error(
+            name, sample, attrs["long_name"], attrs.get("symbol", ""), units=attrs.get("units", "1")
+        )
         if "runs" not in variables:
-            count = kept.count("seed")
+            count = sample.count("seed")
             runs = count.max([dim for dim in INNER if dim in count.dims])
             variables["runs"] = labelled(runs, "runs with a value")
     attrs = {"max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}

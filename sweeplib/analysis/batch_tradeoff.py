@@ -58,8 +58,8 @@ def batch_tradeoff(
     The coordinate information_exponent is that of student and teacher together.
     """
     sample = passages(ds, "steps", max_lost)
-    kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
-    steps = sample.restricted().where(kept)
+    mask = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
+    steps = sample.restricted().where(mask)
     resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
     def cell_slope(cell: Array, sizes: Array) -> Slope:
@@ -86,11 +86,11 @@ def batch_tradeoff(
 def slope_of(steps: Array, sizes: Array, resampling: Resampling) -> Slope:
     """Return the power of `sizes` that the means of `steps` (seed, size) follow; NaN marks runs that are left out."""
     points = log_means(steps)
-    kept = np.isfinite(points.logs)
-    if kept.sum() < 2:
+    finite = np.isfinite(points.logs)
+    if finite.sum() < 2:
         return Slope()
-    fit = line_fit(points.at(kept), np.vander(np.log(sizes[kept]), 2), resampling)
-    low, high = fit.interval(resampling.confidence)[:, 0] if kept.sum() >= FEWEST_POINTS else (np.nan, np.nan)
+    fit = line_fit(points.at(finite), np.vander(np.log(sizes[finite]), 2), resampling)
+    low, high = fit.interval(resampling.confidence)[:, 0] if finite.sum() >= FEWEST_POINTS else (np.nan, np.nan)
     return Slope(fit.best[0], low, high, fit.misfit.ratio, float(np.exp(fit.best[1])))
 
 

@@ -94,12 +94,12 @@ def power_law(values: Array, logarithms: Array, resampling: Resampling) -> Power
     """Return the fit of Π x_v^e_v to the means of `values` (seed, point); `logarithms` (variable, point): log x_v."""
     unknown = np.full(len(logarithms), np.nan)
     points = log_means(values)
-    kept = np.isfinite(points.logs)
-    number = float(kept.sum())
-    design = np.vstack([np.ones(len(kept)), logarithms]).T[kept]
+    finite = np.isfinite(points.logs)
+    number = float(finite.sum())
+    design = np.vstack([np.ones(len(finite)), logarithms]).T[finite]
     if number < 2 or np.linalg.matrix_rank(design) < design.shape[1]:
         return PowerLawFit(unknown, unknown, unknown, points=number)
-    fit = line_fit(points.at(kept), design, resampling)
+    fit = line_fit(points.at(finite), design, resampling)
     if not fit.misfit.freedom > 0.0:
         return PowerLawFit(fit.best[1:], unknown, unknown, float(np.exp(fit.best[0])), points=number)
     low, high = fit.interval(resampling.confidence)[:, 1:]
@@ -113,7 +113,7 @@ def _fits(name: str, ds: xr.Dataset, largest: xr.DataArray, over: list[str], fit
     sets = [coupling, {key: logs[key] for key in varying}]
     fits = [_labelled_fits(largest, regressors, over, fit) for regressors in sets]
     fitted = xr.concat(fits, "variable", combine_attrs="override").reindex(variable=list(EXPECTED))
-    parts = [fitted[part] for part in FITTED]
+    parts = [fitted[key_of_fit] for key_of_fit in FITTED]
     return fit_variables(name, parts, largest.attrs["long_name"], around="its power", prefactor="C")
 
 

@@ -126,7 +126,7 @@ def _outline(ds: Outline, *, reference: str, until: float, terms: Sequence[str],
     points = outline.dims_of("status")
     remaining = tuple(dim for dim in points if dim not in over)
     fits = {f"{name}_exponent": (*remaining, "variable") for name in names}
-    fits |= {f"{name}_{part}": points for name in names for part in ("sup_deviation", "sum")}
+    fits |= {f"{name}_{kind}": points for name in names for kind in ("sup_deviation", "sum")}
     return outline.along("variable", list(terms)).with_variables(fits, over=" ".join(over))
 
 

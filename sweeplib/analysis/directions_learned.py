@@ -68,11 +68,11 @@ def learning_steps(ds: xr.Dataset, threshold: float, max_lost: float) -> Passage
     steps, diverged = steps_at_times(ds), with_status(ds, "diverged")
     first = steps.where(cosine >= threshold).min("time")
     refused = too_many(with_status(ds, "failed", "killed"), has_run(ds), max_lost)
-    known = cosine.notnull()
-    used = known.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
-    end = steps.where(known).max("time").where(~diverged, np.inf)
+    finite = cosine.notnull()
+    used = finite.any("time") & with_status(ds, "ok", "diverged", *STOPPED) & ~refused
+    end = steps.where(finite).max("time").where(~diverged, np.inf)
     order = [dim for dim in cosine.dims if dim != "time"]
-    first, end, used = (part.transpose(*order) for part in (first, end, used))
+    first, end, used = (array.transpose(*order) for array in (first, end, used))
     return Passages(first, end, used, first.notnull() & used, refused)
 
 

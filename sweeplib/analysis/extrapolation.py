@@ -116,16 +116,16 @@ def _values(
     ds: xr.Dataset, source: str, variable: str, time: float | None, options: dict[str, Any]
 ) -> tuple[xr.DataArray, xr.DataArray]:
     """Return a variable of an analysis, NaN where it is only a bound, and its standard errors."""
-    known = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
-    found = ANALYSES[source](ds, **known)
-    found = _at_time(found, time)
-    value = found[variable]
+    accepted = {name: value for name, value in options.items() if name in ANALYSES[source].check({})}
+    result = ANALYSES[source](ds, **accepted)
+    result = _at_time(result, time)
+    value = result[variable]
     if "bound" in value.attrs:
-        value = value.where(~found[value.attrs["bound"]].astype(bool)).assign_attrs(value.attrs)
-    if f"{variable}_error" in found:
-        return value, found[f"{variable}_error"]
-    width = found[f"{variable}_high"] - found[f"{variable}_low"]
-    return value, 0.5 * width / float(scipy.special.ndtri(0.5 + 0.5 * found.attrs["confidence"]))
+        value = value.where(~result[value.attrs["bound"]].astype(bool)).assign_attrs(value.attrs)
+    if f"{variable}_error" in result:
+        return value, result[f"{variable}_error"]
+    width = result[f"{variable}_high"] - result[f"{variable}_low"]
+    return value, 0.5 * width / float(scipy.special.ndtri(0.5 + 0.5 * result.attrs["confidence"]))
 
 
 def _at_time(values: Any, time: float | None) -> Any:
@@ -158,11 +158,11 @@ def _fewest_seeds(ds: xr.Dataset, measured: xr.DataArray) -> xr.DataArray:
 
 def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, per: float) -> dict[str, xr.DataArray]:
     power = {0.0: "", 1.0: f" over {axis}"}.get(per, f" over {axis}^{per:g}")
-    what = f"{attrs['long_name']}{power}"
+    quantity = f"{attrs['long_name']}{power}"
     names = {
-        "constant": f"limit of the {what} as {axis} → ∞",
-        "log": f"limit of the {what} over ln {axis} as {axis} → ∞",
-        "power": f"exponent of {axis} of the {what} as {axis} → ∞",
+        "constant": f"limit of the {quantity} as {axis} → ∞",
+        "log": f"limit of the {quantity} over ln {axis} as {axis} → ∞",
+        "power": f"exponent of {axis} of the {quantity} as {axis} → ∞",
     }
     result = with_bounds("limit", (parts.isel(part=at) for at in range(3)), names[law])
     result["limit"].attrs["needs"] = f"more values of {axis}, or larger ones"
@@ -180,26 +180,28 @@ def _variables(parts: xr.DataArray, attrs: dict[str, Any], axis: str, law: str, 
 
 def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_: Any) -> Outline:
     name, source, variable = _source(ds, of)
-    known = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
-    if name not in known:
-        raise InputError("not a quantity", key="of", value=name, choices=known)
-    found = ANALYSES[source].outlined(ds, {})
-    if found is None:
-        raise InputError("its analysis does not say what it returns", key="of", value=name, choices=known)
-    dims = found.dims_of(variable)
+    quantities = [other for other in [*declared_quantities(), *averaged_observables(ds)] if other != "limit"]
+    if name not in quantities:
+        raise InputError("not a quantity", key="of", value=name, choices=quantities)
+    outlined = ANALYSES[source].outlined(ds, {})
+    if outlined is None:
+        raise InputError("its analysis does not say what it returns", key="of", value=name, choices=quantities)
+    dims = outlined.dims_of(variable)
     if axis not in dims or axis in ("dynamics", "time", "threshold"):
         choices = [dim for dim in dims if dim not in ("dynamics", "time", "threshold")]
         raise InputError("not an axis of this quantity", key="axis", value=axis, choices=choices)
     values = ds.axes[axis]
-    if len(values) < 2 or any(isinstance(one, str | bool) or one <= 0 for one in values):
-        shown = f"{label(axis)['long_name']} {list(values)[:3]}"
-        raise InputError("no axis that goes to ∞", key="axis", value=shown, expected="two values or more, all above 0")
+    if len(values) < 2 or any(isinstance(number, str | bool) or number <= 0 for number in values):
+        text = f"{label(axis)['long_name']} {list(values)[:3]}"
+        raise InputError("no axis that goes to ∞", key="axis", value=text, expected="two values or more, all above 0")
     times = ds.axes["time"] if "time" in dims else ()
     if time is not None and time not in times:
         raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
-    left = tuple(dim for dim in dims if dim not in (axis, "time"))
-    outline = found.only(variable).without("time")
-    return outline.with_variables({"limit": left, "untrusted": left, "limit_error_of_value": (*left, axis)})
+    remaining = tuple(dim for dim in dims if dim not in (axis, "time"))
+    outline = outlined.only(variable).without("time")
+    return outline.with_variables(
+        {"limit": remaining, "untrusted": remaining, "limit_error_of_value": (*remaining, axis)}
+    )
 
 
 ANALYSES.add(

@@ -51,8 +51,8 @@ def forgetting(
     lost = without_value(kinds["forgetting"][0] + kinds["transfer"][0], run)
     variables: dict[str, xr.DataArray] = {}
     for name, (values, *labels) in kinds.items():
-        kept = unless_lost(values.where(run & ~lost), lost, run, max_lost)
-        interval = student_interval(*mean_and_error(kept), kept.count("seed"), confidence)
+        sample = unless_lost(values.where(run & ~lost), lost, run, max_lost)
+        interval = student_interval(*mean_and_error(sample), sample.count("seed"), confidence)
         variables |= with_bounds(name, interval, *labels)
     variables["seeds_used"] = labelled((run & ~lost).sum("seed"), "runs used")
     variables["seeds_lost"] = labelled(lost.sum("seed"), "runs without a value at one of the times")
@@ -63,9 +63,9 @@ def forgetting(
 def _at(values: xr.DataArray, time: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
     """Return the values at an ODE time of each point; InputError if it is not recorded."""
     there = abs(ds["time"] * field(ds, "clock", 1.0) - time) <= ROUNDING * time
-    found = there.any("time")
-    if not bool(found.all()):
-        missing = float(time.broadcast_like(found).where(~found).min())
+    recorded = there.any("time")
+    if not bool(recorded.all()):
+        missing = float(time.broadcast_like(recorded).where(~recorded).min())
         raise InputError("no record at the time", key="times", value=missing, expected="it among the `times`")
     return values.where(there, 0.0).sum("time", skipna=False)
 

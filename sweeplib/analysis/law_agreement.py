@@ -69,8 +69,8 @@ def law_agreement(
         quantity, values = ds[name].attrs["long_name"], values_of(ds, name)
         lost = without_value(values, run) & ~ok
         rounded = _rounded_samples(_pair(values, reference), _pair(ok, reference))
-        kept = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
-        result |= _tests(name, quantity, kept, seeds) | _spreads(name, quantity, kept)
+        samples = _unless_lost(rounded, _pair(lost, reference), _pair(run, reference), max_lost)
+        result |= _tests(name, quantity, samples, seeds) | _spreads(name, quantity, samples)
     if "exit_steps" in ds:
         result |= _exits(ds, reference, seeds, max_lost)
     return xr.Dataset(result).assign_attrs(reference=reference, seeds=seeds, max_lost=max_lost)
@@ -101,8 +101,8 @@ def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         pvalues = [
-            scipy.stats.ks_2samp(one[~np.isnan(one)], other[~np.isnan(other)]).pvalue if n and m else np.nan
-            for (n, m, _), one, other in zip(unique, *samples, strict=True)
+            scipy.stats.ks_2samp(x[~np.isnan(x)], other[~np.isnan(other)]).pvalue if n and m else np.nan
+            for (n, m, _), x, other in zip(unique, *samples, strict=True)
         ]
     return np.array(pvalues)[back.ravel()].reshape(keys.shape[:-1])
 
@@ -120,8 +120,8 @@ def spread_ratio(first: Array, second: Array) -> tuple[Array, Array]:
         leave_one = np.where(in_both, logs[0][1] - logs[1][1], np.nan)
         centred = leave_one - np.nansum(leave_one, axis=-1, keepdims=True) / n[..., None]
         error = ratio * np.sqrt((n - 1) / n * np.nansum(centred**2, axis=-1))
-    known = (n > 2) & np.isfinite(ratio) & (ratio > 0.0)
-    return np.where(known, ratio, np.nan), np.where(known & np.isfinite(error), error, np.nan)
+    valid = (n > 2) & np.isfinite(ratio) & (ratio > 0.0)
+    return np.where(valid, ratio, np.nan), np.where(valid & np.isfinite(error), error, np.nan)
 
 
 def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
@@ -194,10 +194,10 @@ def _exits(ds: xr.Dataset, reference: str, seeds: str, max_lost: float) -> dict[
     horizon = xr.ufuncs.minimum(first, second)
     whole_steps = xr.ufuncs.ceil(sample.exit - 1e-6).fillna(np.inf).where(sample.used)  # whole in spite of rounding
     pair = _pair(whole_steps, reference)
-    seen = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
+    censored = tuple(exits.where((exits <= horizon) | exits.isnull(), np.inf) for exits in pair)
     restricted = tuple(exits.where((exits <= horizon) | exits.isnull(), horizon) for exits in pair)
     quantity = ds["exit_steps"].attrs["long_name"]
-    variables = _tests("exit_steps", quantity, (seen[0], seen[1]), seeds)
+    variables = _tests("exit_steps", quantity, (censored[0], censored[1]), seeds)
     variables |= _spreads("exit_steps", quantity, (restricted[0], restricted[1]))
     observed = labelled(horizon.where(horizon < np.inf), "steps until which all runs of both were observed")
     return variables | {"exit_steps_horizon": observed}

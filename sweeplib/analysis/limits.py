@@ -117,9 +117,9 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     centre = x.mean("seed")
     y = x - centre
     variance = (y**2).sum("seed") / (few - 1)
-    one = y.fillna(0.0) / (few - 1)
-    means = centre - one
-    variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (few - 1) * one**2) / (few - 2)
+    share = y.fillna(0.0) / (few - 1)
+    means = centre - share
+    variances = ((y**2).sum("seed") - (y**2).fillna(0.0) - (few - 1) * share**2) / (few - 2)
     best = variance.fillna(np.inf).argmin("candidate")
     scatter = variance.isel(candidate=best)
     bias = _relative_deviation(centre, variance, scatter)
@@ -197,10 +197,10 @@ def _agreement(limit: xr.DataArray, expected: xr.DataArray, confidence: float) -
 
 def _outline(ds: Outline, *, candidates: Sequence[str], **_: Any) -> Outline:
     require(ds, "risk")
-    known = ds.axes["dynamics"]
+    names = ds.axes["dynamics"]
     for name in candidates:
-        if name not in known:
-            raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=known)
+        if name not in names:
+            raise InputError("not among the dynamics that were run", key="candidates", value=name, choices=names)
     need_stochastic(ds)
     need_start(ds)
     outline = ds.only("risk").without("dynamics", "seed", "time")

@@ -36,9 +36,9 @@ def norm_distance(ds: xr.Dataset, *, reference: Reference = "mean_field", max_lo
     return xr.Dataset(variables).assign_attrs(reference=reference, max_lost=max_lost)
 
 
-def _root_mean_square(one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+def _root_mean_square(first: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
     """Return the root of the mean squared difference of the quantiles."""
-    distance: xr.DataArray = ((one - other) ** 2).mean("quantile", skipna=False) ** 0.5
+    distance: xr.DataArray = ((first - other) ** 2).mean("quantile", skipna=False) ** 0.5
     return distance
 
 

@@ -163,21 +163,21 @@ def minima(steps: Array, gamma: Array, resampling: Resampling) -> Minima:
     The resamples are widened so that their central part, of the confidence, is an interval.
     """
     points = log_means(steps)
-    kept = np.isfinite(points.logs)
-    if kept.sum() < FEWEST:
+    finite = np.isfinite(points.logs)
+    if finite.sum() < FEWEST:
         unknown = np.full(1 + len(resampling.weights), np.nan)
         return Minima(unknown, unknown, np.full(2, np.nan), np.nan, 0)
-    order = np.flatnonzero(kept)[np.argsort(gamma[kept])]
+    order = np.flatnonzero(finite)[np.argsort(gamma[finite])]
     points, gamma = points.at(order), gamma[order]
     mean = np.exp(points.logs - 2.0 * points.bias)  # 1/mean is too large by the relative variance −2 bias
     error = float(np.sqrt(np.diag(points.covariance).mean()))
-    local = local_weights(gamma, mean, points.seen.sum(axis=0, dtype=float), error)
+    local = local_weights(gamma, mean, points.present.sum(axis=0, dtype=float), error)
     misfit = speed_misfit(gamma, mean, local, points.covariance)
 
     def least(shifts: Array) -> tuple[Array, Array]:
-        drawn = mean * np.exp(shifts)
-        best = fastest(gamma, drawn, local)
-        return best, least_steps(gamma, drawn, local, best)
+        steps_drawn = mean * np.exp(shifts)
+        best = fastest(gamma, steps_drawn, local)
+        return best, least_steps(gamma, steps_drawn, local, best)
 
     shifts = sum(scatter_draws(points, resampling, misfit)) + 0.5 * np.diag(points.covariance)
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
@@ -199,10 +199,10 @@ def minima(steps: Array, gamma: Array, resampling: Resampling) -> Minima:
 
 def central_interval(draws: Array, confidence: float) -> tuple[float, float]:
     """Return the ends of the central part of draws, ignoring NaN; NaN if there are no draws."""
-    known = draws[np.isfinite(draws)]
-    if not known.size:
+    finite = draws[np.isfinite(draws)]
+    if not finite.size:
         return np.nan, np.nan
-    low, high = np.quantile(known, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
+    low, high = np.quantile(finite, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
     return float(low), float(high)
 
 
@@ -219,17 +219,17 @@ def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
-    one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = escape_theory_holds(one)
-    p, d, Delta = (field(one, name) for name in ("p", "d", "Delta"))
+    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
+    applies = escape_theory_holds(constants)
+    p, d, Delta = (field(constants, name) for name in ("p", "d", "Delta"))
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
-        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, field(one, "threshold")),
+        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, field(constants, "threshold")),
     }
-    found = {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
-    limit, corrected = found.values()
+    variables = {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
+    limit, corrected = variables.values()
     expected = labelled(by_dynamics(ds, corrected, limit, np.nan), f"{limit.long_name} of theory", limit.symbol)
-    return found | {"gamma_opt_expected": expected}
+    return variables | {"gamma_opt_expected": expected}
 
 
 def _outline(ds: Outline, *, along: str | None, **_: Any) -> Outline:

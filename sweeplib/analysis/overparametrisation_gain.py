@@ -74,9 +74,9 @@ def overparametrisation_gain(
 
 
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
-    one = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
-    applies = escape_theory_holds(one)
-    p, d, Delta, T = (field(one, name) for name in ("p", "d", "Delta", "threshold"))
+    constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
+    applies = escape_theory_holds(constants)
+    p, d, Delta, T = (field(constants, name) for name in ("p", "d", "Delta", "threshold"))
     limit = theory.overparametrisation_gain(p, Delta)
     results = {
         "gain_limit": (limit, "gain of overparametrisation for d → ∞"),

@@ -112,12 +112,12 @@ def outcome(
     risk = means(excess)
     powers = (risk, risk.minus(means(fall)), log_deviations(growth))
     resampling = Resampling(weights, np.random.default_rng(len(d)), confidence)
-    drawn = np.array([exponents(power, d, tolerance, resampling) for power in powers])
+    draws = np.array([exponents(power, d, tolerance, resampling) for power in powers])
     least = np.array([least_error(power, d, tolerance) for power in powers])
     return RegimeMeasures(
-        np.array([interval(row, confidence) for row in drawn]),
-        probabilities(drawn[0, 1:], drawn[1, 1:], drawn[2, 1:], resolution),
-        decidable(drawn, least, resolution, confidence, resampling.generator),
+        np.array([interval(row, confidence) for row in draws]),
+        probabilities(draws[0, 1:], draws[1, 1:], draws[2, 1:], resolution),
+        decidable(draws, least, resolution, confidence, resampling.generator),
         np.array([np.exp(power.logs) for power in powers]),
         np.array([np.exp(power.logs) * np.sqrt(np.diag(power.covariance)) for power in powers]),
     )
@@ -141,22 +141,22 @@ def probabilities(risk: Array, weight: Array, deviation: Array, resolution: floa
 
 
 def decidable(
-    drawn: Array, least: Array, resolution: float, confidence: float, generator: np.random.Generator
+    exponents: Array, least: Array, resolution: float, confidence: float, generator: np.random.Generator
 ) -> Array:
     """Return the probability () that endless seeds decide the regime; NaN if an exponent is not known.
 
-    They leave the errors `least` (3,) of the exponents. `drawn` (3, 1 + draws) are today's estimates of the exponents,
+    They leave the errors `least` (3,) of the exponents. `exponents` (3, 1 + draws) are today's estimates,
     then draws from their posterior, whose variance beyond `least`² is that of the seeds.
     """
-    best, draws = drawn[:, :1], drawn[:, 1 : 1 + FUTURES]
-    if not np.isfinite(drawn).all():
+    best, draws = exponents[:, :1], exponents[:, 1 : 1 + FUTURES]
+    if not np.isfinite(exponents).all():
         return np.full((), np.nan)
-    seeds_part = np.sqrt(np.clip(1.0 - (least / drawn[:, 1:].std(axis=1)) ** 2, 0.0, None))
+    seeds_part = np.sqrt(np.clip(1.0 - (least / exponents[:, 1:].std(axis=1)) ** 2, 0.0, None))
     futures = best + (draws - best) * seeds_part[:, None]
     noise = least[:, None, None] * generator.standard_normal((len(least), 1, DRAWS_IN_FUTURE))
     risk, weight, deviation = futures[:, :, None] + noise
-    said = probabilities(risk, weight, deviation, resolution).max(axis=0)
-    return np.asarray(np.mean(said >= confidence))
+    verdicts = probabilities(risk, weight, deviation, resolution).max(axis=0)
+    return np.asarray(np.mean(verdicts >= confidence))
 
 
 def _decisions(probability: xr.DataArray, confidence: float) -> dict[str, xr.DataArray]:

@@ -39,10 +39,10 @@ def risk_floor(ds: xr.Dataset, *, last: LastPart = 0.5, max_lost: LostPart = MOS
     window = np.flatnonzero(time >= time[-1] - last * (time[-1] - time[0]))
     run, risk = has_run(ds), values_of(ds, "risk").isel(time=window)
     lost = without_value(risk, run).any("time")
-    kept = unless_lost(risk.where(run & ~lost), lost, run, max_lost)
+    sample = unless_lost(risk.where(run & ~lost), lost, run, max_lost)
     middle = len(window) // 2
-    level = kept.mean("time")
-    drift = kept.isel(time=slice(middle, None)).mean("time") - kept.isel(time=slice(0, middle)).mean("time")
+    level = sample.mean("time")
+    drift = sample.isel(time=slice(middle, None)).mean("time") - sample.isel(time=slice(0, middle)).mean("time")
     symbol = r"\mathcal{R}_\infty"
     result = with_error("risk_floor", level, "risk at the end", symbol, error_symbol=rf"\mathrm{{se}}\,{symbol}")
     result["risk_floor"].attrs["theory"] = "risk_floor_theory"

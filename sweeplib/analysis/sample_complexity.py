@@ -70,8 +70,8 @@ def sample_complexity(
     predicts its law for these starts, widths and learning rates (arXiv 2003.10409; `information`).
     """
     sample = passages(ds, "steps", max_lost)
-    kept = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
-    ratio = sample.restricted().where(kept) / ds["d"]
+    mask = sample.censored().sum("seed") <= max_censored * sample.used.sum("seed") + 1e-9
+    ratio = sample.restricted().where(mask) / ds["d"]
     resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
     exponent = information_exponents(ds)
     tried = laws(float(exponent.max()))
@@ -97,11 +97,11 @@ def sample_complexity(
 def growth_of(ratio: Array, d: Array, resampling: Resampling, tolerance: float, tried: Sequence[int]) -> Growth:
     """Return the growth of n/d, `ratio` (seed, d) with NaN for runs left out, for the laws `tried`."""
     points = log_means(ratio)
-    kept = np.isfinite(points.logs)
-    if kept.sum() < 2:
+    finite = np.isfinite(points.logs)
+    if finite.sum() < 2:
         unknown = np.full(len(tried), np.nan)
         return Growth(np.nan, np.nan, np.nan, np.nan, np.nan, unknown, unknown, unknown)
-    points, d = points.at(kept), d[kept]
+    points, d = points.at(finite), d[finite]
     fit = line_fit(points, np.vander(np.log(d), 2), resampling)
     low, high = 1.0 + fit.interval(resampling.confidence)[:, 0] if len(d) >= FEWEST_POINTS else (np.nan, np.nan)
     mean = np.exp(points.logs)
@@ -120,7 +120,7 @@ def _fit_variables(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
         "law_chi2": ("chi-squared of the law", r"\chi^2"),
     }
     variables = with_bounds("exponent", parts[:3], "exponent of the mean exit steps", "x")
-    variables |= {name: labelled(part, *label) for (name, label), part in zip(labels.items(), parts[3:], strict=True)}
+    variables |= {name: labelled(array, *label) for (name, label), array in zip(labels.items(), parts[3:], strict=True)}
     variables["exponent"].attrs["needs"] = f"{FEWEST_POINTS} dimensions at which three runs or more exited"
     return variables
 

@@ -57,13 +57,13 @@ def time_exponent(
     """
     times = _times(ds["time"].values, first, last)
     values = numbered(values_of(ds, of).sel(time=times))
-    kept = unless_lost(values, without_value(values, has_run(ds)), has_run(ds), max_lost, has_diverged(ds))
+    selection = unless_lost(values, without_value(values, has_run(ds)), has_run(ds), max_lost, has_diverged(ds))
     parts = xr.apply_ufunc(
-        lambda sample: _exponents(sample, times, confidence), kept, input_core_dims=[["seed", "time"]],
+        lambda sample: _exponents(sample, times, confidence), selection, input_core_dims=[["seed", "time"]],
         output_core_dims=[["kind", "bound"]], vectorize=True, output_dtypes=[float],
         dask_gufunc_kwargs={"output_sizes": {"kind": 2, "bound": 3}},
     )  # fmt: skip
-    result = {"seeds_used": labelled(kept.count("seed").min("time"), "runs used")}
+    result = {"seeds_used": labelled(selection.count("seed").min("time"), "runs used")}
     for i, (name, (long_name, symbol)) in enumerate(KINDS.items()):
         bounds = (parts.isel(kind=i, bound=j, drop=True) for j in range(3))
         result |= with_bounds(name, bounds, f"{long_name} of the {ds[of].attrs['long_name']}", symbol)
@@ -87,18 +87,18 @@ def _times(recorded: Array, first: float | None, last: float | None) -> Array:
 def _exponents(sample: Array, times: Array, confidence: float) -> Array:
     """Return the slope and its change (2, 3), each with its bounds, of a sample (seed, time), by the jackknife."""
     sample = sample[np.isfinite(sample).any(axis=1)]
-    seen, left, directions = np.isfinite(sample), len(sample) - 1.0, _directions(np.log(times))
-    total, counts = np.where(seen, sample, 0.0).sum(axis=0), seen.sum(axis=0)
+    present, freedom, directions = np.isfinite(sample), len(sample) - 1.0, _directions(np.log(times))
+    total, counts = np.where(present, sample, 0.0).sum(axis=0), present.sum(axis=0)
     if not np.isfinite(means(sample).logs).all():
         return np.full((2, 3), np.nan)
-    without = (total - np.where(seen, sample, 0.0)) / (counts - seen)
+    without = (total - np.where(present, sample, 0.0)) / (counts - present)
     if not (without > 0.0).all():
         return np.full((2, 3), np.nan)
     slopes = np.log(without) @ directions.T
     centre = slopes.mean(axis=0)
-    half = np.sqrt(left / (left + 1.0) * np.sum((slopes - centre) ** 2, axis=0))
-    half *= scipy.special.stdtrit(left, (1.0 + confidence) / 2.0)
-    value = (left + 1.0) * (directions @ np.log(total / counts)) - left * centre
+    half = np.sqrt(freedom / (freedom + 1.0) * np.sum((slopes - centre) ** 2, axis=0))
+    half *= scipy.special.stdtrit(freedom, (1.0 + confidence) / 2.0)
+    value = (freedom + 1.0) * (directions @ np.log(total / counts)) - freedom * centre
     return np.stack([value, value - half, value + half], axis=1)
 
 
@@ -109,11 +109,11 @@ def _directions(x: Array) -> Array:
     return np.stack([_slope(x, slice(None)), halves[1] - halves[0]])
 
 
-def _slope(x: Array, kept: slice) -> Array:
+def _slope(x: Array, window: slice) -> Array:
     """Return the combination (n,) of values at x that is the slope of a straight line through some of them."""
     combination = np.zeros_like(x)
-    centred = x[kept] - x[kept].mean()
-    combination[kept] = centred / np.sum(centred**2)
+    centred = x[window] - x[window].mean()
+    combination[window] = centred / np.sum(centred**2)
     return combination
 
 

@@ -77,20 +77,20 @@ def unit_distance(
     return xr.Dataset(variables).assign_attrs(reference=reference, max_lost=max_lost, **attrs)
 
 
-def wasserstein(one: Array, other: Array) -> float:
+def wasserstein(first: Array, second: Array) -> float:
     """Return W₂ of the empirical measures of as many points (n, numbers) each."""
-    if np.array_equal(one, other):
+    if np.array_equal(first, second):
         return 0.0
-    cost = scipy.spatial.distance.cdist(one, other, "sqeuclidean")
+    cost = scipy.spatial.distance.cdist(first, second, "sqeuclidean")
     return float(np.sqrt(cost[scipy.optimize.linear_sum_assignment(cost)].mean()))
 
 
-def root_mean_square(one: Array, other: Array) -> float:
+def root_mean_square(first: Array, second: Array) -> float:
     """Return the root of the mean over points (n, numbers) of the squared distance to that of the same index."""
-    return float(np.sqrt(((one - other) ** 2).sum(axis=1).mean()))
+    return float(np.sqrt(((first - second) ** 2).sum(axis=1).mean()))
 
 
-def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.DataArray) -> xr.DataArray:
+def _distance(of_points: Any, units: int | None, first: xr.DataArray, second: xr.DataArray) -> xr.DataArray:
     def of_pair(x: Array, y: Array) -> float:
         x, y = _existing_units(x), _existing_units(y)
         if not len(x) or not len(y) or not (np.isfinite(x).all() and np.isfinite(y).all()):
@@ -99,13 +99,13 @@ def _distance(of_points: Any, units: int | None, one: xr.DataArray, other: xr.Da
             expected = "dynamics with as many units"
             raise InputError("no assignment of different numbers of units", value=[len(x), len(y)], expected=expected)
         if units is not None and units < len(x):
-            x, y = x[_drawn(len(x), units)], y[_drawn(len(x), units)]
+            x, y = x[_choice(len(x), units)], y[_choice(len(x), units)]
         scale = _power_of_two(x, y)
         return scale * float(of_points(x / scale, y / scale))
 
     dims = ["student", "number"]
     distances: xr.DataArray = xr.apply_ufunc(
-        of_pair, one, other, input_core_dims=[dims, dims], vectorize=True, output_dtypes=[float]
+        of_pair, first, second, input_core_dims=[dims, dims], vectorize=True, output_dtypes=[float]
     )
     return distances
 
@@ -123,7 +123,7 @@ def _existing_units(units: Array) -> Array:
 
 
 @cache
-def _drawn(number: int, units: int) -> NDArray[np.intp]:
+def _choice(number: int, units: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(0).permutation(number)[:units])
 
 

@@ -50,15 +50,15 @@ def unit_measure(
         output_core_dims=[["overlap_bin", "norm_bin"]],
         vectorize=True,
     )
-    drawn = _drawn(pooled[1], sample)
-    some_overlaps, some_norms = (array.isel(pooled=drawn.clip(0)).where(drawn >= 0) for array in pooled)
+    choice = _choice(pooled[1], sample)
+    some_overlaps, some_norms = (array.isel(pooled=choice.clip(0)).where(choice >= 0) for array in pooled)
     area = r"(m,\|w\|/\sqrt{d})"
     variables = {
         "unit_density": labelled(counted, "density of the units over overlap and norm", rf"\rho{area}"),
         "unit_overlap": labelled(some_overlaps, "overlap of a unit with the teacher", "m"),
         "unit_norm": labelled(some_norms, "norm of a unit", r"\|w\|/\sqrt{d}"),
     }
-    result = xr.Dataset(variables).assign_coords(unit=np.arange(drawn.sizes["unit"]))
+    result = xr.Dataset(variables).assign_coords(unit=np.arange(choice.sizes["unit"]))
     centres = [0.5 * (array[1:] + array[:-1]) for array in edges]
     result = result.assign_coords(overlap_bin=centres[0], norm_bin=centres[1])
     result["unit"] = labelled(result["unit"], "unit")
@@ -76,21 +76,21 @@ def _edges(values: xr.DataArray, bins: int) -> Array:
 
 def _density(overlaps: Array, lengths: Array, overlap_edges: Array, norm_edges: Array) -> Array:
     """Return the density (bins, bins) of the units (n,); units outside the bins count as units. NaN without units."""
-    known = np.isfinite(overlaps) & np.isfinite(lengths)
-    if not known.any():
+    finite = np.isfinite(overlaps) & np.isfinite(lengths)
+    if not finite.any():
         return np.full((len(overlap_edges) - 1, len(norm_edges) - 1), np.nan)
-    counts, _, _ = np.histogram2d(overlaps[known], lengths[known], (overlap_edges, norm_edges))
+    counts, _, _ = np.histogram2d(overlaps[finite], lengths[finite], (overlap_edges, norm_edges))
     area = (overlap_edges[1] - overlap_edges[0]) * (norm_edges[1] - norm_edges[0])
-    return np.asarray(counts / (known.sum() * area))
+    return np.asarray(counts / (finite.sum() * area))
 
 
-def _drawn(norm: xr.DataArray, sample: int) -> xr.DataArray:
+def _choice(norm: xr.DataArray, sample: int) -> xr.DataArray:
     """Return places along `pooled` of at most `sample` units, in random order, at each point; −1 where no more are."""
     has_units = norm.notnull().any([dim for dim in ("dynamics", "time") if dim in norm.dims])
     size = max(1, min(sample, int(has_units.sum("pooled").max())))
 
-    def choose(known: NDArray[np.bool_]) -> NDArray[np.intp]:
-        places = np.random.default_rng(0).permutation(np.flatnonzero(known))[:size]
+    def choose(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        places = np.random.default_rng(0).permutation(np.flatnonzero(mask))[:size]
         return np.pad(places, (0, size - len(places)), constant_values=-1)
 
     return xr.apply_ufunc(choose, has_units, input_core_dims=[["pooled"]], output_core_dims=[["unit"]], vectorize=True)

@@ -52,14 +52,14 @@ class Answer:
     def record(self) -> dict[str, Any]:
         """Return the answer as plain values, without the requests."""
         numbers = ("value", "low", "high", "wanted", "cases")
-        kept = {name: value for name, value in vars(self).items() if name != "requests"}
-        return kept | {name: kept[name] if math.isfinite(kept[name]) else None for name in numbers}
+        values = {name: value for name, value in vars(self).items() if name != "requests"}
+        return values | {name: values[name] if math.isfinite(values[name]) else None for name in numbers}
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> "Answer":
         """Return the answer that `record` describes."""
-        given: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
-        return cls(**given | {"state": State(given["state"])})
+        values: dict[str, Any] = {name: math.nan if value is None else value for name, value in record.items()}
+        return cls(**values | {"state": State(values["state"])})
 
     @property
     def where(self) -> str:
@@ -74,9 +74,9 @@ class Answer:
 
     def line(self) -> str:
         """Return the answer in words."""
-        return f"{self.question}{f' at {self.where}' if self.at else ''}: {self.said()}"
+        return f"{self.question}{f' at {self.where}' if self.at else ''}: {self._outcome()}"
 
-    def said(self) -> str:
+    def _outcome(self) -> str:
         """Return the value with its interval, and what is missing."""
         if self.state is State.given and not self.interval:
             return self.why

@@ -43,14 +43,14 @@ def proposer_of(name: str, question: Question) -> Proposer:
 
     InputError, at its key, if none is made for it, or plugins have several.
     """
-    taking = [known for known in PROPOSERS if PROPOSERS[known].takes(question)]
-    own = [known for known in taking if not PROPOSERS.origin(known).startswith("sweeplib.")]
-    if len(own) > 1:
-        problem = f"several proposers of plugins take it: {', '.join(own)}"
+    taking = [name_known for name_known in PROPOSERS if PROPOSERS[name_known].takes(question)]
+    of_plugins = [name_known for name_known in taking if not PROPOSERS.origin(name_known).startswith("sweeplib.")]
+    if len(of_plugins) > 1:
+        problem = f"several proposers of plugins take it: {', '.join(of_plugins)}"
         raise InputError(problem, key=f"answers.{name}", expected="one, by `plugins`")
-    for known in own or taking:
-        return PROPOSERS[known](name, question)
-    what = ", ".join(question.bounds)
-    problem = f"nothing proposes values of {what} for {question.of}, {question.variable}"
+    for name_known in of_plugins or taking:
+        return PROPOSERS[name_known](name, question)
+    axes = ", ".join(question.bounds)
+    problem = f"nothing proposes values of {axes} for {question.of}, {question.variable}"
     expected = "`refine: seeds`, or for `of: optimal_learning_rate` the axis of the learning rates with its bounds"
     raise InputError(problem, key=f"answers.{name}.refine", expected=expected)

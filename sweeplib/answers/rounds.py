@@ -14,7 +14,7 @@ import numpy as np
 
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import proposer_of
-from sweeplib.answers.shown import said
+from sweeplib.answers.shown import summary_line
 from sweeplib.answers.table import row_dims, seeds_asked, values_at
 from sweeplib.budget import CASES
 from sweeplib.code.plugins import reason_in_user_code
@@ -59,9 +59,9 @@ def run_rounds(
             if rounds.ended or not sweep.questions:
                 return {name: DynamicsSummary(last.cases, computed[name]) for name, last in summaries.items()}
             rounds = decided(whole, rounds, dataset_in_memory(whole, directory)).write(directory)
-            say(said(rounds))
+            say(summary_line(rounds))
             next_part()
-            tell(news=said(rounds))
+            tell(news=summary_line(rounds))
 
 
 def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
@@ -70,7 +70,7 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     answers: list[Answer] = []
     room = CASES - whole.size
     for name, question in whole.questions.items():
-        chosen = [_with_new_rows(answer, before) for answer in _told(whole, name, question, ds)]
+        chosen = [_with_new_rows(answer, before) for answer in _answers(whole, name, question, ds)]
         most = room if question.budget is None else min(room, question.budget - spent.get(name, 0))
         limit = (
             f"the limit of {CASES:,} cases of a sweep"
@@ -85,8 +85,8 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
             by_time = Budget(question.seconds - seconds.get(name, 0.0), limit, price, before, clock_time)
             chosen = by_time.affordable(chosen)
             seconds[name] = seconds.get(name, 0.0) + sum(map(by_time.cost, chosen))
-        taken = int(sum(map(by_cases.cost, chosen)))
-        spent[name], room = spent.get(name, 0) + taken, room - taken
+        extra = int(sum(map(by_cases.cost, chosen)))
+        spent[name], room = spent.get(name, 0) + extra, room - extra
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
     if len(whole.simulators) > 1:
@@ -94,7 +94,7 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
     return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
 
 
-def _told(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
+def _answers(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> list[Answer]:
     """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
     proposer = proposer_of(name, question)
     try:
@@ -116,10 +116,10 @@ def _check_row(row: Row, name: str, question: Question, columns: Mapping[str, di
     if set(row.at) != set(columns):
         raise InputError(problem, key=key, expected=f"a value of each of {', '.join(columns)}")
     for axis, value in row.at.items():
-        known = columns[axis]
-        low, high = question.bounds.get(axis, (next(iter(known)), next(reversed(known))))
+        values = columns[axis]
+        low, high = question.bounds.get(axis, (next(iter(values)), next(reversed(values))))
         may_grow = axis in question.bounds or axis in question.resolution
-        if value not in known and not (may_grow and low <= value <= high):
+        if value not in values and not (may_grow and low <= value <= high):
             expected = f"{axis} from {low:g} to {high:g}" if may_grow else f"a value of {axis} in the grid"
             raise InputError(problem, key=key, expected=expected)
 
@@ -128,14 +128,14 @@ def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
     """Return a function that gives the number of seeds that a row has, or has been asked for: 0 for a new one."""
     dims, counts = row_dims(ds), seeds_asked(ds).max("dynamics")
     there, columns = values_at(counts, dims), [ds[dim].values.tolist() for dim in dims]
-    known = {
+    seeds = {
         tuple(column[at] for column, at in zip(columns, index, strict=True)): count
         for index, count in zip(np.argwhere(there > 0).tolist(), there[there > 0].tolist(), strict=True)
     }
     for row in (row for rows in rounds.rows for row in rows):
         place = tuple(row.at[dim] for dim in dims)
-        known[place] = max(row.seeds, known.get(place, 0))
-    return lambda row: known.get(tuple(row.at[dim] for dim in dims), 0)
+        seeds[place] = max(row.seeds, seeds.get(place, 0))
+    return lambda row: seeds.get(tuple(row.at[dim] for dim in dims), 0)
 
 
 def _place(row: Row) -> tuple[Any, ...]:
@@ -156,14 +156,14 @@ def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
 class Budget:
     """What may be spent on the answers to a question, in words `limit`, where a seed of a row costs its `price`.
 
-    room : what is left of it; `told` says such a number in words.
+    room : what is left of it; `in_words` says such a number in words.
     """
 
     room: float
     limit: str
     price: Price
     before: Seeds
-    told: Callable[[float], str]
+    in_words: Callable[[float], str]
 
     def cost(self, answer: Answer) -> float:
         """Return what the requests of an answer cost."""
@@ -180,28 +180,30 @@ class Budget:
 
         Room is kept for all that an answer needs, so that as many as possible are given.
         """
-        kept, room = list(answers), self.room
-        needs = list(map(self.need, kept))
-        for place in sorted(range(len(kept)), key=needs.__getitem__):
-            if kept[place].requests:
+        affordable, room = list(answers), self.room
+        needs = list(map(self.need, affordable))
+        for place in sorted(range(len(affordable)), key=needs.__getitem__):
+            if affordable[place].requests:
                 if needs[place] <= room:
                     room -= needs[place]
                 else:
-                    left, now = self.told(max(room, 0)), self.told(self.cost(kept[place]))
-                    why = f"{self.limit} does not suffice ({left} left, the next round takes {now})"
-                    kept[place] = replace(kept[place], why=f"{kept[place].why}, and {why}", requests=())
-        return kept
+                    room_left, now = self.in_words(max(room, 0)), self.in_words(self.cost(affordable[place]))
+                    why = f"{self.limit} does not suffice ({room_left} left, the next round takes {now})"
+                    affordable[place] = replace(
+                        affordable[place], why=f"{affordable[place].why}, and {why}", requests=()
+                    )
+        return affordable
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:
     """Return the rows with one for each point, with the most seeds that are asked for and all reasons."""
-    found: dict[tuple[Any, ...], Row] = {}
+    by_place: dict[tuple[Any, ...], Row] = {}
     for row in rows:
         place = _place(row)
-        if (other := found.setdefault(place, row)) is not row:
+        if (other := by_place.setdefault(place, row)) is not row:
             reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
-            found[place] = Row(row.at, max(row.seeds, other.seeds), reason)
-    return list(found.values())
+            by_place[place] = Row(row.at, max(row.seeds, other.seeds), reason)
+    return list(by_place.values())
 
 
 def measured_prices(sweep: Design, directory: Path) -> dict[str, float]:

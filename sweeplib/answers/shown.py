@@ -24,18 +24,18 @@ def answer_lines(sweep: Design, directory: Path) -> list[str]:
     answers = sorted(map(Answer.of, rounds.answers), key=lambda answer: answer.state is State.given)
     lines = [f"  {answer.line()}" for answer in answers]
     more = [f"  and {len(lines) - MOST_LINES} more, in {directory / 'answers.json'}"] * (len(lines) > MOST_LINES)
-    return [said(rounds), *lines[:MOST_LINES], *more]
+    return [summary_line(rounds), *lines[:MOST_LINES], *more]
 
 
-def said(rounds: Rounds) -> str:
+def summary_line(rounds: Rounds) -> str:
     """Return in one line how many answers are given, and what follows."""
     if not rounds.answers:
         return "answers: none before the first round is complete"
-    given = sum(record["state"] == State.given for record in rounds.answers)
+    count = sum(record["state"] == State.given for record in rounds.answers)
     rows = rounds.rows[-1] if rounds.rows else ()
     number, points = len(rounds.rows), f"{len(rows):,} point{'' if len(rows) == 1 else 's'}"
     after = f"after {number} round{'s' * (number != 1)}" if rounds.ended else f"round {number} adds to {points}"
-    return f"answers: {given} of {len(rounds.answers)} given, {after}"
+    return f"answers: {count} of {len(rounds.answers)} given, {after}"
 
 
 def tables(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
@@ -43,17 +43,17 @@ def tables(sweep: Design, directory: Path) -> dict[str, dict[str, Any]]:
     if not sweep.questions:
         return {}
     rounds = rounds_of(sweep, directory)
-    asked = {"Answers, each with its precision, or what is missing": cells(list(map(Answer.of, rounds.answers)))}
-    return asked | ({"Rows that rounds asked for": round_cells(rounds)} if rounds.rows else {})
+    answers = {"Answers, each with its precision, or what is missing": cells(list(map(Answer.of, rounds.answers)))}
+    return answers | ({"Rows that rounds asked for": round_cells(rounds)} if rounds.rows else {})
 
 
 def round_cells(rounds: Rounds) -> dict[str, Any]:
     """Return how many points each round asked for, by reason, and the seeds that they were to have."""
-    found: dict[tuple[int, str], list[int]] = {}
+    seeds_by_reason: dict[tuple[int, str], list[int]] = {}
     for number, rows in enumerate(rounds.rows, 1):
         for row in rows:
-            found.setdefault((number, row.reason), []).append(row.seeds)
-    lines = [[number, reason, len(seeds), _between(seeds)] for (number, reason), seeds in found.items()]
+            seeds_by_reason.setdefault((number, row.reason), []).append(row.seeds)
+    lines = [[number, reason, len(seeds), _between(seeds)] for (number, reason), seeds in seeds_by_reason.items()]
     return {"headings": ("round", "reason", "points", "seeds"), "rows": lines}
 
 

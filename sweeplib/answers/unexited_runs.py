@@ -54,15 +54,15 @@ class UnexitedRuns:
         )
         late = used & ~reached
         never, censored = late & np.isinf(end), late & np.isfinite(end)
-        said = [f"{late.sum()} of {used.sum()}"]
+        phrases = [f"{late.sum()} of {used.sum()}"]
         if never.any():
-            said.append(f"{never.sum()} diverged and never will")
+            phrases.append(f"{never.sum()} diverged and never will")
         if censored.any():
             goes_on = exits_go_on(steps[np.isfinite(steps)])
-            said.append(SAID_OF_LONGER[goes_on] + (self._of_the_level(censored, place) if goes_on is None else ""))
+            phrases.append(SAID_OF_LONGER[goes_on] + (self._of_the_level(censored, place) if goes_on is None else ""))
         if late.sum() < 0.5 * used.sum():
-            said.append("a median may have an answer")
-        return "; ".join(said)
+            phrases.append("a median may have an answer")
+        return "; ".join(phrases)
 
     def _of_the_level(self, late: NDArray[np.bool_], place: Mapping[str, int]) -> str:
         """Return whether what runs exit on falls at the end, for the runs `late` (seeds,) of a cell; "" if unknown."""

@@ -101,7 +101,7 @@ class Case:
         """Raise InputError for an observable that needs a field of the problem that is not set."""
         for name in self.recording.observables:
             for field in sorted(OBSERVABLES[name].needs):
-                if field not in self.problem.given:
+                if field not in self.problem.differing_names:
                     expected = f"`{field}` in the problem, or an observable without a training set"
                     raise InputError(f"{name} needs {field}", key="observables", value=name, expected=expected)
 
@@ -250,7 +250,7 @@ class Case:
         case = self.of_ode()
         try:
             case.check()
-            for name in sorted(NOISE & case.problem.given):
+            for name in sorted(NOISE & case.problem.differing_names):
                 value, expected = (
                     getattr(case.problem, name),
                     f"{json.dumps(DEFAULTS[name])}, or a schedule that is given",

@@ -44,7 +44,7 @@ def test_without_scatter_it_is_weighted_regression(weights):
     fit = line_fit(given, DESIGN, Resampling(weights, np.random.default_rng(1), 0.95))
     best, covariance = np.polyfit(X, given.logs, 1, w=1 / errors, cov="unscaled")
     low, high = fit.interval(0.95)
-    assert not fit.misfit.seen
+    assert not fit.misfit.is_large
     np.testing.assert_allclose(fit.best, best, atol=0.02)
     np.testing.assert_allclose((high - low) / 2, 1.96 * np.sqrt(np.diag(covariance)), rtol=0.08)
 
@@ -72,8 +72,8 @@ def test_errors_that_all_points_share_are_no_scatter():
 
     shared = misfit(values, DESIGN, covariance, weights)
     alone = misfit(values, DESIGN, np.diag(np.diag(covariance)), weights)
-    assert shared.seen
-    assert not alone.seen
+    assert shared.is_large
+    assert not alone.is_large
     assert shared.scatter == pytest.approx(np.std(values - np.polyval(np.polyfit(X, values, 1), X), ddof=2), rel=0.1)
 
 
@@ -81,7 +81,7 @@ def test_points_on_a_line_without_errors_have_no_misfit():
     exact = PointErrors(2.0 * X + 1.0, np.zeros(9), np.zeros((10, 9)), np.ones((10, 9), bool))
     fit = line_fit(exact, DESIGN, resampling_of(10, 100, 0, 0.95))
     np.testing.assert_allclose(fit.best, [2.0, 1.0], atol=1e-12)
-    assert not fit.misfit.seen
+    assert not fit.misfit.is_large
     np.testing.assert_allclose(fit.interval(0.95), [fit.best, fit.best], atol=1e-12)
 
 

@@ -29,13 +29,13 @@ class PointErrors(NamedTuple):
     """Logarithms of positive quantities at points, each from the seeds that were observed there.
 
     logs (points,): NaN where not measured. bias (points,): their mean error. parts (seeds, points): the parts of the
-    seeds in their errors. seen (seeds, points): which seeds were observed.
+    seeds in their errors. present (seeds, points): which seeds were observed.
     """
 
     logs: Array
     bias: Array
     parts: Array
-    seen: NDArray[np.bool_]
+    present: NDArray[np.bool_]
 
     @property
     def covariance(self) -> Array:
@@ -47,14 +47,14 @@ class PointErrors(NamedTuple):
         """Return the logarithms without their bias."""
         return self.logs - self.bias
 
-    def at(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> PointErrors:
+    def at(self, places: NDArray[np.bool_] | NDArray[np.intp]) -> PointErrors:
         """Return some of the points."""
-        return PointErrors(self.logs[kept], self.bias[kept], self.parts[:, kept], self.seen[:, kept])
+        return PointErrors(self.logs[places], self.bias[places], self.parts[:, places], self.present[:, places])
 
     def minus(self, other: PointErrors) -> PointErrors:
         """Return the logarithms of the quotients of two quantities of the same seeds."""
-        parts, seen = self.parts - other.parts, self.seen & other.seen
-        return PointErrors(self.logs - other.logs, self.bias - other.bias, parts, seen)
+        parts, present = self.parts - other.parts, self.present & other.present
+        return PointErrors(self.logs - other.logs, self.bias - other.bias, parts, present)
 
     def freedom(self, directions: Array) -> Array:
         """Return the degrees of freedom (k,) of the variances of linear combinations `directions` (k, points).
@@ -63,10 +63,10 @@ class PointErrors(NamedTuple):
         all points have the same n seeds; a point with few seeds counts by its part in the combination.
         """
         variances = np.diag(self.covariance)
-        parts = directions**2 * (variances if variances.any() else 1.0) / self.seen.sum(axis=0)
-        by_seed = parts @ self.seen.T
+        parts = directions**2 * (variances if variances.any() else 1.0) / self.present.sum(axis=0)
+        by_seed = parts @ self.present.T
         squares = np.sum(by_seed**2, axis=-1)
-        fallback = float(self.seen.sum(axis=0).min())
+        fallback = float(self.present.sum(axis=0).min())
         equivalent = np.divide(
             np.sum(by_seed, axis=-1) ** 2, squares, np.full(squares.shape, fallback), where=squares > 0
         )
@@ -96,9 +96,9 @@ def log_means(values: Array) -> PointErrors:
 
     A point is not measured with fewer than FEWEST_SEEDS seeds, or if its mean is not positive.
     """
-    seen, mean, _ = moments(values)
-    known = np.where(mean > 0.0, mean, np.nan)
-    return _points(np.log(known), np.where(seen, values / known - 1.0, 0.0), seen, np.zeros(len(known)))
+    present, mean, _ = moments(values)
+    positive = np.where(mean > 0.0, mean, np.nan)
+    return _points(np.log(positive), np.where(present, values / positive - 1.0, 0.0), present, np.zeros(len(positive)))
 
 
 def log_deviations(values: Array) -> PointErrors:
@@ -106,38 +106,40 @@ def log_deviations(values: Array) -> PointErrors:
 
     Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
     """
-    seen, mean, variance = moments(values)
-    known = np.where(variance > 0.0, variance, np.nan)
-    squares = np.where(seen, (values - mean) ** 2, 0.0)
-    middle = np.sum(squares, axis=0) / np.maximum(seen.sum(axis=0), 1)
-    parts = np.where(seen, 0.5 * (squares - middle) / known, 0.0)
-    counts = np.maximum(seen.sum(axis=0), 2)
-    return _points(0.5 * np.log(known), parts, seen, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0)
+    present, mean, variance = moments(values)
+    positive = np.where(variance > 0.0, variance, np.nan)
+    squares = np.where(present, (values - mean) ** 2, 0.0)
+    middle = np.sum(squares, axis=0) / np.maximum(present.sum(axis=0), 1)
+    parts = np.where(present, 0.5 * (squares - middle) / positive, 0.0)
+    counts = np.maximum(present.sum(axis=0), 2)
+    return _points(
+        0.5 * np.log(positive), parts, present, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0
+    )
 
 
 def moments(values: Array) -> tuple[NDArray[np.bool_], Array, Array]:
     """Return which seeds were observed, means and variances (points,); NaN for fewer than FEWEST_SEEDS seeds."""
-    seen = np.isfinite(values)
-    counts = np.where(seen.sum(axis=0) >= FEWEST_SEEDS, seen.sum(axis=0), np.nan)
-    mean = np.sum(np.where(seen, values, 0.0), axis=0) / counts
-    variance = np.sum(np.where(seen, values - mean, 0.0) ** 2, axis=0) / (counts - 1.0)
-    return seen, mean, variance
+    present = np.isfinite(values)
+    counts = np.where(present.sum(axis=0) >= FEWEST_SEEDS, present.sum(axis=0), np.nan)
+    mean = np.sum(np.where(present, values, 0.0), axis=0) / counts
+    variance = np.sum(np.where(present, values - mean, 0.0) ** 2, axis=0) / (counts - 1.0)
+    return present, mean, variance
 
 
-def _points(logs: Array, relative: Array, seen: NDArray[np.bool_], least: Array) -> PointErrors:
+def _points(logs: Array, relative: Array, present: NDArray[np.bool_], least: Array) -> PointErrors:
     """Return the points of logarithms whose changes by the values of single seeds are `relative` (seed, point).
 
     The variance s² of a seed is corrected by s²/n, its bias for passage times (exactly for exponential ones to first
     order), pooled, and at least `least`. The logarithm of a mean of n values is too small by s²/(2n).
     """
-    known = np.isfinite(logs)
-    relative = np.where(known, relative, 0.0)
-    counts = np.maximum(seen.sum(axis=0), 2.0)
+    finite = np.isfinite(logs)
+    relative = np.where(finite, relative, 0.0)
+    counts = np.maximum(present.sum(axis=0), 2.0)
     spreads = np.sum(relative**2, axis=0) / (counts - 1.0)
-    own = spreads * (1.0 + spreads / counts)
-    weights = np.where(known, counts - 1.0, 0.0)
-    pooled = np.sum(weights * own) / max(float(weights.sum()), 1.0)
+    estimates = spreads * (1.0 + spreads / counts)
+    weights = np.where(finite, counts - 1.0, 0.0)
+    pooled = np.sum(weights * estimates) / max(float(weights.sum()), 1.0)
     prior = POOLED_SEEDS * np.minimum(1.0, POOLED_SEEDS / np.maximum(weights, 1.0))
-    steady = np.maximum((prior * pooled + weights * own) / (prior + weights), least)
+    steady = np.maximum((prior * pooled + weights * estimates) / (prior + weights), least)
     scale = np.sqrt(np.divide(steady, spreads, np.zeros_like(spreads), where=spreads > 0.0) / (counts * (counts - 1.0)))
-    return PointErrors(logs, -np.where(spreads > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, seen)
+    return PointErrors(logs, -np.where(spreads > 0.0, steady, 0.0) / (2.0 * counts), relative * scale, present)

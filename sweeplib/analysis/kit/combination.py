@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ def combine(*datasets: Any) -> xr.Dataset:
             raise InputError("not the dataset of a sweep", value=type(ds).__name__, expected=expected)
     first, *others = _with_same_axes(datasets)
     exact = len({ds.attrs.get("processors") for ds in datasets}) == 1
-    whole = reduce(lambda one, other: _merged(one, other, exact=exact), others, first)
+    whole = reduce(partial(_merged, exact=exact), others, first)
     names = [name for name in constants(whole) if name in whole.coords and not whole[name].ndim]
     whole = whole.assign_attrs({name: value for name, value in constants(datasets[0]).items() if name in names})
     return whole.drop_vars(names)
@@ -71,35 +71,35 @@ def _require_same(key: str, values: Sequence[Any]) -> None:
         raise InputError("sweeps that recorded differently", key=key, value=values, expected="the same in all of them")
 
 
-def _merged(one: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
+def _merged(first: xr.Dataset, other: xr.Dataset, *, exact: bool) -> xr.Dataset:
     """Return the union of two datasets with the same axes."""
-    near = {dim: _near(other.indexes[dim], one.indexes[dim]) for dim in map(str, one.indexes)}
+    near = {dim: _near(other.indexes[dim], first.indexes[dim]) for dim in map(str, first.indexes)}
     other = other.assign_coords({dim: (dim, values, other[dim].attrs) for dim, values in near.items()})
-    labels = {dim: _union(one.indexes[dim], values) for dim, values in near.items()}
-    one, other = (_reindexed(ds, labels) for ds in (one, other))
-    best, second = _rank(one), _rank(other)
+    labels = {dim: _union(first.indexes[dim], values) for dim, values in near.items()}
+    first, other = (_reindexed(ds, labels) for ds in (first, other))
+    best, second = _rank(first), _rank(other)
     merged: dict[str, xr.DataArray] = {}
-    for name in dict.fromkeys(map(str, (*one.data_vars, *other.data_vars))):
-        mine, its = (_values(ds, name, one, other) for ds in (one, other))
+    for name in dict.fromkeys(map(str, (*first.data_vars, *other.data_vars))):
+        mine, its = (_values(ds, name, first, other) for ds in (first, other))
         _refuse_differences(name, mine, its, (best == 2) & (second == 2), exact=exact)
         chosen = mine.where(best >= second, its).transpose(*mine.dims).astype(mine.dtype)
         merged[name] = chosen.assign_attrs(mine.attrs)
-    coords = {name: _coordinate(str(name), one, other) for name in one.coords if name not in one.indexes}
-    return one.assign(merged).assign_coords(coords)
+    coords = {name: _coordinate(str(name), first, other) for name in first.coords if name not in first.indexes}
+    return first.assign(merged).assign_coords(coords)
 
 
-def _near(labels: Any, known: Any) -> Any:
+def _near(labels: Any, others: Any) -> Any:
     """Return the labels of an axis; a number that differs from a known one by rounding becomes that one."""
-    if labels.dtype.kind != "f" or not len(known):
+    if labels.dtype.kind != "f" or not len(others):
         return labels.values
-    nearest = known.values[np.abs(labels.values[:, None] - known.values.astype(float)).argmin(axis=1)]
+    nearest = others.values[np.abs(labels.values[:, None] - others.values.astype(float)).argmin(axis=1)]
     return np.where(np.isclose(labels, nearest, rtol=1e-12, atol=0.0), nearest, labels)
 
 
-def _union(one: Any, other: Any) -> Any:
+def _union(first: Any, other: Any) -> Any:
     """Return the labels of both: numbers ascending, others in their order."""
-    labels = list(dict.fromkeys([*one.tolist(), *np.asarray(other).tolist()]))
-    return np.array(sorted(labels) if one.dtype.kind in "iuf" else labels)
+    labels = list(dict.fromkeys([*first.tolist(), *np.asarray(other).tolist()]))
+    return np.array(sorted(labels) if first.dtype.kind in "iuf" else labels)
 
 
 def _reindexed(ds: xr.Dataset, labels: dict[str, Any]) -> xr.Dataset:
@@ -114,7 +114,7 @@ def _rank(ds: xr.Dataset) -> xr.DataArray:
     return rank
 
 
-def _values(ds: xr.Dataset, name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
+def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     """Return a variable; NaN for an error or another diagnostic that one sweep has not recorded."""
     from sweeplib.observables import OBSERVABLES
 
@@ -123,31 +123,35 @@ def _values(ds: xr.Dataset, name: str, one: xr.Dataset, other: xr.Dataset) -> xr
     if name in OBSERVABLES or name.startswith(("exit_", "end_")):
         expected = f"datasets without it: `ds.drop_vars({name!r})`"
         raise InputError("not recorded in every sweep", key=name, expected=expected)
-    like = one[name] if name in one else other[name]
+    like = first[name] if name in first else other[name]
     return like.where(False)
 
 
-def _refuse_differences(name: str, one: xr.DataArray, other: xr.DataArray, both: xr.DataArray, *, exact: bool) -> None:
+def _refuse_differences(
+    name: str, first: xr.DataArray, other: xr.DataArray, both: xr.DataArray, *, exact: bool
+) -> None:
     """Raise InputError, with the labels of the first, if a case that `both` have has other numbers in one of them."""
     tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
-    if one.dtype.kind != "f":
-        same = one == other
+    if first.dtype.kind != "f":
+        same = first == other
     else:
-        same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), one, other)
-    wrong = (both & ~same).transpose(*one.dims)
+        same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), first, other)
+    wrong = (both & ~same).transpose(*first.dims)
     if not bool(wrong.any()):
         return
     place = dict(zip(wrong.dims, np.argwhere(wrong.values)[0], strict=True))
-    labels = {str(dim): one[dim].values[at].item() for dim, at in place.items() if dim in one.coords}
-    values = [part.isel(place).item() for part in (one, other)]
+    labels = {str(dim): first[dim].values[at].item() for dim, at in place.items() if dim in first.coords}
+    values = [array.isel(place).item() for array in (first, other)]
     at = ", ".join(f"{dim}={value}" for dim, value in labels.items())
     raise InputError(f"other numbers of one case at {at}", key=name, value=values, expected="the same in all sweeps")
 
 
-def _coordinate(name: str, one: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
+def _coordinate(name: str, dataset: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     """Return a coordinate that is no axis, over the axes along which it varies in one of the datasets."""
-    first, second = xr.broadcast(one[name], other[name])
+    first, second = xr.broadcast(dataset[name], other[name])
     masks = [array != "" if array.dtype.kind in "UO" else array.notnull() for array in (first, second)]
     _refuse_differences(name, first, second, masks[0] & masks[1], exact=False)
     coordinate = first.where(masks[0], second)
-    return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(one[name].attrs)
+    return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(
+        dataset[name].attrs
+    )

@@ -73,11 +73,11 @@ class Differences:
 
 def check_reference(ds: xr.Dataset | Outline, reference: str) -> None:
     """Raise InputError unless the dataset has runs of `reference` and of another dynamics."""
-    known = list(outline_of(ds).axes.get("dynamics", ()))
-    if reference not in known:
-        raise InputError("not among the dynamics that were run", key="reference", value=reference, choices=known)
-    if len(known) < 2:
-        raise InputError("nothing to compare with", key="dynamics", value=known, expected="two dynamics or more")
+    names = list(outline_of(ds).axes.get("dynamics", ()))
+    if reference not in names:
+        raise InputError("not among the dynamics that were run", key="reference", value=reference, choices=names)
+    if len(names) < 2:
+        raise InputError("nothing to compare with", key="dynamics", value=names, expected="two dynamics or more")
 
 
 def deviations_outline(ds: Outline, reference: str, until: float) -> tuple[Outline, list[str]]:

@@ -14,8 +14,8 @@ LEAST_SIGNAL = 2.0
 
 def means(sample: Array) -> PointErrors:
     """Return logarithms of the means of a sample (seed, d), NaN below `LEAST_SIGNAL` standard errors above zero."""
-    seen, mean, variance = moments(sample)
-    error = np.sqrt(variance / np.maximum(seen.sum(axis=0), 1))
+    present, mean, variance = moments(sample)
+    error = np.sqrt(variance / np.maximum(present.sum(axis=0), 1))
     return log_means(np.where(mean > LEAST_SIGNAL * error, sample, np.nan))
 
 
@@ -26,10 +26,10 @@ def exponents(powers: PointErrors, d: Array, tolerance: float, resampling: Resam
     power law, for the rounding of p and corrections to scaling. Where the points scatter more, all draws include this
     scatter (`fits`). The central part of the draws, of the confidence, is as wide as the interval of Student's t.
     """
-    known = np.isfinite(powers.logs)
-    if known.sum() < 2:
+    finite = np.isfinite(powers.logs)
+    if finite.sum() < 2:
         return np.full(1 + len(resampling.weights), np.nan)
-    fit = line_fit(powers.at(known), np.vander(np.log(d[known]), 2), resampling, tolerance)
+    fit = line_fit(powers.at(finite), np.vander(np.log(d[finite]), 2), resampling, tolerance)
     return -np.append(fit.best[0], fit.draws[:, 0])
 
 

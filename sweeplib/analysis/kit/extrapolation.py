@@ -80,16 +80,16 @@ def extrapolated(
     point, are those of the seeds in the errors where points share seeds; by default errors are independent. Shares are
     0 at points without a value.
     """
-    known, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
-    x, values, own, freedom = x[known], values[known], errors[known], np.broadcast_to(freedom, len(x))[known]
-    left = len(x) - LAWS[law]
-    if left < MORE_POINTS or x[-1] < LEAST_RATIO * x[0]:
+    finite, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
+    x, values, single, freedom = x[finite], values[finite], errors[finite], np.broadcast_to(freedom, len(x))[finite]
+    freedom_left = len(x) - LAWS[law]
+    if freedom_left < MORE_POINTS or x[-1] < LEAST_RATIO * x[0]:
         return Limit(math.nan, math.nan, math.nan, FEW, len(x), math.nan, shares)
-    errors = own = np.maximum(own, EXACT * np.abs(values).max() or EXACT)
-    u, seen = x / x[0], float(freedom.min())
-    if own.min() > EXACT * np.abs(values).max():
-        errors = _steady_errors(u, own, freedom)
-        seen = min(seen + SMOOTH_SEEDS, float(freedom.sum())) if parts is None else seen
+    errors = single = np.maximum(single, EXACT * np.abs(values).max() or EXACT)
+    u, least_freedom = x / x[0], float(freedom.min())
+    if single.min() > EXACT * np.abs(values).max():
+        errors = _steady_errors(u, single, freedom)
+        least_freedom = min(least_freedom + SMOOTH_SEEDS, float(freedom.sum())) if parts is None else least_freedom
     design = np.stack([*([np.log(u)] if law != "constant" else []), np.ones_like(u)], axis=1)
     terms = WIDTHS * u[:, None] ** (-correction * MULTIPLES)
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
@@ -99,15 +99,17 @@ def extrapolated(
     weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
     chi2 = float(tried.chi2[weights.argmax()])
-    verdict = MISFIT if _chance(chi2, left, seen) < CLEAR else TRUSTED
-    value, shares[known] = float(weights @ wider.value), weights @ wider.shares
+    verdict = MISFIT if _chance(chi2, freedom_left, least_freedom) < CLEAR else TRUSTED
+    value, shares[finite] = float(weights @ wider.value), weights @ wider.shares
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
-    noise = shares[known] * own
-    by_seed = noise if parts is None else noise @ parts[known]
-    variance += max(0.0, float(by_seed @ by_seed - shares[known] ** 2 @ errors**2))
-    half = float(scipy.special.stdtrit(seen, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / left))
+    noise = shares[finite] * single
+    by_seed = noise if parts is None else noise @ parts[finite]
+    variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
+    half = float(scipy.special.stdtrit(least_freedom, 0.5 + 0.5 * confidence)) * math.sqrt(
+        variance * max(1.0, chi2 / freedom_left)
+    )
     ends = (value, value - half, value + half) if verdict == TRUSTED else (math.nan,) * 3
-    return Limit(*ends, verdict, len(x), chi2 / left, shares)
+    return Limit(*ends, verdict, len(x), chi2 / freedom_left, shares)
 
 
 def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
@@ -119,23 +121,23 @@ def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:
     return np.sqrt((SMOOTH_SEEDS * smooth + freedom * scatter) / ((SMOOTH_SEEDS + freedom) * (freedom + 1.0)))
 
 
-def _chance(chi2: float, left: int, freedom: float) -> float:
-    """Return the chance of a χ² with so many degrees of freedom `left`, of errors with `freedom` (Welch 1951)."""
-    uncertain = left**2 / ((left + 1) * freedom)
-    ratio = chi2 / left / (1.0 + 2.0 * (left - 1) / (left * (left + 2)) * uncertain)
-    return float(scipy.special.fdtrc(left, left * (left + 2) / (3.0 * uncertain), ratio))
+def _chance(chi2: float, count: int, freedom: float) -> float:
+    """Return the chance of a χ² with so many degrees of freedom (`count`), of errors with `freedom` (Welch 1951)."""
+    uncertain = count**2 / ((count + 1) * freedom)
+    ratio = chi2 / count / (1.0 + 2.0 * (count - 1) / (count * (count + 2)) * uncertain)
+    return float(scipy.special.fdtrc(count, count * (count + 2) / (3.0 * uncertain), ratio))
 
 
 def _fits(values: Array, errors: Array, design: Array, terms: Array, sizes: Array) -> _Fits:
     """Return the first coefficient of `design` (n, k), where `terms` (n, m) have coefficients N(0, size²)."""
     scaled = terms / errors[:, None]
     variances, axes = np.linalg.eigh(scaled @ scaled.T)
-    seen, white = axes.T @ (values / errors), axes.T @ (design / errors[:, None])
+    rotated, white = axes.T @ (values / errors), axes.T @ (design / errors[:, None])
     weights = 1.0 / (1.0 + sizes[:, None] ** 2 * np.maximum(variances, 0.0))
     precision = np.einsum("sn,nk,nl->skl", weights, white, white)
     covariance = np.linalg.inv(precision)
     directions = np.einsum("skl,nl,sn->skn", covariance, white, weights)
-    best = directions @ seen
-    chi2 = np.sum(weights * (seen - best @ white.T) ** 2, axis=1)
+    best = directions @ rotated
+    chi2 = np.sum(weights * (rotated - best @ white.T) ** 2, axis=1)
     evidence = 0.5 * (np.log(weights).sum(axis=1) - np.linalg.slogdet(precision)[1] - chi2)
     return _Fits(best[:, 0], covariance[:, 0, 0], directions[:, 0] @ axes.T / errors, chi2, evidence)

@@ -41,7 +41,7 @@ class Misfit(NamedTuple):
     freedom: float = 0.0
 
     @property
-    def seen(self) -> bool:
+    def is_large(self) -> bool:
         """Whether points scatter more than their errors."""
         limit = np.interp(self.freedom, list(SEEN_FROM), list(SEEN_FROM.values()))
         return bool(self.freedom > 0.0 and self.ratio > limit)
@@ -71,11 +71,11 @@ def line_fit(points: PointErrors, design: Array, resampling: Resampling, departu
     excess = misfit(points.values, design, covariance, lambda scatter2: inverse_variances(errors2 + scatter2), more)
     solution = linear_solution(design, inverse_variances(errors2 + excess.scatter**2))
     best = solution @ points.values
-    drawn, noise = scatter_draws(points, resampling, excess, departure)
+    resampled, noise = scatter_draws(points, resampling, excess, departure)
     widths = widening(points, solution, excess, resampling.confidence, departure)
-    if not excess.seen:
-        return LineFit(best, best + (drawn @ solution.T) * widths + noise @ solution.T, excess)
-    return LineFit(best, best + ((drawn + noise) @ solution.T) * widths, excess)
+    if not excess.is_large:
+        return LineFit(best, best + (resampled @ solution.T) * widths + noise @ solution.T, excess)
+    return LineFit(best, best + ((resampled + noise) @ solution.T) * widths, excess)
 
 
 def scatter_draws(
@@ -84,7 +84,7 @@ def scatter_draws(
     """Return draws (resamples, n) of the deviations of points from their law: by their seeds, and by their scatter."""
     weights, generator, _ = resampling
     noise = np.hypot(departure, excess.scatter) * generator.standard_normal((len(weights), len(points.logs)))
-    return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.seen else 1.0), noise
+    return weights @ points.parts * (np.sqrt(min(excess.ratio, 1.0)) if excess.is_large else 1.0), noise
 
 
 def widening(
@@ -96,7 +96,7 @@ def widening(
     scatter is seen, with those of the fit or, if these are fewer, of the sum of both variances (Satterthwaite).
     """
     freedom = points.freedom(directions)
-    if excess.seen:
+    if excess.is_large:
         by_seed = np.einsum("kn,nm,km->k", directions, points.covariance, directions) * min(excess.ratio, 1.0)
         by_scatter = (excess.scatter**2 + departure**2) * np.sum(directions**2, axis=-1)
         squares = by_seed**2 / freedom + by_scatter**2 / excess.freedom
@@ -169,8 +169,8 @@ def _residual_form(design: Array, weights: Array) -> Array:
 
 def _freedom(design: Array, weights: Array, errors2: Array) -> float:
     """Return the degrees of freedom of that sum (Satterthwaite): n − k for weights 1/variance."""
-    part = _residual_form(design, weights) * (errors2 if errors2.any() else np.ones_like(errors2))
-    return float(np.trace(part) ** 2 / np.sum(part * part.T))
+    form = _residual_form(design, weights) * (errors2 if errors2.any() else np.ones_like(errors2))
+    return float(np.trace(form) ** 2 / np.sum(form * form.T))
 
 
 def _student_factor(freedom: Array, confidence: float) -> Array:

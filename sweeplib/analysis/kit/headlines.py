@@ -21,7 +21,7 @@ EDGE = "the interval ends at the edge of the scan"
 class Headline:
     """The main number of an analysis in words: its values at the first points, and what is to be said of the others.
 
-    `shown` has (value with its interval, place, dynamics) of points whose interval ends inside of the scan; `others`
+    `points_shown` has (value with its interval, place, dynamics) of points whose interval ends inside of the scan; `others`
     are the values at further ones. Of `decided` points, which have an interval, those `at_edge` have one that ends at
     the edge of the scan; at `bare` of `points` the value has no interval, which needs `needs`. `interval` says what
     the brackets are.
@@ -29,19 +29,21 @@ class Headline:
 
     title: str
     interval: str
-    shown: list[tuple[str, str, str]]
+    points_shown: list[tuple[str, str, str]]
     others: list[float]
     at_edge: int
     decided: int
     bare: int
     points: int
-    known: bool
+    has_value: bool
     needs: str
 
     @property
     def lines(self) -> list[str]:
         """The lines at the end of a command: one a point, then one for each kind of the others."""
-        lines = [f"{self.title} {value}{_at(place)}{_enclosed(dynamics)}" for value, place, dynamics in self.shown]
+        lines = [
+            f"{self.title} {value}{_at(place)}{_enclosed(dynamics)}" for value, place, dynamics in self.points_shown
+        ]
         if self.others:
             points = "point" if len(self.others) == 1 else "points"
             lines.append(f"{self.title}: {len(self.others)} more {points} in the report")
@@ -50,15 +52,15 @@ class Headline:
         needed = f"; it needs {self.needs}" if self.needs else ""
         if self.bare:
             lines.append(f"{self.title}: no interval at {self.bare} of {self.points} points{needed}")
-        return lines if self.known else [f"{self.title}: known at none of {self.points} points{needed}"]
+        return lines if self.has_value else [f"{self.title}: known at none of {self.points} points{needed}"]
 
     @property
     def text(self) -> str:
         """The sentences of a report."""
         needed = f", which needs {self.needs}" if self.needs else ""
-        if not self.known:
+        if not self.has_value:
             return f"The {self.title} is known at none of {self.points} points{needed}."
-        sentences = [self._values()] if self.shown else [f"The {self.title} has no interval inside of the scan."]
+        sentences = [self._values()] if self.points_shown else [f"The {self.title} has no interval inside of the scan."]
         if self.at_edge:
             sentences.append(f"At {self.at_edge} of {self.decided} points {EDGE}: the truth may lie beyond.")
         if self.bare:
@@ -67,9 +69,9 @@ class Headline:
 
     def _values(self) -> str:
         """Return the sentence of the values; a dynamics that all have in common stands once."""
-        runs = {dynamics for _, _, dynamics in self.shown}
+        runs = {dynamics for _, _, dynamics in self.points_shown}
         common = runs.pop() if len(runs) == 1 else ""
-        values = [f"{value}{_at(place)}{'' if common else f' for {run}'}" for value, place, run in self.shown]
+        values = [f"{value}{_at(place)}{'' if common else f' for {run}'}" for value, place, run in self.points_shown]
         if self.others:
             low, high, _ = rounded_interval(min(self.others), max(self.others), np.nan)
             points = f"{len(self.others)} more point{'s' * (len(self.others) > 1)}"
@@ -82,13 +84,13 @@ def headline(
     result: xr.Dataset,
     name: str,
     most: int = MOST,
-    said: Callable[[xr.DataArray, xr.DataArray], str] | None = None,
+    words: Callable[[xr.DataArray, xr.DataArray], str] | None = None,
     dataset: xr.Dataset | None = None,
 ) -> Headline:
     """Return what is to be said of the variable `name` of an analysis, which has `<name>_low` and `<name>_high`.
 
     Stochastic dynamics come first. A point that the rest are compared with, with an interval of no width, is left out.
-    The attribute `needs` of the variable says what an interval needs. `said` puts a coordinate of a point, one of
+    The attribute `needs` of the variable says what an interval needs. `words` puts a coordinate of a point, one of
     given values, into words, by default as a config does. Points at which a `dataset` has no runs do not count.
     """
     run = None if dataset is None else has_run_at(result[name], dataset)
@@ -99,13 +101,13 @@ def headline(
     return Headline(
         title=str(result[name].attrs["long_name"]),
         interval=interval_of(result),
-        shown=[(_value(point, name), *_place(result, point, said or _as_in_config)) for point in inside[:most]],
+        points_shown=[(_value(point, name), *_place(result, point, words or _as_in_config)) for point in inside[:most]],
         others=[point[name].item() for point in inside[most:]],
         at_edge=len(decided) - len(inside),
         decided=len(decided),
         bare=sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points),
         points=len(points),
-        known=bool(result[name].notnull().any()),
+        has_value=bool(result[name].notnull().any()),
         needs=str(result[name].attrs.get("needs", "")),
     )
 
@@ -124,9 +126,9 @@ def undecided_ends(ds: xr.Dataset) -> list[str]:
         if name in ds and set(error.dims) == {*ds["status"].dims, "time"}:
             last, bound = ds[name].isel(time=-1), error.isel(time=-1)
             if count := int((abs(last) <= bound).sum()):
-                known = int((last.notnull() & bound.notnull()).sum())
-                what = f"{count:,} of {known:,} runs end at or below its error, {error.name}"
-                lines.append(f"{ds[name].attrs['long_name']}: {what}")
+                total = int((last.notnull() & bound.notnull()).sum())
+                line = f"{count:,} of {total:,} runs end at or below its error, {error.name}"
+                lines.append(f"{ds[name].attrs['long_name']}: {line}")
     return lines
 
 
@@ -166,14 +168,14 @@ def rounded_interval(best: float, low: float, high: float) -> Iterator[str]:
 def _points(result: xr.Dataset, name: str, run: xr.DataArray | None) -> list[xr.Dataset]:
     """Return a dataset for each point with a value or a `run`, with the variable `name`, its interval and `at_edge`."""
     dims = result[name].dims
-    parts = result[[part for part in (name, f"{name}_low", f"{name}_high", "at_edge") if part in result]]
+    parts = result[[variable for variable in (name, f"{name}_low", f"{name}_high", "at_edge") if variable in result]]
     counts = np.ones(result[name].shape, bool) if run is None else (run | result[name].notnull()).values
     places = map(tuple, np.argwhere(counts))
     return [parts.isel(dict(zip(dims, place, strict=True))) for place in places]
 
 
-def _is_noisy(one: xr.Dataset) -> bool:
-    return "dynamics" in one.coords and is_stochastic(str(one["dynamics"].item()))
+def _is_noisy(point: xr.Dataset) -> bool:
+    return "dynamics" in point.coords and is_stochastic(str(point["dynamics"].item()))
 
 
 def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:

@@ -49,13 +49,13 @@ def largest_exponent(ds: Outline) -> float:
     """Return the largest information exponent of the problems of a dataset, from its outline; NaN if none is known."""
     fields = {"activation": "", "teacher_activation": "", "spherical": False, "teacher_start": "orthogonal"}
     values = [ds.axes.get(name, [ds.attrs.get(name, default)]) for name, default in fields.items()]
-    known = [
+    exponents = [
         _exponent(student, student if teacher in UNNAMED else teacher, bool(spherical), law)
         for student, teacher, spherical, law in product(*values)
     ]
     targets = ds.axes.get("target", [ds.attrs.get("target", COMMITTEE)])
     laws = ds.axes.get("data", [ds.attrs.get("data", TEACHER)])
-    return float(np.fmax.reduce(known)) if COMMITTEE in targets and TEACHER in laws else np.nan
+    return float(np.fmax.reduce(exponents)) if COMMITTEE in targets and TEACHER in laws else np.nan
 
 
 def expected_laws(ds: xr.Dataset) -> xr.DataArray:

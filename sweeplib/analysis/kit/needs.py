@@ -28,17 +28,17 @@ def need_axis(ds: Outline, name: str) -> None:
 
 def need_dynamics(ds: Outline, *names: str) -> None:
     """Raise InputError if the sweep does not run one of these dynamics."""
-    known = ds.axes["dynamics"]
+    names_run = ds.axes["dynamics"]
     for name in names:
-        if name not in known:
-            raise InputError("not among the dynamics that were run", key="dynamics", value=known, expected=name)
+        if name not in names_run:
+            raise InputError("not among the dynamics that were run", key="dynamics", value=names_run, expected=name)
 
 
 def need_stochastic(ds: Outline) -> None:
     """Raise InputError unless the sweep runs a stochastic dynamics."""
-    known = ds.axes["dynamics"]
-    if not any(map(is_stochastic, known)):
-        raise InputError("no stochastic dynamics was run", key="dynamics", value=known, expected="sgd or sgd_chain")
+    names = ds.axes["dynamics"]
+    if not any(map(is_stochastic, names)):
+        raise InputError("no stochastic dynamics was run", key="dynamics", value=names, expected="sgd or sgd_chain")
 
 
 def need_start(ds: Outline) -> None:

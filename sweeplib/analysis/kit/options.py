@@ -58,8 +58,8 @@ def checked_options(
     option without an annotation, or with one that cannot be evaluated, takes any value. InputError, with the option as
     key, for an unknown name or a value of another type.
     """
-    known = list(inspect.signature(function).parameters.values())[arguments:]
-    named = {parameter.name: parameter for parameter in known}
+    parameters = list(inspect.signature(function).parameters.values())[arguments:]
+    named = {parameter.name: parameter for parameter in parameters}
     for key, value in options.items():
         if key not in named:
             raise InputError(f"unknown {kind}", key=key, value=key, choices=named)
@@ -78,7 +78,7 @@ def _check(key: str, value: Any, function: Callable[..., Any], kind: str) -> Non
 
 def _list_position(location: Location) -> str:
     """Return the position of a value in a list: "[2]" for ("list", 2); other parts are pydantic's names of types."""
-    return "".join(f"[{part}]" for part in location if isinstance(part, int))
+    return "".join(f"[{step}]" for step in location if isinstance(step, int))
 
 
 @cache

@@ -33,7 +33,7 @@ def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
     padded = [group.pad(widths) for group, widths in zip(groups, missing, strict=True)]
     if not padded:
         return ds
-    whole = reduce(lambda one, other: one.combine_first(other), padded)  # it may sort the axes' values
+    whole = reduce(lambda first, other: first.combine_first(other), padded)  # it may sort the axes' values
     return ds.merge(whole.reindex({dim: ds[dim] for dim in whole.dims if dim in ds.dims}), join="exact")
 
 

@@ -50,8 +50,8 @@ class Passages:
     @property
     def horizon(self) -> xr.DataArray:
         """Return, per cell, the last time at which a used run was observed; inf where all exited."""
-        seen = self.exit.fillna(self.end).where(self.used)
-        last = seen.where(np.isfinite(seen)).max("seed")
+        times = self.exit.fillna(self.end).where(self.used)
+        last = times.where(np.isfinite(times)).max("seed")
         return last.where(self.censored().any("seed"), np.inf)
 
     def restricted(self) -> xr.DataArray:
@@ -64,9 +64,9 @@ class Passages:
         values = self.exit.fillna(np.inf).clip(max=horizon).where(self.used)
         if not bool((self.censored() & (self.end < horizon)).any()):
             return values
-        seen = self.exit.fillna(self.end).where(self.used)
+        times = self.exit.fillna(self.end).where(self.used)
         pseudo: xr.DataArray = xr.apply_ufunc(
-            restricted_values, seen, self.reached, horizon, input_core_dims=[["seed"], ["seed"], []],
+            restricted_values, times, self.reached, horizon, input_core_dims=[["seed"], ["seed"], []],
             output_core_dims=[["seed"]], vectorize=True, output_dtypes=[float],
         )  # fmt: skip
         return pseudo.transpose(*values.dims)

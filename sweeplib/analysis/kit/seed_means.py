@@ -77,11 +77,11 @@ def restricted_mean_interval(
 
     def quantile(level: float, mean: xr.DataArray, variance: xr.DataArray) -> xr.DataArray:
         shape = (mean**2 / variance).where(mean > 0.0, 1.0)
-        found: xr.DataArray = xr.apply_ufunc(scipy.special.gammaincinv, shape, level) * (variance / mean)
-        return found.where(mean > 0.0, 0.0)
+        quantiles: xr.DataArray = xr.apply_ufunc(scipy.special.gammaincinv, shape, level) * (variance / mean)
+        return quantiles.where(mean > 0.0, 0.0)
 
-    one = 1.0 / count.where(count > 0)
-    most = quantile(1.0 - tail, mean + one, variance + one**2).clip(max=1.0)
+    share = 1.0 / count.where(count > 0)
+    most = quantile(1.0 - tail, mean + share, variance + share**2).clip(max=1.0)
     least = quantile(tail, mean, variance)
     return xr.where(few, horizon * (1.0 - most), lowest), xr.where(few, horizon * (1.0 - least), highest)
 

@@ -77,14 +77,14 @@ def sum_of_powers(values: Array, logarithms: Array, resampling: Resampling) -> S
     to be resolved may still bend the others. All is NaN if the points do not determine the parameters.
     """
     means = log_means(values)
-    kept = np.isfinite(means.logs)
-    logarithms = logarithms[:, kept]
+    finite = np.isfinite(means.logs)
+    logarithms = logarithms[:, finite]
     unknown = np.full(len(logarithms), np.nan)
-    nothing = SumOfPowers(unknown, unknown, unknown, unknown, points=float(kept.sum()))
+    nothing = SumOfPowers(unknown, unknown, unknown, unknown, points=float(finite.sum()))
     if not _is_determined(logarithms):
         return nothing
     middle = logarithms.mean(axis=1)
-    points = _Points(means.at(kept), logarithms - middle[:, None])
+    points = _Points(means.at(finite), logarithms - middle[:, None])
     best = _best_fit(points)
     resolved = _resolved_terms(points, best, resampling.confidence)
     low, high = _interval(points, best, resampling) if resolved.any() else (unknown, unknown)
@@ -183,7 +183,7 @@ def _resolved_terms(points: _Points, best: _BestFit, confidence: float) -> NDArr
     terms = len(points.variables)
     if terms == 1:
         return np.ones(1, dtype=bool)
-    freedom = best.misfit.freedom if best.misfit.seen else float(points.means.freedom(np.ones(len(points.logs))))
+    freedom = best.misfit.freedom if best.misfit.is_large else float(points.means.freedom(np.ones(len(points.logs))))
     residuals = points.logs - _model(best.parameters, points.variables)[0]
     least = float(np.sum(best.weights * residuals**2))
     unit = 1.0 if best.weighted else least / max(len(points.logs) - 2 * terms, 1) + ROUNDING
@@ -201,9 +201,9 @@ def _interval(points: _Points, best: _BestFit, resampling: Resampling) -> Array:
     fitted, design = _model(best.parameters, points.variables)
     directions = linear_solution(design, best.weights)[len(points.variables) :]
     widths = widening(points.means, directions, best.misfit, resampling.confidence)
-    drawn = sum(scatter_draws(points.means, resampling, best.misfit)) * widths.max()
+    draws = sum(scatter_draws(points.means, resampling, best.misfit)) * widths.max()
     start = [best.parameters]
-    parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in drawn])
+    parameters = np.array([_fit(fitted + draw, points.variables, best.weights, start)[0] for draw in draws])
     exponents = parameters[:, len(points.variables) :]
     largest_shares = np.array([_largest_parts(row, points.variables) for row in parameters])
     lost = largest_shares < LOST

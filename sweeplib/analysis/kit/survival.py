@@ -18,11 +18,11 @@ HALF = 0.5 * (1.0 + 1e-12)
 class PassageSamples(NamedTuple):
     """First passages of many cells, of which each has n runs in the order in which they were seen last (cells, n).
 
-    seen : the exits where `exits`, otherwise the ends (inf: never exits); those that are not `used` come last.
+    times : the exits where `exits`, otherwise the ends (inf: never exits); those that are not `used` come last.
     at_risk : the number of used runs that were seen until then, at least 1.
     """
 
-    seen: Array
+    times: Array
     exits: NDArray[np.bool_]
     used: NDArray[np.bool_]
     at_risk: Array
@@ -32,11 +32,11 @@ class PassageSamples(NamedTuple):
         """Return the samples of first passages (..., n), NaN where there was none, and of the ends of the others."""
         exit_, end, used = (values.reshape(-1, values.shape[-1]) for values in np.broadcast_arrays(exit_, end, used))
         exits = used & np.isfinite(exit_)
-        seen = np.where(exits, exit_, end)
-        order = np.lexsort((~exits, seen, ~used), axis=-1)
-        seen, exits, used = (np.take_along_axis(values, order, -1) for values in (seen, exits, used))
-        at_risk = used.sum(-1, keepdims=True) - np.arange(seen.shape[-1], dtype=float)
-        return cls(seen, exits, used, np.maximum(at_risk, 1.0))
+        times = np.where(exits, exit_, end)
+        order = np.lexsort((~exits, times, ~used), axis=-1)
+        times, exits, used = (np.take_along_axis(values, order, -1) for values in (times, exits, used))
+        at_risk = used.sum(-1, keepdims=True) - np.arange(times.shape[-1], dtype=float)
+        return cls(times, exits, used, np.maximum(at_risk, 1.0))
 
 
 def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float) -> tuple[Array, Array, Array]:
@@ -53,16 +53,16 @@ def medians(exit_: Array, end: Array, used: NDArray[np.bool_], confidence: float
 
 def _medians(sample: PassageSamples, confidence: float) -> Sequence[Array]:
     """Return the medians by the curves of the samples and their bands: the first times with at most a half left."""
-    seen, _, used, _ = sample
+    ends, _, used, _ = sample
     below = [used & _last_of_equal(sample) & (curve <= HALF) for curve in _curves(sample, confidence)]
-    first = [np.take_along_axis(seen, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
+    first = [np.take_along_axis(ends, mask.argmax(1)[:, None], 1)[:, 0] for mask in below]
     return [np.where(mask.any(1), times, np.nan) for mask, times in zip(below, first, strict=True)]
 
 
 def _last_of_equal(sample: PassageSamples) -> NDArray[np.bool_]:
     """Return which runs (cells, n) are the last of those that were seen until the same time."""
-    seen, _, used, _ = sample
-    last = np.append(seen[:, 1:] > seen[:, :-1], np.ones((len(seen), 1), bool), axis=1)
+    times, _, used, _ = sample
+    last = np.append(times[:, 1:] > times[:, :-1], np.ones((len(times), 1), bool), axis=1)
     last[:, :-1] |= used[:, :-1] & ~used[:, 1:]
     return last
 
@@ -94,7 +94,7 @@ def survival_curve(exits: Array, ends: Array, confidence: float) -> tuple[Array,
     sample = PassageSamples.of(exit_, end, np.ones(len(exit_), bool))
     last = _last_of_equal(sample)
     curve, low, high = (row[last] for row in _curves(sample, confidence))
-    return sample.seen[last], curve, low, high
+    return sample.times[last], curve, low, high
 
 
 def fractions_exited(exit_: Array, end: Array, used: NDArray[np.bool_]) -> tuple[Array, Array]:
@@ -113,12 +113,12 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
 
     Where no run is left the Greenwood variance is 0/0, and its limit is taken without the last factor of the product.
     """
-    seen, exits, used, at_risk = sample
+    times, exits, used, at_risk = sample
     any_used, any_exit = used.any(1), exits.any(1)
     steps = 1.0 - exits / at_risk
     surviving = np.prod(steps, axis=1)
-    latest = np.where(used & np.isfinite(seen), seen, -np.inf).max(1, initial=-np.inf)
-    watched = (used & (seen >= latest[:, None])).sum(1)
+    latest = np.where(used & np.isfinite(times), times, -np.inf).max(1, initial=-np.inf)
+    watched = (used & (times >= latest[:, None])).sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         alone = 1.0 / np.prod(np.where(steps == 0.0, 1.0, steps), axis=1)
         greenwood = np.where(exits, 1.0 / (at_risk * (at_risk - 1.0)), 0.0).sum(1)
@@ -127,19 +127,19 @@ def _fractions_exited(sample: PassageSamples) -> tuple[Array, Array]:
     return np.where(any_used, 1.0 - surviving, np.nan), np.where(any_used, worth, np.nan)
 
 
-def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
-    """Return pseudo-values (n,) of the mean of min(first passage, horizon); NaN in `seen` means no run, and stays NaN.
+def restricted_values(observations: Array, reached: NDArray[np.bool_], horizon: float) -> Array:
+    """Return pseudo-values (n,) of the mean of min(first passage, horizon); NaN, for no run, stays NaN.
 
     They are n θ − (n − 1) θ_(i), where θ is the area under the Kaplan-Meier curve to the horizon and θ_(i) that area
     without run i. Their mean and standard error are those of θ (Andersen, Klein and Rosthøj 2003,
     doi 10.1093/biomet/90.1.15). Without censoring before the horizon they are min(first passage, horizon).
     """
-    known = ~np.isnan(seen)
-    times, exits = np.minimum(seen[known], horizon), reached[known]
+    valid = ~np.isnan(observations)
+    times, exits = np.minimum(observations[valid], horizon), reached[valid]
     n = len(times)
-    values = np.full(len(seen), np.nan)
+    values = np.full(len(observations), np.nan)
     if n < 2 or (exits | (times >= horizon)).all():
-        values[known] = times
+        values[valid] = times
         return values
     order = np.lexsort((~exits, times))
     lengths, exits = np.diff(times[order], prepend=0.0), exits[order]
@@ -151,7 +151,7 @@ def restricted_values(seen: Array, reached: NDArray[np.bool_], horizon: float) -
     np.fill_diagonal(factors, 1.0)
     pseudo = np.empty(n)
     pseudo[order] = n * full_area - (n - 1) * _area(lengths, factors)
-    values[known] = pseudo
+    values[valid] = pseudo
     return values
 
 

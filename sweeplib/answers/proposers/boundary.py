@@ -158,7 +158,7 @@ class Labelled:
         every = [(*place[:at], index, *place[at + 1 :]) for index in range(self.codes.shape[at])]
         there = [index for index in every if self._seeds[index].any() or (self._rounds[index] > 0).any()]
         values = [value(self.labels, axis, index[at]) for index in there]
-        whole = all(isinstance(one, int) for one in values)
+        whole = all(isinstance(number, int) for number in values)
         codes, ended = (np.array([row(index) for index in there]) for row in (self.codes.__getitem__, self._has_ended))
         line = Line(values, codes, ended, Ruler(self.question.resolution[axis], whole))
         for low, high in line.boundaries():
@@ -235,10 +235,10 @@ class Labelled:
 
     def _hidden(self, place: Place) -> list[tuple[Any, ...]]:
         """Return the values of the hidden axes of the rows that were asked for at a point."""
-        found = np.argwhere(self._rounds[place] >= 0)
+        places = np.argwhere(self._rounds[place] >= 0)
         return [
             tuple(value(self.ds, dim, at) for dim, at in zip(self.hidden, index, strict=True))
-            for index in found.tolist()
+            for index in places.tolist()
         ]
 
     def _counts(self, place: Place) -> list[int]:
@@ -259,10 +259,12 @@ class Labelled:
         hidden, more = self._hidden(place), self._limit_values(place)
         if more:
             return list(
-                {row.at[next(iter(more))]: row for row in (self._row(place, each, more) for each in hidden)}.values()
+                {
+                    row.at[next(iter(more))]: row for row in (self._row(place, values, more) for values in hidden)
+                }.values()
             )
-        runs = [each for each, count in zip(hidden, self._counts(place), strict=True) if count]
-        rows = [self._row(place, each) for each in runs]
+        runs = [values for values, count in zip(hidden, self._counts(place), strict=True) if count]
+        rows = [self._row(place, values) for values in runs]
         return [replace(row, seeds=GROWTH * row.seeds) for row in rows]
 
     def _row(self, place: Place, hidden: tuple[Any, ...], changed: Mapping[str, Any] | None = None) -> Row:
@@ -283,7 +285,7 @@ def next_value(column: list[Any], low: float, high: float) -> Any:
     Up to FEWEST_LIMIT values the middle of the widest gap of logarithms from the lower bound on, then one beyond the
     last, by the largest ratio of neighbours, to the upper bound.
     """
-    whole = all(isinstance(one, int) for one in column)
+    whole = all(isinstance(number, int) for number in column)
     edges = [low, *column] if low < column[0] else column
     ratios = [after / before for before, after in itertools.pairwise(edges)]
     if ratios and len(column) < FEWEST_LIMIT:

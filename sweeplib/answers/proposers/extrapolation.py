@@ -63,36 +63,36 @@ class LimitAlongAxis:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the limits at all points, each with the rows that it needs."""
-        found = ANALYSES[self.question.of](ds, **options)
-        asked, steps = AskedRows(ds), steps_of_runs(with_constants(ds))
+        result = ANALYSES[self.question.of](ds, **options)
+        rows_by_point, steps = AskedRows(ds), steps_of_runs(with_constants(ds))
         answers = []
-        for place in points(found["limit"], self.question.at):
-            rows = asked.at(place)
+        for place in points(result["limit"], self.question.at):
+            rows = rows_by_point.at(place)
             if rows:
-                here = found.isel({dim: at for dim, at in place.items() if dim in found.dims})
-                known = {dim: at for dim, at in place.items() if dim in steps.dims}
-                answers.append(self._answer(named(found["limit"], place), here, rows, steps.isel(known)))
+                here = result.isel({dim: at for dim, at in place.items() if dim in result.dims})
+                places = {dim: at for dim, at in place.items() if dim in steps.dims}
+                answers.append(self._answer(named(result["limit"], place), here, rows, steps.isel(places)))
         return answers
 
-    def _answer(self, at: dict[str, Any], found: xr.Dataset, rows: Known, steps: xr.DataArray) -> Answer:
-        value, low, high = (float(found[f"limit{end}"]) for end in ("", "_low", "_high"))
+    def _answer(self, at: dict[str, Any], limit: xr.Dataset, rows: Known, steps: xr.DataArray) -> Answer:
+        value, low, high = (float(limit[f"limit{end}"]) for end in ("", "_low", "_high"))
         answer = Answer(self.name, at, value, low, high, self.question.half_width(value))
         x = sorted({row[self.axis] for row, _ in rows})
-        fewest = np.array([min(count for row, count in rows if row[self.axis] == one) for one in x])
+        fewest = np.array([min(count for row, count in rows if row[self.axis] == number) for number in x])
         if (fewest < FIRST).any():
             return self._asking(answer, "its points need seeds", rows, dict.fromkeys(x, FIRST))
-        verdict = int(found["verdict"])
+        verdict = int(limit["verdict"])
         if verdict == MISFIT:
-            why = f"its points clearly deviate from the law and its corrections, χ²/n = {float(found.reduced_chi2):.3g}"
+            why = f"its points clearly deviate from the law and its corrections, χ²/n = {float(limit.reduced_chi2):.3g}"
             return replace(answer, state=State.none, why=f"{why}: another law, or larger values of {self.axis}, may do")
         if verdict == FEW:
             return self._another(answer, "too few values, or values too near to each other", rows, x)
         if answer.half_width <= answer.wanted:
             return replace(answer, state=State.given, cases=0.0)
-        taken = found["limit_error_of_value"].sel({self.axis: x}).values
+        errors = limit["limit_error_of_value"].sel({self.axis: x}).values
         costs = steps.mean([dim for dim in steps.dims if dim != self.axis]).sel({self.axis: x}).values
         costs = np.where(costs > 0.0, costs, np.nanmax(costs))
-        return self._wide(answer, rows, x, fewest.astype(float), np.nan_to_num(taken), costs)
+        return self._wide(answer, rows, x, fewest.astype(float), np.nan_to_num(errors), costs)
 
     def _wide(self, answer: Answer, rows: Known, x: list[Any], seeds: Array, errors: Array, costs: Array) -> Answer:
         """Return an answer whose interval is too wide with what makes it narrower: a value, or seeds."""
@@ -107,8 +107,8 @@ class LimitAlongAxis:
             goals = seeds * (answer.half_width / answer.wanted) ** 2
         if goals.max() > SEEDS:
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds")
-        asked = self._asking(answer, WIDE, rows, dict(zip(x, next_totals(seeds, goals), strict=True)))
-        return replace(asked, cases=float(np.maximum(goals - seeds, 0.0).sum()))
+        request = self._asking(answer, WIDE, rows, dict(zip(x, next_totals(seeds, goals), strict=True)))
+        return replace(request, cases=float(np.maximum(goals - seeds, 0.0).sum()))
 
     def _unsure(self, answer: Answer, rows: Known, x: list[Any], seeds: Array, costs: Array) -> Answer:
         """Return an answer whose corrections are not sure with another value or, while it costs more, with seeds."""

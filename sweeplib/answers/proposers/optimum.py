@@ -104,10 +104,10 @@ class OptimalRate:
 
         limits = ANALYSES[self.question.of].check(options)
         runs = rate_scan(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])
-        asked, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
+        seeds, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
         answers = []
         for place in points(variable, self.question.at):
-            column = ScanColumn.of(runs, asked, place, self.dim)
+            column = ScanColumn.of(runs, seeds, place, self.dim)
             if len(column.x):
                 row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
                 row.pop("dynamics")
@@ -137,9 +137,9 @@ class ScanLook:
         self.bounds = bounds if column.x[0] <= column.x[-1] else bounds[::-1]  # in the order of γ
         points_ = log_means(column.steps)
         self.scan = Scan(column.gamma, points_, column.seeds.astype(float))
-        self.known: NDArray[np.bool_] = np.isfinite(points_.logs)
-        self.logs = np.where(self.known, points_.logs, np.inf)
-        self.errors = np.where(self.known, np.sqrt(np.diag(points_.covariance)), 0.0)
+        self.finite: NDArray[np.bool_] = np.isfinite(points_.logs)
+        self.logs = np.where(self.finite, points_.logs, np.inf)
+        self.errors = np.where(self.finite, np.sqrt(np.diag(points_.covariance)), 0.0)
 
     def finding(self) -> ScanFinding:
         """Return what the first of the steps above finds that is not done."""
@@ -152,12 +152,12 @@ class ScanLook:
 
     def _unseen(self) -> ScanFinding | None:
         """Rows that are not `late` get FIRST seeds, unless their steps are clearly far above the least."""
-        far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.known.any() else ~self.known
+        far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
         few = (self.column.seeds < FIRST) & ~self.column.late & ~far
         if few.any():
             return ScanFinding("its rates need seeds", {float(x): FIRST for x in self.column.x[few]})
-        if not self.known.any():
-            why = f"too many runs of all {len(self.known)} learning rates do not exit: a longer horizon may help"
+        if not self.finite.any():
+            why = f"too many runs of all {len(self.finite)} learning rates do not exit: a longer horizon may help"
             return ScanFinding(why, state=State.none)
         return None
 
@@ -167,7 +167,7 @@ class ScanLook:
         The mean of a late row is larger than that of its runs up to the horizon: it may be the row where they have.
         """
         goal = self.logs.min() + math.log(END_RISE)
-        risen = self.known & (self.logs > goal)
+        risen = self.finite & (self.logs > goal)
         late = np.flatnonzero(self.column.late)
         for nearest in map(int, [*late[late < self.best][-1:], *late[late > self.best][:1]]):
             first, last = sorted((nearest, self.best))
@@ -183,8 +183,8 @@ class ScanLook:
     def _why_late(self, row: int) -> str:
         """Return why a late row has no mean, and whether a longer horizon would give it one."""
         steps = self.column.restricted_steps(row)
-        part = np.mean(steps >= steps.max())
-        problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {part:.1%} of the runs do not exit"
+        share = np.mean(steps >= steps.max())
+        problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {share:.1%} of the runs do not exit"
         goes_on = exits_go_on(steps)
         if goes_on is not False:
             return f"{problem}: a longer horizon {'helps' if goes_on else 'may help'}"
@@ -198,7 +198,7 @@ class ScanLook:
 
     def _beyond(self) -> ScanFinding | None:
         """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
-        last = len(self.known) - 1
+        last = len(self.finite) - 1
         for place, inner, bound, sign in (
             (0, min(1, last), self.bounds[0], -1),
             (last, max(0, last - 1), self.bounds[1], 1),
@@ -224,7 +224,7 @@ class ScanLook:
 
     def _at_bound(self, place: int, inner: int) -> ScanFinding | None:
         """The least steps are at a bound: the optimum lies near or beyond it if the next row's are clearly larger."""
-        if len(self.known) > 1 and self.column.seeds[place] < MOST_TO_TELL:
+        if len(self.finite) > 1 and self.column.seeds[place] < MOST_TO_TELL:
             apart = self.logs[inner] - self.logs[place]
             if apart < TOLD * math.hypot(self.errors[inner], self.errors[place]):
                 return ScanFinding("its optimum is near a bound", self._more([place, inner]))
@@ -278,14 +278,14 @@ class ScanLook:
                 at += step
             inner = at - step if at != self.best else at
             u, v = np.log(self.column.gamma[[inner, at]]), self.logs[[inner, at]]
-            part = 1.0 if v[1] <= goal or at == inner else (goal - v[0]) / (v[1] - v[0])
-            ends.append(float(np.exp(u[0] + part * (u[1] - u[0]))))
+            share = 1.0 if v[1] <= goal or at == inner else (goal - v[0]) / (v[1] - v[0])
+            ends.append(float(np.exp(u[0] + share * (u[1] - u[0]))))
         return ends[0], ends[1]
 
     def _rises(self, at: int, beyond: int) -> bool:
         """Return whether the steps are known at a row beyond another, and do not clearly decrease to it."""
         error = TOLD * math.hypot(self.errors[at], self.errors[beyond])
-        return bool(self.known[beyond] and self.logs[beyond] > self.logs[at] - error)
+        return bool(self.finite[beyond] and self.logs[beyond] > self.logs[at] - error)
 
     def _gaps(self) -> ScanFinding | None:
         """Each of BINS parts of the whole range has a row."""
@@ -293,7 +293,7 @@ class ScanLook:
         if not low < high:
             low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
         edges = np.geomspace(low * (1 - 1e-9), high * (1 + 1e-9), BINS + 1)
-        there = np.histogram(self.column.gamma[self.known], edges)[0]
+        there = np.histogram(self.column.gamma[self.finite], edges)[0]
         middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_late()]
         inside = [x for x in map(self.column.x_of, middles) if min(self.bounds) <= x <= max(self.bounds)]
         new = {x: FIRST for x in inside if x not in self.column.x}
@@ -301,8 +301,8 @@ class ScanLook:
 
     def _beside_late(self) -> list[float]:
         """Return rates towards late rows that follow on rows where the steps have not risen yet."""
-        known = [int(at) for at in np.flatnonzero(self.known)]
-        pairs = [(at, at + step) for step in (-1, 1) for at in known if 0 <= at + step < len(self.known)]
+        rows = [int(at) for at in np.flatnonzero(self.finite)]
+        pairs = [(at, at + step) for step in (-1, 1) for at in rows if 0 <= at + step < len(self.finite)]
         goal = self.logs.min() + math.log(END_RISE)
         gamma = self.column.gamma
         return [
@@ -315,7 +315,7 @@ class ScanLook:
         """Return the optimum with its interval, and the seeds that it needs."""
         low, high = self._range(RISE)
         slack = (high / low) ** (0.5 / BINS)
-        rows = self.known & (self.column.gamma >= low / slack) & (self.column.gamma <= high * slack)
+        rows = self.finite & (self.column.gamma >= low / slack) & (self.column.gamma <= high * slack)
         if rows.sum() < FEWEST:
             return ScanFinding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
         fit, x = Fit(self.scan.at(rows)), self.column.x[rows]

@@ -53,8 +53,8 @@ class Fit:
         error = self.scan.error(apart[0] - apart[1])
         off = 0.5 * max(0.0, abs(math.log(self.of_forms[0] / self.of_forms[1])) - OFF * error)
         if self.are_equal:
-            spread = math.sqrt(float(np.sum(self._residuals**2)) / self._left * float(np.sum(self.directions**2)))
-            off = max(off, spread * float(scipy.special.stdtrit(self._left, 0.975)))
+            spread = math.sqrt(float(np.sum(self._residuals**2)) / self._surplus * float(np.sum(self.directions**2)))
+            off = max(off, spread * float(scipy.special.stdtrit(self._surplus, 0.975)))
         return ALLOWANCE + off
 
     @property
@@ -63,7 +63,7 @@ class Fit:
         return bool(np.diag(self.scan.points.covariance).max() <= EQUAL**2)
 
     @property
-    def _left(self) -> int:
+    def _surplus(self) -> int:
         """Rows beyond the functions of a form."""
         return len(self.scan.gamma) - FEWEST + 1
 
@@ -85,8 +85,8 @@ class Fit:
         values, vectors = np.linalg.eigh(scan.points.covariance)
         normal = np.random.default_rng(0).standard_normal((DRAWS, len(values)))
         logs = scan.logs + normal * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
-        drawn = sum(np.log(optima(form, scan, logs, scan.seeds) / self.gamma) for form in FORMS) / len(FORMS)
-        bent = float(np.abs(np.quantile(drawn, [0.025, 0.975])).max())
+        draws = sum(np.log(optima(form, scan, logs, scan.seeds) / self.gamma) for form in FORMS) / len(FORMS)
+        bent = float(np.abs(np.quantile(draws, [0.025, 0.975])).max())
         plain = Z * scan.error(self.directions)
         return max(plain, bent) * float(scipy.special.stdtrit(freedom, 0.975)) / Z * self._scatter()
 
@@ -95,15 +95,15 @@ class Fit:
         if self.are_equal:
             return 1.0
         chi2 = float(np.sum(self._residuals**2 / np.diag(self.scan.points.covariance)))
-        return math.sqrt(chi2 / self._left) if scipy.special.chdtrc(self._left, chi2) < RARE else 1.0
+        return math.sqrt(chi2 / self._surplus) if scipy.special.chdtrc(self._surplus, chi2) < RARE else 1.0
 
     def goals(self, wanted: float) -> Array:
         """Return the seeds (rows,) that give the interval the half width that is wanted; inf if none do."""
         room = wanted - self.form
         if room <= 0.0:
             return np.full(len(self.scan.gamma), np.inf)
-        parts, one = allocation(self._directions, self.scan)
-        goals = parts * one * self._shared_seed_factor() * (Z * self._scatter() / room) ** 2
+        parts, unit = allocation(self._directions, self.scan)
+        goals = parts * unit * self._shared_seed_factor() * (Z * self._scatter() / room) ** 2
         if (goals <= self.scan.seeds).all():  # where slopes are too small
             goals = self.scan.seeds * (self.of_seeds / room) ** 2
         return np.asarray(goals)

@@ -39,9 +39,9 @@ class Scan(NamedTuple):
     points: PointErrors
     seeds: Array
 
-    def at(self, kept: NDArray[np.bool_]) -> Scan:
+    def at(self, mask: NDArray[np.bool_]) -> Scan:
         """Return some of the rows."""
-        return Scan(self.gamma[kept], self.points.at(kept), self.seeds[kept])
+        return Scan(self.gamma[mask], self.points.at(mask), self.seeds[mask])
 
     @property
     def logs(self) -> Array:
@@ -129,19 +129,19 @@ class ScanColumn:
     is_whole: bool = False
 
     @classmethod
-    def of(cls, runs: Runs, asked: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
+    def of(cls, runs: Runs, seeds: xr.DataArray, place: dict[str, int], dim: str) -> ScanColumn:
         """Return the rows at one point that have runs."""
 
         def here(array: xr.DataArray) -> xr.DataArray:
             return array.isel({name: index for name, index in place.items() if name in array.dims})
 
-        counts, gamma = here(asked).values, here(runs.gamma).values
+        counts, gamma = here(seeds).values, here(runs.gamma).values
         order = np.argsort(gamma)
         order = order[counts[order] > 0]
         steps, restricted = (
-            here(each).transpose("seed", dim).values[:, order] for each in (runs.steps, runs.restricted)
+            here(table).transpose("seed", dim).values[:, order] for table in (runs.steps, runs.restricted)
         )
-        late, x = here(runs.censored).values[order], asked[dim].values[order]
+        late, x = here(runs.censored).values[order], seeds[dim].values[order]
         is_whole = np.issubdtype(x.dtype, np.integer)
         return cls(x.astype(float), gamma[order], steps, counts[order], late, restricted, is_whole)
 

@@ -71,14 +71,14 @@ class MoreSeeds:
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the answers from the variable and its interval, each with the rows that take part in it."""
-        found, every = ANALYSES[self.question.of](ds, **options), _with_seeds_of_all(ds)
+        result, every = ANALYSES[self.question.of](ds, **options), _with_seeds_of_all(ds)
         fewest = FIRST if every is None else seeds_asked(every).where(has_run(every).any("seed")).min().item()
         freedom = min(FIRST, fewest) - 1.0
-        variable, low, high = self._interval(found, freedom)
-        asked, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
-        flag = found[variable.attrs["bound"]] if "bound" in variable.attrs else None
+        variable, low, high = self._interval(result, freedom)
+        rows, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
+        flag = result[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
-        columns = [values_at(each, dims) for each in (variable, low, high)]
+        columns = [values_at(array, dims) for array in (variable, low, high)]
         unmoved = np.zeros(variable.shape, bool)
         if every is not None:
             of_all = self._interval(ANALYSES[self.question.of](every, **options), freedom)
@@ -89,26 +89,26 @@ class MoreSeeds:
             numbers = [float(column[index]) for column in columns]
             why = _flagged(flag, unexited, place) if impossible is not None and impossible[index] else ""
             why = why or (UNMOVED if unmoved[index] else "")
-            answer = self._answer(asked.at(place), named(place), numbers, why)
+            answer = self._answer(rows.at(place), named(place), numbers, why)
             answers += [answer] if answer is not None else []
         return answers
 
-    def _interval(self, found: xr.Dataset, freedom: float) -> tuple[xr.DataArray, ...]:
+    def _interval(self, result: xr.Dataset, freedom: float) -> tuple[xr.DataArray, ...]:
         """Return the variable and the ends of its interval: its own, or by its standard error and Student's t.
 
         t is that of FIRST seeds, the fewest of an answer that is given, or of fewer that all dynamics have; with more
         the interval is a little too wide.
         """
         name = self.question.variable
-        if f"{name}_error" in found and f"{name}_low" not in found:
-            half = found[f"{name}_error"] * float(scipy.special.stdtrit(freedom, 0.975))
-            return found[name], found[name] - half, found[name] + half
+        if f"{name}_error" in result and f"{name}_low" not in result:
+            half = result[f"{name}_error"] * float(scipy.special.stdtrit(freedom, 0.975))
+            return result[name], result[name] - half, result[name] + half
         names = [name, f"{name}_low", f"{name}_high"]
-        if all(each in found for each in names):
-            return tuple(found[each] for each in names)
-        known = [each.removesuffix("_low") for each in map(str, found) if each.endswith("_low")]
+        if all(variable in result for variable in names):
+            return tuple(result[variable] for variable in names)
+        variables = [variable.removesuffix("_low") for variable in map(str, result) if variable.endswith("_low")]
         problem, key = f"{self.question.of} has no interval of it", f"answers.{self.name}.variable"
-        raise InputError(problem, key=key, value=name, choices=known)
+        raise InputError(problem, key=key, value=name, choices=variables)
 
     def _answer(
         self, rows: list[tuple[dict[str, Any], int]], at: dict[str, Any], numbers: list[float], why: str

@@ -60,7 +60,7 @@ class Update(Part):
 
     def _refuse_unless_default(self, problem: "Problem", *names: str) -> None:
         for name in names:
-            if name in problem.given:
+            if name in problem.differing_names:
                 self._refuse(problem, name, f"{DEFAULTS[name]}, its default; or `update: plain`")
 
     def _refuse(self, problem: "Problem", name: str, expected: str) -> None:
