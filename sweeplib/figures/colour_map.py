@@ -76,18 +76,18 @@ def colour_map(
     """
     variable, over, split = _arranged(ds, analyses, z=z, x=x, y=y, where=where, panel=panel)
     (analysis,) = needed(z=z)
-    found = analyses[analysis]
+    result = analyses[analysis]
     names, hover = [*over, variable], [*over, variable]
-    if not (isinstance(found, Outline) or isinstance(ds, Outline)):
-        shown = at_chosen_time(with_requests(found, variable, ds), split)[variable]
-        log = [*(logarithmic_cells(found[name].values) for name in over), wide(shown.values)]
+    if not (isinstance(result, Outline) or isinstance(ds, Outline)):
+        visible = at_chosen_time(with_requests(result, variable, ds), split)[variable]
+        log = [*(logarithmic_cells(result[name].values) for name in over), wide(visible.values)]
         names = [f"log_{name}" if is_log else name for name, is_log in zip(names, log, strict=True)]
-        hover += [found[variable].attrs["bound"]] if "bound" in found[variable].attrs else []
+        hover += [result[variable].attrs["bound"]] if "bound" in result[variable].attrs else []
 
-    def data(_: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        values = at_chosen_time(made[analysis], split)
+    def data(_: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        values = at_chosen_time(results[analysis], split)
         logs = {name: logarithm(values[name[4:]]) for name in names if name not in values.variables}
-        coords = {name: each for name, each in logs.items() if name != names[2]}
+        coords = {name: coordinate for name, coordinate in logs.items() if name != names[2]}
         return values.assign_coords(coords).assign({names[2]: logs[names[2]]} if names[2] in logs else {})
 
     return Chart(
@@ -98,16 +98,16 @@ def colour_map(
         data=data,
         hover=tuple(hover),
         split=split,
-        paint=lambda ds, made: _painted(with_requests(made[analysis], variable, ds), variable, over, split),
+        paint=lambda ds, results: _painted(with_requests(results[analysis], variable, ds), variable, over, split),
     )
 
 
-def _painted(found: xr.Dataset, variable: str, over: tuple[str, str], split: Facets) -> Drawing:
-    data = split.selected(found)
+def _painted(result: xr.Dataset, variable: str, over: tuple[str, str], split: Facets) -> Drawing:
+    data = split.selected(result)
     panels = panels_of(data, split, alone=3.4, height=2.6)
     norm = _norm(data[variable].values)
-    for place, part in split.parts(data):
-        _cells(panels.stacks[place][0], part, over, variable, norm)
+    for place, subset in split.parts(data):
+        _cells(panels.stacks[place][0], subset, over, variable, norm)
     _colour_bar(panels, data[variable])
     panels.xlabel(wrapped_label(data[over[0]], 24))
     panels.ylabel(axis_label(data[over[1]]))
@@ -129,13 +129,13 @@ def _arranged(
     outline, variable = quantity(z, "z").outline(ds, analyses)
     if x is not None and x == y:
         raise InputError("drawn twice", key="y", value=y, expected="another axis than x")
-    taken = {"where": where, "panel": panel}
-    across = horizontal_axis(outline, x, taken | ({"y": y} if y else {}))[1]
+    choices = {"where": where, "panel": panel}
+    across = horizontal_axis(outline, x, choices | ({"y": y} if y else {}))[1]
     with errors_at("y"):
-        up = horizontal_axis(outline, y, taken | {"x": across})[1]
-    for key, given in (("x", x), ("y", y)):
-        if given is not None and given not in outline.axes:
-            raise InputError("not an axis of the sweep", key=key, value=given, choices=outline.axes)
+        up = horizontal_axis(outline, y, choices | {"x": across})[1]
+    for key, axis in (("x", x), ("y", y)):
+        if axis is not None and axis not in outline.axes:
+            raise InputError("not an axis of the sweep", key=key, value=axis, choices=outline.axes)
     where = at_last_time(outline, where, across, up, panel)
     several = outline.sizes.get("dynamics", 1) > 1 and not _fixed(where, "dynamics")
     if several and panel is None:
@@ -154,23 +154,23 @@ def _norm(values: np.ndarray) -> Any:
     """Return the scale of the colours: logarithmic for positive values over more than a decade."""
     from matplotlib.colors import LogNorm, Normalize
 
-    known = values[np.isfinite(values)]
-    low, high = (known.min(), known.max()) if known.size else (0.0, 1.0)
-    return LogNorm(low, high) if wide(known) else Normalize(low, high)
+    finite = values[np.isfinite(values)]
+    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
+    return LogNorm(low, high) if wide(finite) else Normalize(low, high)
 
 
-def _cells(axes: Axes, part: xr.Dataset, over: tuple[str, str], variable: str, norm: Any) -> None:
+def _cells(axes: Axes, subset: xr.Dataset, over: tuple[str, str], variable: str, norm: Any) -> None:
     """Draw the cells of a panel: hatched where nothing was run, white with a mark where it has no value."""
     from matplotlib.colors import ListedColormap
 
     x, y = over
-    part = part.sortby([x, y])
-    across, up = (part[name].values.astype(float) for name in over)
+    subset = subset.sortby([x, y])
+    across, up = (subset[name].values.astype(float) for name in over)
     for values, scale in ((across, axes.set_xscale), (up, axes.set_yscale)):
         if logarithmic_cells(values):
             scale("log")
-    values, run = (part[name].transpose(y, x).values for name in (variable, "requested"))
-    bound = bounds(part.transpose(..., y, x), variable)
+    values, run = (subset[name].transpose(y, x).values for name in (variable, "requested"))
+    bound = bounds(subset.transpose(..., y, x), variable)
     edges = edges_of(across, axes.get_xscale() == "log"), edges_of(up, axes.get_yscale() == "log")
     axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
     many = values.size > MOST_VECTORS
@@ -203,12 +203,12 @@ def _colour_bar(panels: Panels, quantity_: xr.DataArray) -> None:
 
 
 def _entries(data: xr.Dataset, variable: str) -> list[Entry]:
-    found: list[Entry] = [(NO_VALUE, "no value")]
+    entries: list[Entry] = [(NO_VALUE, "no value")]
     if name := data[variable].attrs.get("bound"):
-        found.append((LOWER_BOUND, data[name].attrs["reason"]))
+        entries.append((LOWER_BOUND, data[name].attrs["reason"]))
     if not bool(data["requested"].all()):
-        found.append(({"hatch": NOT_RUN, "edgecolor": FAINT, "facecolor": "none"}, "not run"))
-    return found
+        entries.append(({"hatch": NOT_RUN, "edgecolor": FAINT, "facecolor": "none"}, "not run"))
+    return entries
 
 
 def needed(*, z: str | None, **_: Any) -> tuple[str, ...]:

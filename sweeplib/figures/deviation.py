@@ -58,9 +58,9 @@ def deviation(
     colours, the others are fixed at their middle value.
     """
     measured, fitted = (outline_of(analyses[name]) for name in ("deviation", "deviation_scaling"))
-    known = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
-    if observable not in known:
-        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=known)
+    observables = [name.removesuffix(MEASURED) for name in measured.variables if name.endswith(MEASURED)]
+    if observable not in observables:
+        raise InputError("no deviation of it was measured", key="observable", value=observable, choices=observables)
     names = dynamics_order(name for name in map(str, measured.axes["dynamics"]) if is_stochastic(name))
     if not names:
         raise InputError("no stochastic dynamics to draw", value=measured.axes["dynamics"], expected="sgd or sgd_chain")
@@ -71,8 +71,8 @@ def deviation(
     split = arranged(along, {"dynamics", *over} - {hue, panel}, where, panel, hue)
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
-        found = analyses["deviation_scaling"]
-        fits = {part: found[f"{observable}_{part}"].sel(variable="coupling", drop=True) for part in FIT}
+        result = analyses["deviation_scaling"]
+        fits = {end: result[f"{observable}_{end}"].sel(variable="coupling", drop=True) for end in FIT}
         return data.assign(fits).sel(dynamics=names)
 
     laws = [Curve("fit", "fitted power", partial(_power, name=name), once=True) for name in names]
@@ -90,52 +90,52 @@ def deviation(
     )
 
 
-def _fit(part: xr.Dataset, name: str) -> xr.Dataset:
-    fits = part[list(FIT)].sel(dynamics=name)
+def _fit(subset: xr.Dataset, name: str) -> xr.Dataset:
+    fits = subset[list(FIT)].sel(dynamics=name)
     return fits.isel(dict.fromkeys(fits.dims, 0))
 
 
-def _power(part: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
-    fit, (low, high) = _fit(part, name), _range(part, name)
+def _power(subset: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
+    fit, (low, high) = _fit(subset, name), _range(subset, name)
     power = fit["prefactor"].item() * step ** fit["exponent"].item()
     return np.where((step >= low) & (step <= high), power, np.nan)
 
 
-def _guide(part: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
-    low, high = _range(part, name)
+def _guide(subset: xr.Dataset, step: np.ndarray, name: str) -> np.ndarray:
+    low, high = _range(subset, name)
     middle = np.sqrt(low * high)
-    line = SHIFT * _power(part, np.array(middle), name) * np.sqrt(step / middle)
+    line = SHIFT * _power(subset, np.array(middle), name) * np.sqrt(step / middle)
     return np.where((step >= low) & (step <= high), line, np.nan)
 
 
-def _range(part: xr.Dataset, name: str) -> tuple[float, float]:
+def _range(subset: xr.Dataset, name: str) -> tuple[float, float]:
     """Return the least and the largest step at which a dynamics has a deviation, with room for rounding."""
-    step = part["step"].where(part["mean"].sel(dynamics=name) > 0.0)
+    step = subset["step"].where(subset["mean"].sel(dynamics=name) > 0.0)
     return 0.999 * float(step.min()), 1.001 * float(step.max())
 
 
-def _exponents(axes: Axes, part: xr.Dataset) -> None:
+def _exponents(axes: Axes, subset: xr.Dataset) -> None:
     """Write the fitted exponents above the points, a line each."""
-    fits = {str(name): [_fit(part, str(name))[key].item() for key in FIT] for name in part["dynamics"].values}
-    known = {name: fit for name, fit in fits.items() if np.isfinite(fit[0])}
+    fits = {str(name): [_fit(subset, str(name))[key].item() for key in FIT] for name in subset["dynamics"].values}
+    finite = {name: fit for name, fit in fits.items() if np.isfinite(fit[0])}
     bottom, top = axes.get_ylim()
     axes.set_ylim(bottom, top * (top / bottom) ** (ROW * len(fits)))
-    for place, (name, (exponent, low, high, _)) in enumerate(known.items()):
+    for place, (name, (exponent, low, high, _)) in enumerate(finite.items()):
         text = f"{exponent:.2f} {interval_text(f'{low:.2f}', f'{high:.2f}')}".replace("-", MINUS)
-        if several := len(known) > 1:
+        if several := len(finite) > 1:
             mark = dynamics_look(name, list(fits), {"color": INK, "marker": "o"}) | {"transform": axes.transAxes}
             axes.plot(0.04, 0.955 - ROW * place, scalex=False, scaley=False, **mark | {"gid": None})
-        said = text if several else f"exponent {text}"
-        axes.text(0.09 if several else 0.04, 0.98 - ROW * place, said, transform=axes.transAxes, va="top", fontsize=8)
+        line = text if several else f"exponent {text}"
+        axes.text(0.09 if several else 0.04, 0.98 - ROW * place, line, transform=axes.transAxes, va="top", fontsize=8)
 
 
-def step_deviations(found: xr.Dataset, observable: str) -> xr.Dataset:
+def step_deviations(result: xr.Dataset, observable: str) -> xr.Dataset:
     """Return the mean largest deviations of an observable over the ODE time of a step."""
     name = f"{observable}{MEASURED}"
-    step = step_time(found)
+    step = step_time(result)
     step.attrs = {"long_name": "ODE time of a step", "units": "1", "symbol": r"\gamma/(pd)"}
-    kept = {"mean": found[name], "mean_error": found[f"{name}_error"], "seeds_paired": found["seeds_paired"]}
-    return xr.Dataset(kept).assign_coords(step=step)
+    variables = {"mean": result[name], "mean_error": result[f"{name}_error"], "seeds_paired": result["seeds_paired"]}
+    return xr.Dataset(variables).assign_coords(step=step)
 
 
 FIGURES.add(chart_figure("deviation", deviation, CAPTION, ("deviation", "deviation_scaling")))

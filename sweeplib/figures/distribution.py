@@ -76,27 +76,27 @@ def distribution(
 def _sample(ds: xr.Dataset, name: str) -> xr.Dataset:
     """Return the value of each run, where it is `used`; for runs without an exit `value` is NaN and `end` their end."""
     if name in EXITS:
-        found = passages(ds, name.removeprefix("exit_"))
-        return xr.Dataset({"value": found.exit.where(found.used), "end": found.end, "used": found.used})
+        sample = passages(ds, name.removeprefix("exit_"))
+        return xr.Dataset({"value": sample.exit.where(sample.used), "end": sample.end, "used": sample.used})
     values, run = values_of(ds, name), has_run(ds)
-    kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
-    kept = numbered(kept)
-    return xr.Dataset({"value": kept, "end": kept, "used": kept.notnull()})
+    values_kept = unless_lost(values, without_value(values, run), run, MOST_LOST)
+    values_kept = numbered(values_kept)
+    return xr.Dataset({"value": values_kept, "end": values_kept, "used": values_kept.notnull()})
 
 
 def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> xr.Dataset:
     """Return the curve of each sample over `seed` along the axis `rank`: its values and the fractions up to them."""
 
     def curve(values: np.ndarray, ends: np.ndarray, used: np.ndarray) -> np.ndarray:
-        found = np.full((4, values.size + 1), np.nan)
+        result = np.full((4, values.size + 1), np.nan)
         reached = used & np.isfinite(values)
         if reached.any():
-            places, left, low, high = survival_curve(values[reached], ends[used & ~reached], confidence)
-            found[:, 0] = places[0], 0.0, np.nan, np.nan
-            found[:, 1 : len(places) + 1] = places, 1.0 - left, 1.0 - high, 1.0 - low
-        return found
+            places, survival, low, high = survival_curve(values[reached], ends[used & ~reached], confidence)
+            result[:, 0] = places[0], 0.0, np.nan, np.nan
+            result[:, 1 : len(places) + 1] = places, 1.0 - survival, 1.0 - high, 1.0 - low
+        return result
 
-    found = xr.apply_ufunc(
+    result = xr.apply_ufunc(
         curve,
         sample["value"],
         sample["end"],
@@ -105,13 +105,13 @@ def _curves(sample: xr.Dataset, confidence: float, attrs: Mapping[str, Any]) -> 
         output_core_dims=[["part", "rank"]],
         vectorize=True,
     )
-    value, fraction, low, high = (found.isel(part=part, drop=True) for part in range(4))
-    said = "fraction of runs with at most this value"
+    value, fraction, low, high = (result.isel(part=row, drop=True) for row in range(4))
+    long_name = "fraction of runs with at most this value"
     more = "fraction of runs with more than this value"
     curves = {
-        "fraction": labelled(fraction, said),
-        "fraction_low": labelled(low, f"{said}, lower bound"),
-        "fraction_high": labelled(high, f"{said}, upper bound"),
+        "fraction": labelled(fraction, long_name),
+        "fraction_low": labelled(low, f"{long_name}, lower bound"),
+        "fraction_high": labelled(high, f"{long_name}, upper bound"),
         "fraction_left": labelled(1.0 - fraction, more),
         "fraction_left_low": labelled(1.0 - high, f"{more}, lower bound"),
         "fraction_left_high": labelled(1.0 - low, f"{more}, upper bound"),

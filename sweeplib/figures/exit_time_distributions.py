@@ -62,15 +62,15 @@ def exit_time_distributions(
         sample=_sample,
         confidence=confidence,
         label="fraction of runs\nthat have not exited",
-        left=True,
+        survival=True,
         laws=tuple(Curve(name, f"{name} law", theory_along(law, "t", "applies"), dashes) for name, law, dashes in LAWS),
-        marks={"annealed": lambda one: float(ANNEALED(one, np.empty(0)))},
+        marks={"annealed": lambda series: float(ANNEALED(series, np.empty(0)))},
     )
 
 
 def _sample(ds: xr.Dataset) -> xr.Dataset:
-    found = passages(ds, "time")
-    runs = {"value": found.exit.where(found.used), "end": found.end, "used": found.used, "stopped": ds["end_time"]}
+    sample = passages(ds, "time")
+    runs = {"value": sample.exit.where(sample.used), "end": sample.end, "used": sample.used, "stopped": ds["end_time"]}
     return xr.Dataset(runs | {"applies": exit_theory_holds(ds)})
 
 
@@ -92,7 +92,7 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     )
     time, survival, low, high = parts
     quantity = "fraction of runs that have not exited"
-    found = xr.Dataset(
+    curves = xr.Dataset(
         {
             "survival": labelled(survival, quantity),
             "survival_low": labelled(low, f"lower end of the {quantity}"),
@@ -106,7 +106,7 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
     )
     applies = exit_theory_holds(ds)
     if not bool(applies.any()):
-        return found
+        return curves
     gamma, *others = (field(ds, name) for name in ("gamma", "p", "d", "Delta", "threshold"))
     law = by_dynamics(
         ds,
@@ -114,7 +114,7 @@ def survival_curves(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Da
         _at_times(theory.quenched_survival, time, gamma, *others),
         _at_times(theory.quenched_survival, time, 0.0 * gamma, *others),
     )
-    return found.assign(survival_theory=labelled(law.where(applies), "law of theory"))
+    return curves.assign(survival_theory=labelled(law.where(applies), "law of theory"))
 
 
 def _at_times(law: Callable[..., xr.DataArray], time: xr.DataArray, *fields: xr.DataArray) -> xr.DataArray:

@@ -51,24 +51,27 @@ class Figure:
         from sweeplib.figures.kit.style import styled
 
         self.check(options)
-        given = dict(analyses or {})
-        if unknown := [name for name in given if name not in ANALYSES]:
+        analyses_given = dict(analyses or {})
+        if unknown := [name for name in analyses_given if name not in ANALYSES]:
             problem = "analyses are a mapping of their names to their datasets"
             raise InputError(problem, value=unknown[0], expected='as `{"exit_times": exits}`')
-        needed = {name: given[name] if name in given else ANALYSES[name](ds) for name in self.needed(options)}
+        needed = {
+            name: analyses_given[name] if name in analyses_given else ANALYSES[name](ds)
+            for name in self.needed(options)
+        }
         columns = asked_columns(ds, options)
-        whole, drawn = with_constants(ds), {name: with_constants(analysis) for name, analysis in needed.items()}
-        drawn = {name: by_columns(analysis, columns) for name, analysis in drawn.items()}
+        whole, used = with_constants(ds), {name: with_constants(analysis) for name, analysis in needed.items()}
+        used = {name: by_columns(analysis, columns) for name, analysis in used.items()}
         with styled():
-            return fitted(self.function(by_columns(whole, columns), drawn, **options))
+            return fitted(self.function(by_columns(whole, columns), used, **options))
 
     def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
         """Return the interactive plot of a figure that has one, with these options."""
         assert self.interactive is not None
         columns = asked_columns(ds, options)
         whole = {name: by_columns(with_constants(analysis), columns) for name, analysis in analyses.items()}
-        found = self.interactive(by_columns(with_constants(ds), columns), whole, **self.check(options))
-        return replace(found, columns=columns)
+        plot = self.interactive(by_columns(with_constants(ds), columns), whole, **self.check(options))
+        return replace(plot, columns=columns)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
@@ -91,8 +94,8 @@ class Figure:
         complete = self.check(options)
         if self.arrange is not None and all(analyses.get(name) is not None for name in self._needed(complete)):
             columns = asked_columns(ds, complete)
-            known = {name: by_columns(analyses[name], columns) for name in self._needed(complete)}
-            self.arrange(by_columns(ds, columns), {**analyses, **known}, **complete)
+            outlines = {name: by_columns(analyses[name], columns) for name in self._needed(complete)}
+            self.arrange(by_columns(ds, columns), {**analyses, **outlines}, **complete)
 
 
 Where = Annotated[
@@ -147,14 +150,14 @@ def requested(name: str, options: Mapping[str, Any]) -> tuple[Figure, dict[str, 
 
     The entry has the name of a figure or, with `kind: FIGURE`, a name of its own. InputError for an unknown figure.
     """
-    rest = dict(options)
-    if "kind" not in rest:
-        return FIGURES[name], rest
-    kind = rest.pop("kind")
+    others = dict(options)
+    if "kind" not in others:
+        return FIGURES[name], others
+    kind = others.pop("kind")
     if not OWN_NAME.fullmatch(name):
         raise InputError("not a name of a figure", value=name, expected="letters, digits and _, 64 at most")
     with errors_at("kind"):
-        return FIGURES[kind], rest
+        return FIGURES[kind], others
 
 
 def first_entry(kind: str, figures: Mapping[str, Mapping[str, Any]]) -> str | None:

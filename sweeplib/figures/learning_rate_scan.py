@@ -62,31 +62,31 @@ def learning_rate_scan(
     `where` fixes axes at values; of the other axes, one becomes the panels and one the colours. Markers: filled for the
     first stochastic dynamics, open for a second, crosses for deterministic ones.
     """
-    exits, found = analyses["exit_times"], analyses["optimal_learning_rate"]
-    along = outline_of(found).attrs["along"]
+    exits, optima = analyses["exit_times"], analyses["optimal_learning_rate"]
+    along = outline_of(optima).attrs["along"]
     split = arranged(exits, {"dynamics", along}, where, panel, hue, spare=False)
-    known, marked, label, x_label = False, True, "", ""
-    if not isinstance(found, Outline) and not isinstance(exits, Outline):
-        known = bool(split.selected(found["gamma_opt_theory"]).notnull().all())
-        marked = known or bool(split.selected(found["gamma_opt"]).notnull().any())
+    has_theory, marked, label, x_label = False, True, "", ""
+    if not isinstance(optima, Outline) and not isinstance(exits, Outline):
+        has_theory = bool(split.selected(optima["gamma_opt_theory"]).notnull().all())
+        marked = has_theory or bool(split.selected(optima["gamma_opt"]).notnull().any())
         steps = plain_mean(exits["exit_steps_mean"]).attrs
         label = f"{steps['long_name']}\n${steps['symbol']}{SCALES[scale]}$"
-        unit = found["gamma_opt_theory"].attrs["symbol"]
-        x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if known else ""
+        unit = optima["gamma_opt_theory"].attrs["symbol"]
+        x_label = f"{symbol(field(exits, 'gamma'))}/${unit}$" if has_theory else ""
 
     def more(_: xr.Dataset, analyses: Mapping[str, xr.Dataset], data: xr.Dataset) -> xr.Dataset:
         merged = data.merge(analyses["optimal_learning_rate"], compat="override", combine_attrs="override")
         d, theory_optimum = field(merged, "d"), merged["gamma_opt_theory"]
-        unit = theory_optimum if known else theory_optimum.copy(data=np.ones(theory_optimum.shape))
+        unit = theory_optimum if has_theory else theory_optimum.copy(data=np.ones(theory_optimum.shape))
         return merged.assign(gamma_unit=unit, step_unit={"d log d": d * np.log(d), "d": d, "1": 0.0 * d + 1.0}[scale])
 
-    def scan(axes: Axes, part: xr.Dataset) -> None:
-        _optima(axes, part, split)
+    def scan(axes: Axes, subset: xr.Dataset) -> None:
+        _optima(axes, subset, split)
 
     line = Level(
-        "", height=(0.25 + 0.21 * _rows(outline_of(exits), split)) / 2.3, marks=scan, at_x=1.0 if known else None
+        "", height=(0.25 + 0.21 * _rows(outline_of(exits), split)) / 2.3, marks=scan, at_x=1.0 if has_theory else None
     )
-    curves = tuple(_steps(kind) for kind in THEORY_DASHES if kind in theories) if known else ()
+    curves = tuple(_steps(kind) for kind in THEORY_DASHES if kind in theories) if has_theory else ()
     return Points(
         x="gamma",
         y="exit_steps_mean",
@@ -95,14 +95,14 @@ def learning_rate_scan(
         theory="exit_steps_theory",
         split=split,
         levels=(
-            Level("exit_steps_mean", curves, over="step_unit", label=label, log=True, at_x=1.0 if known else None),
+            Level("exit_steps_mean", curves, over="step_unit", label=label, log=True, at_x=1.0 if has_theory else None),
             *([line] if marked else []),
         ),
         more=more,
         x_over="gamma_unit",
         x_label=x_label,
         log_x=lambda rates: wide(rates.values, WIDE),
-        joined=not known,
+        joined=not has_theory,
         published=reference,
         entries=MARKS,
         share_x=False,
@@ -124,41 +124,41 @@ def _steps(kind: str) -> Curve:
     """
     time = theory_along(getattr(theory, kind.replace("-", "_") + "_exit_time"), "gamma", "gamma_unit")
 
-    def heights(one: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
-        p, d = (float(field(one, name)) for name in ("p", "d"))
-        noisy = _stochastic(one) and bool(np.isfinite(one["gamma_opt_noise_corrected"]))
+    def heights(series: xr.Dataset, gamma: np.ndarray) -> np.ndarray:
+        p, d = (float(field(series, name)) for name in ("p", "d"))
+        noisy = _stochastic(series) and bool(np.isfinite(series["gamma_opt_noise_corrected"]))
         holds = noisy or kind != "noise-corrected"  # there it does not hold for the ODE, nor where noise alone exits
         holds &= (p == 1) | (theory.student_alignment_rate(gamma, p) > 0.0)
-        return np.where(holds, time(one, gamma) * p * d / gamma / one["step_unit"].item(), np.nan)
+        return np.where(holds, time(series, gamma) * p * d / gamma / series["step_unit"].item(), np.nan)
 
     return Curve(kind, f"{kind} theory", heights, THEORY_DASHES[kind])
 
 
-def _optima(below: Axes, part: xr.Dataset, split: Facets) -> None:
+def _optima(below: Axes, subset: xr.Dataset, split: Facets) -> None:
     """Draw the optima of a panel, a row a colour."""
-    each = [one for _, one in split.colours(part)]
-    for index, one in enumerate(each):
-        _row(below, one, -index, look(index))
-    labels = [value_label(one[split.hue], part[split.hue]) if split.hue else "optimum" for one in each]
-    below.set_ylim(-len(each) + 0.4, 0.6)
-    below.set_yticks([-index for index in range(len(each))], labels)
+    rows = [series for _, series in split.colours(subset)]
+    for index, series in enumerate(rows):
+        _row(below, series, -index, look(index))
+    labels = [value_label(series[split.hue], subset[split.hue]) if split.hue else "optimum" for series in rows]
+    below.set_ylim(-len(rows) + 0.4, 0.6)
+    below.set_yticks([-index for index in range(len(rows))], labels)
     below.tick_params(left=False)
     below.spines["left"].set_visible(False)
 
 
-def _row(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> None:
-    unit = one["gamma_unit"].item()
-    corrected = one["gamma_opt_noise_corrected"].item() / unit
-    if np.isfinite(corrected) and _stochastic(one):
+def _row(below: Axes, series: xr.Dataset, row: int, looks: dict[str, str]) -> None:
+    unit = series["gamma_unit"].item()
+    corrected = series["gamma_opt_noise_corrected"].item() / unit
+    if np.isfinite(corrected) and _stochastic(series):
         bar = MARK | {"markersize": 13, "markeredgewidth": 2.4, "alpha": 0.4, "gid": "corrected"}
         below.plot(corrected, row, color=looks["color"], zorder=1, **bar)
-    shown = used_dynamics(one)
-    for place, name in enumerate(shown):
-        found = one.sel(dynamics=name)
-        best, low, high = (found[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
-        y = row - 0.22 * (place - (len(shown) - 1) / 2)
-        style = dynamics_look(name, shown, looks) | {"markersize": 3.6}
-        edges = _edges(one["gamma"].values / unit, (low, best, high)) if found["at_edge"] else {}
+    names = used_dynamics(series)
+    for place, name in enumerate(names):
+        dynamics = series.sel(dynamics=name)
+        best, low, high = (dynamics[f"gamma_opt{end}"].item() / unit for end in ("", "_low", "_high"))
+        y = row - 0.22 * (place - (len(names) - 1) / 2)
+        style = dynamics_look(name, names, looks) | {"markersize": 3.6}
+        edges = _edges(series["gamma"].values / unit, (low, best, high)) if dynamics["at_edge"] else {}
         if best in edges:
             style |= {"marker": "none"}
         below.errorbar(best, y, xerr=[[best - low], [high - best]], elinewidth=0.9, **style)
@@ -167,14 +167,14 @@ def _row(below: Axes, one: xr.Dataset, row: int, looks: dict[str, str]) -> None:
             below.plot(end, y, clip_on=False, zorder=4, **arrow)
 
 
-def _edges(scanned: np.ndarray, found: tuple[float, ...]) -> dict[float, str]:
+def _edges(scanned: np.ndarray, values: tuple[float, ...]) -> dict[float, str]:
     """Return the numbers at an end of the scanned learning rates, each with an arrow marker that points beyond."""
     middle = np.median(scanned)
-    return {x: "<" if x < middle else ">" for x in found if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
+    return {x: "<" if x < middle else ">" for x in values if np.isclose(scanned, x, rtol=1e-9, atol=0.0).any()}
 
 
-def _stochastic(part: xr.Dataset) -> bool:
-    return any(map(is_stochastic, used_dynamics(part)))
+def _stochastic(subset: xr.Dataset) -> bool:
+    return any(map(is_stochastic, used_dynamics(subset)))
 
 
 FIGURES.add(

@@ -52,12 +52,12 @@ LINES: dict[str, tuple[float, Any]] = {r"$\gamma/p=1/d$": (-1.0, "solid"), r"$\g
 
 def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """Declare the limits over (γ/p, d), with one panel per width p; other axes need a value in `where`."""
-    found = outline_of(analyses["limits"])
-    limit = found.only("limit")
+    outline = outline_of(analyses["limits"])
+    limit = outline.only("limit")
     need_axis(limit, "d")
     panel = "p" if "p" in free_axes(limit, where) else None
-    drawn = {drawn_scan_dim(found, where), "d"}
-    split = arranged(limit, drawn, where, panel, spare=False, most=1 if panel else 0)
+    axes = {drawn_scan_dim(outline, where), "d"}
+    split = arranged(limit, axes, where, panel, spare=False, most=1 if panel else 0)
     return Chart(
         x="log_x",
         y="log_d",
@@ -68,55 +68,55 @@ def limits_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={"undecided": UNDECIDED, "none": NONE["color"]} | {name: look["color"] for name, look in LOOKS.items()},
         title="Simplest limit that describes SGD over learning rate and dimension",
         split=split,
-        paint=lambda ds, made: _painted(split.selected(with_rounds(made["limits"], ds, "limit")), split),
+        paint=lambda ds, results: _painted(split.selected(with_rounds(results["limits"], ds, "limit")), split),
     )
 
 
-def _painted(found: xr.Dataset, split: Facets) -> Drawing:
-    found = found.assign_coords(ratio=labelled(field(found, "gamma") / field(found, "p"), "", r"\gamma/p"))
-    panels = panels_of(found, split, width=2.1, height=3.0)
-    for place, part in split.parts(found):
-        _panel(panels.stacks[place][0], part)
-    panels.xlabel(axis_label(found["ratio"]).strip())
-    panels.ylabel(axis_label(found["d"]))
-    legend_below(panels.drawing, [[entry] for entry in (*_entries(found), *map(_line, LINES))])
+def _painted(result: xr.Dataset, split: Facets) -> Drawing:
+    result = result.assign_coords(ratio=labelled(field(result, "gamma") / field(result, "p"), "", r"\gamma/p"))
+    panels = panels_of(result, split, width=2.1, height=3.0)
+    for place, subset in split.parts(result):
+        _panel(panels.stacks[place][0], subset)
+    panels.xlabel(axis_label(result["ratio"]).strip())
+    panels.ylabel(axis_label(result["d"]))
+    legend_below(panels.drawing, [[entry] for entry in (*_entries(result), *map(_line, LINES))])
     return panels.drawing
 
 
-def _panel(axes: Axes, part: xr.Dataset) -> None:
-    limit, ratio, d = xr.broadcast(part["limit"], part["ratio"], part["d"])
-    run = xr.broadcast(_was_run(part), limit)[0].transpose(*limit.dims)
-    ends = np.array([float(part["d"].min()), float(part["d"].max())]) * [0.7, 1.4]
+def _panel(axes: Axes, subset: xr.Dataset) -> None:
+    limit, ratio, d = xr.broadcast(subset["limit"], subset["ratio"], subset["d"])
+    run = xr.broadcast(_was_run(subset), limit)[0].transpose(*limit.dims)
+    ends = np.array([float(subset["d"].min()), float(subset["d"].max())]) * [0.7, 1.4]
     axes.set(xscale="log", yscale="log", ylim=ends, xlim=np.array([ratio.min(), ratio.max()]) * [0.6, 1.6])
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis, (1.0, 3.0))
     for title, (power, dash) in LINES.items():
         axes.plot(ends**power, ends, color=INK, linewidth=0.9, linestyle=dash, zorder=1, gid=title)
-    left_out = ~run.values & is_asked(part, limit)
+    left_out = ~run.values & is_asked(subset, limit)
     axes.plot(ratio.values[left_out], d.values[left_out], **NOT_RUN)
-    added = is_added(part, limit)
+    added = is_added(subset, limit)
     for size, kind in ((1.0, ~added), (ADDED_SIZE, added)):
-        for code, look in enumerate(_looks(part)) if kind.any() else ():
+        for code, look in enumerate(_looks(subset)) if kind.any() else ():
             here = (limit.values == code) & run.values & kind
             style = look | {"markersize": size * look["markersize"], "linestyle": "none", "gid": f"code-{code}"}
             axes.plot(ratio.values[here], d.values[here], zorder=3, **style)
 
 
-def _was_run(found: xr.Dataset) -> xr.DataArray:
+def _was_run(result: xr.Dataset) -> xr.DataArray:
     """Return a mask: where the compared dynamics were run, even if too many of their runs were lost."""
-    return (found["bias"].notnull() | (found["seeds_lost"] > 0)).any("candidate")
+    return (result["bias"].notnull() | (result["seeds_lost"] > 0)).any("candidate")
 
 
-def _looks(found: xr.Dataset) -> list[dict[str, Any]]:
+def _looks(result: xr.Dataset) -> list[dict[str, Any]]:
     """Return the marker styles by code: undecided, the candidates, none of them."""
-    names = [str(name) for name in found["candidate"].values]
+    names = [str(name) for name in result["candidate"].values]
     others = [name for name in names if name not in LOOKS]
     return [OPEN, *(LOOKS.get(name) or OTHERS[others.index(name) % len(OTHERS)] for name in names), NONE]
 
 
-def _entries(found: xr.Dataset) -> list[Entry]:
-    names = ["undecided", *(dynamics_label(str(name)) for name in found["candidate"].values), "no limit"]
-    looks = enumerate(zip(_looks(found), names, strict=True))
+def _entries(result: xr.Dataset) -> list[Entry]:
+    names = ["undecided", *(dynamics_label(str(name)) for name in result["candidate"].values), "no limit"]
+    looks = enumerate(zip(_looks(result), names, strict=True))
     entries: list[Entry] = [(look | {"linestyle": "none", "gid": f"code-{code}"}, name) for code, (look, name) in looks]
     return [*entries, (NOT_RUN, "not run")]
 
@@ -131,19 +131,19 @@ def limits_map(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset
     Of several axes that vary γ it is the longest.
     bias_least and spread are the least of the candidates.
     """
-    found = analyses["limits"]
-    need_axis(outline_of(found), "d")
-    several = scan_dims(outline_of(found))
-    scan = max(several, key=found.sizes.__getitem__) if len(several) > 1 else scan_dim(found)
-    ratio = field(found, "gamma") / field(found, "p")
+    result = analyses["limits"]
+    need_axis(outline_of(result), "d")
+    several = scan_dims(outline_of(result))
+    scan = max(several, key=result.sizes.__getitem__) if len(several) > 1 else scan_dim(result)
+    ratio = field(result, "gamma") / field(result, "p")
     alone = ratio.isel(dict.fromkeys((dim for dim in ratio.dims if dim != scan), 0), drop=True)
-    x = labelled(alone, "γ/p") if bool((abs(ratio / alone - 1.0) < 1e-9).all()) else found[scan]
-    limit = found["limit"].where(_was_run(found))
-    parts = {"limit": limit.assign_attrs(found["limit"].attrs)}
-    parts["bias_least"] = labelled(found["bias"].min("candidate"), "least deviation of a limit over the scatter")
-    parts["spread"] = labelled(found["spread"].min("candidate"), "least scatter over the change of the risk")
-    over = {"log_x": logarithm(x), "log_d": logarithm(found["d"])}
-    return xr.Dataset(parts).assign_coords(over | {"gamma": field(found, "gamma"), "p": field(found, "p")})
+    x = labelled(alone, "γ/p") if bool((abs(ratio / alone - 1.0) < 1e-9).all()) else result[scan]
+    limit = result["limit"].where(_was_run(result))
+    parts = {"limit": limit.assign_attrs(result["limit"].attrs)}
+    parts["bias_least"] = labelled(result["bias"].min("candidate"), "least deviation of a limit over the scatter")
+    parts["spread"] = labelled(result["spread"].min("candidate"), "least scatter over the change of the risk")
+    over = {"log_x": logarithm(x), "log_d": logarithm(result["d"])}
+    return xr.Dataset(parts).assign_coords(over | {"gamma": field(result, "gamma"), "p": field(result, "p")})
 
 
 FIGURES.add(chart_figure("limits_diagram", limits_diagram, CAPTION, ("limits",)))

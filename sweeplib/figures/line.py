@@ -78,20 +78,20 @@ def quantity_points(
     choice = {"where": where, "panel": panel, "hue": hue, "dash": dash}
     coordinate, along = horizontal_axis(outline, x, choice)
     where = at_last_time(outline, where, along, panel, hue, dash)
-    drawn = {"dynamics", along}
-    free = [dim for dim, size in outline.sizes.items() if size > 1 and dim not in drawn]
+    axes = {"dynamics", along}
+    free = [dim for dim, size in outline.sizes.items() if size > 1 and dim not in axes]
     if dash is not None and dash not in free:
         raise InputError("no such axis to draw", key="dash", value=dash, choices=free)
-    split = arranged(outline, drawn | ({dash} if dash else set()), where, panel, hue)
+    split = arranged(outline, axes | ({dash} if dash else set()), where, panel, hue)
     places = split.at.get(dash, range(outline.sizes[dash])) if dash else ()
     if not isinstance(places, int) and len(places) > len(DASHES):
         expected = f"at most {len(DASHES)} values; give `where` some of {dash}"
         raise InputError(f"too many values of {dash}", key="dash", value=len(places), expected=expected)
-    found = analyses[wanted.analysis]
-    attrs = {} if isinstance(found, Outline) else found[variable].attrs
+    analysis = analyses[wanted.analysis]
+    attrs = {} if isinstance(analysis, Outline) else analysis[variable].attrs
 
-    def data(whole: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        measured = made[wanted.analysis]
+    def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        measured = results[wanted.analysis]
         return measured.assign({variable: above_error(measured[variable], whole, log_axes=log_axes)})
 
     return Points(

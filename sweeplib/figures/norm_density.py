@@ -42,13 +42,13 @@ def norm_density(ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], *, where: W
     data = split.selected(ds[[QUANTITY, "status"]])
     norms = values_of(data, QUANTITY)
     panels = panels_of(data, split, width=1.7, alone=3.6, height=2.5)
-    shown = [name for name in dynamics_order(data["dynamics"].values) if bool(norms.sel(dynamics=name).notnull().any())]
+    names = [name for name in dynamics_order(data["dynamics"].values) if bool(norms.sel(dynamics=name).notnull().any())]
     edges = np.linspace(0.0, 1.02 * float(norms.max()), BINS + 1)
-    for place, part in split.parts(norms.to_dataset(name=QUANTITY)):
-        _panel(panels.stacks[place][0], part[QUANTITY], shown, edges)
+    for place, subset in split.parts(norms.to_dataset(name=QUANTITY)):
+        _panel(panels.stacks[place][0], subset[QUANTITY], names, edges)
     panels.xlabel(r"norm $\|w\|/\sqrt{d}$")
     panels.ylabel("density")
-    legend_below(panels.drawing, [[_entry(name, shown) for name in shown]])
+    legend_below(panels.drawing, [[_entry(name, names) for name in names]])
     return panels.drawing
 
 
@@ -60,8 +60,8 @@ def _arranged(ds: Data, _: ByName, *, where: Mapping[str, Any] | None) -> Facets
     return arranged(outline, {"dynamics", "seed", "quantile"}, where, panel, most=1 if panel else 0)
 
 
-def _panel(axes: Axes, norms: xr.DataArray, shown: list[str], edges: np.ndarray) -> None:
-    for name in shown:
+def _panel(axes: Axes, norms: xr.DataArray, names: list[str], edges: np.ndarray) -> None:
+    for name in names:
         values = norms.sel(dynamics=name).values.ravel()
         values = values[np.isfinite(values)]
         if not values.size:
@@ -71,16 +71,16 @@ def _panel(axes: Axes, norms: xr.DataArray, shown: list[str], edges: np.ndarray)
             axes.stairs(density, edges, fill=True, color=FILL)
             axes.plot([], [], gid=name)
         else:
-            style, _ = _entry(name, shown)
+            style, _ = _entry(name, names)
             middle = 0.5 * (edges[1:] + edges[:-1])
             axes.plot(middle, density, drawstyle="steps-mid", **style)
     axes.set_ylim(bottom=0.0)
 
 
-def _entry(name: str, shown: list[str]) -> Entry:
+def _entry(name: str, names: list[str]) -> Entry:
     if is_stochastic(name):
         return {"color": FILL, "linewidth": 6.0}, dynamics_label(name)
-    place = [other for other in shown if not is_stochastic(other)].index(name)
+    place = [other for other in names if not is_stochastic(other)].index(name)
     colour = (INK, COLOURS[1], COLOURS[3])[place % 3]
     return {"color": colour, "linewidth": 1.2, "linestyle": DASHES[place % 3]}, dynamics_label(name)
 

@@ -14,7 +14,7 @@ def shown_in_notebooks(drawing: "Drawing") -> "Drawing":
     IPython draws the figures of pyplot only; here it is told to draw all, as PNG, unless it was told otherwise.
     """
     shell = import_module("IPython").get_ipython() if "IPython" in sys.modules else None
-    if shell is not None and not any(type(drawing) in each.type_printers for each in _formatters(shell)):
+    if shell is not None and not any(type(drawing) in formatter.type_printers for formatter in _formatters(shell)):
         import_module("IPython.core.pylabtools").select_figure_formats(shell, {"png"})
     return drawing
 

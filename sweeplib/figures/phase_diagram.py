@@ -48,11 +48,11 @@ MARGIN = 0.3
 
 def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     """Declare the regimes over (δ, κ), and the exponents over κ + δ; other axes need a value in `where`."""
-    found = outline_of(analyses["regimes"]).only("regime")
+    outline = outline_of(analyses["regimes"]).only("regime")
     for name in PLANE:
-        if name not in found.axes:
+        if name not in outline.axes:
             raise InputError("not an axis of this sweep", value=name, expected="delta and kappa in `grid`")
-    split = arranged(found, set(PLANE), where, spare=False, most=0)
+    split = arranged(outline, set(PLANE), where, spare=False, most=0)
     return Chart(
         x="delta",
         y="kappa",
@@ -63,39 +63,41 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
         title="Regime of SGD over the exponents of width and learning rate",
         split=split,
-        paint=lambda ds, made: _painted(split.selected(_with_runs(with_rounds(made["regimes"], ds, "regime"), ds))),
+        paint=lambda ds, results: _painted(
+            split.selected(_with_runs(with_rounds(results["regimes"], ds, "regime"), ds))
+        ),
     )
 
 
-def _with_runs(found: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
+def _with_runs(result: xr.Dataset, ds: xr.Dataset) -> xr.Dataset:
     """Return the regimes with `was_run`, whether a point has runs: a round need not fill the grid of its values."""
     run = has_run(ds)
-    return found.assign(was_run=run.any([dim for dim in run.dims if dim not in found["regime"].dims]))
+    return result.assign(was_run=run.any([dim for dim in run.dims if dim not in result["regime"].dims]))
 
 
-def _painted(found: xr.Dataset) -> Drawing:
+def _painted(result: xr.Dataset) -> Drawing:
     from matplotlib.figure import Figure as Drawing
 
     drawing = Drawing(figsize=(TEXT_WIDTH, 3.7), layout="constrained")
     grid = drawing.add_gridspec(len(MEASURES), 2, width_ratios=(1.5, 1.0))
-    _plane(drawing.add_subplot(grid[:, 0]), found)
+    _plane(drawing.add_subplot(grid[:, 0]), result)
     panels = [drawing.add_subplot(grid[row, 1]) for row in range(len(MEASURES))]
     for axes, name in zip(panels, MEASURES, strict=True):
-        _exponents(axes, found, name)
+        _exponents(axes, result, name)
         axes.tick_params(labelbottom=axes is panels[-1])
-    panels[-1].set_xlabel(axis_label(found["coupling_exponent"]))
+    panels[-1].set_xlabel(axis_label(result["coupling_exponent"]))
     legend_below(drawing, [[_entry(name)] for name in (*LOOKS, "undecided")] + [[_line(at)] for at in BOUNDARIES])
     return drawing
 
 
-def _plane(axes: Axes, found: xr.Dataset) -> None:
-    limits = [_limits(found[name]) for name in PLANE]
+def _plane(axes: Axes, result: xr.Dataset) -> None:
+    limits = [_limits(result[name]) for name in PLANE]
     _regions(axes, *limits)
-    _names(axes, found, limits[0])
-    for point in _points(found):
+    _names(axes, result, limits[0])
+    for point in _points(result):
         place = point["delta"].item(), point["kappa"].item()
         axes.plot(*place, linestyle="none", zorder=4, gid=REGIMES[point["regime"].item()], **_look(point))
-    axes.set(xlim=limits[0], ylim=limits[1], xlabel=axis_label(found["delta"]), ylabel=axis_label(found["kappa"]))
+    axes.set(xlim=limits[0], ylim=limits[1], xlabel=axis_label(result["delta"]), ylabel=axis_label(result["kappa"]))
 
 
 def _limits(axis: xr.DataArray) -> tuple[float, float]:
@@ -115,9 +117,9 @@ def _regions(axes: Axes, delta: tuple[float, float], kappa: tuple[float, float])
         axes.plot(boundary - ends, ends, color=INK, linestyle=dash, linewidth=1.3, zorder=2, gid=f"{boundary}")
 
 
-def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
+def _names(axes: Axes, result: xr.Dataset, delta: tuple[float, float]) -> None:
     """Write the names of the regions between two rows of markers, where there is most room."""
-    rows = np.unique(found["kappa"].values.astype(float))
+    rows = np.unique(result["kappa"].values.astype(float))
     gaps = sorted(0.5 * (rows[1:] + rows[:-1]), key=lambda kappa: abs(kappa - rows.mean()))
     edges = (delta[0], *sorted(BOUNDARIES), delta[1])
     for name, lower, upper in zip(TINTS, edges, edges[1:], strict=False):
@@ -127,7 +129,7 @@ def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
             right = upper if upper == delta[1] else upper - kappa
             room.append((right - max(left, delta[0]), 0.5 * (right + max(left, delta[0])), kappa))
         if room:
-            _, middle, kappa = max(room, key=lambda one: round(one[0], 9))
+            _, middle, kappa = max(room, key=lambda gap: round(gap[0], 9))
             style = {"color": LOOKS[name]["color"], "style": "italic", "ha": "center", "va": "center", "zorder": 3}
             title = _region_title(name)
             if max(room)[0] <= 0.0:  # the region is beyond the values of δ
@@ -136,22 +138,22 @@ def _names(axes: Axes, found: xr.Dataset, delta: tuple[float, float]) -> None:
             axes.text(middle, kappa, title.replace(" ", "\n") if narrow else title, **style)
 
 
-def _exponents(axes: Axes, found: xr.Dataset, name: str) -> None:
-    values, theory = found[f"{name}_exponent"], found[f"{name}_exponent_theory"]
-    order = np.argsort(found["coupling_exponent"].values, axis=None)
-    at, expected = found["coupling_exponent"].values.ravel()[order], theory.values.ravel()[order]
-    zero = found.attrs["resolution"]
+def _exponents(axes: Axes, result: xr.Dataset, name: str) -> None:
+    values, theory = result[f"{name}_exponent"], result[f"{name}_exponent_theory"]
+    order = np.argsort(result["coupling_exponent"].values, axis=None)
+    at, expected = result["coupling_exponent"].values.ravel()[order], theory.values.ravel()[order]
+    zero = result.attrs["resolution"]
     axes.axhspan(-zero, zero, color="#e9e9e9", linewidth=0, zorder=0)
     axes.plot(at, expected, color=INK, linewidth=1.0, zorder=2)
     for boundary, dash in DASHES.items():
         axes.axvline(boundary, color=FAINT, linestyle=dash, linewidth=0.7, zorder=0)
-    for point in _points(found):
+    for point in _points(result):
         _with_interval(axes, point, name)
-    known = expected[np.isfinite(expected)], values.values[np.isfinite(values.values)]
-    highest = max((part.max() for part in known if part.size), default=0.0)
-    axes.set_ylim(known[0].min(initial=0.0) - MARGIN, highest + MARGIN)
+    finite = expected[np.isfinite(expected)], values.values[np.isfinite(values.values)]
+    highest = max((numbers.max() for numbers in finite if numbers.size), default=0.0)
+    axes.set_ylim(finite[0].min(initial=0.0) - MARGIN, highest + MARGIN)
     axes.set_ylabel(f"${values.attrs['symbol']}$")
-    axes.set_title(f"{found[name].attrs['long_name']} $\\propto d^{{-{values.attrs['symbol']}}}$", fontsize=8)
+    axes.set_title(f"{result[name].attrs['long_name']} $\\propto d^{{-{values.attrs['symbol']}}}$", fontsize=8)
 
 
 def _with_interval(axes: Axes, point: xr.Dataset, name: str) -> None:
@@ -161,9 +163,9 @@ def _with_interval(axes: Axes, point: xr.Dataset, name: str) -> None:
     axes.errorbar(point["coupling_exponent"].item(), value, errors, elinewidth=0.6, capsize=0, zorder=3, **style)
 
 
-def _points(found: xr.Dataset) -> list[xr.Dataset]:
+def _points(result: xr.Dataset) -> list[xr.Dataset]:
     """Return the points that have runs."""
-    flat = found.drop_dims(["d", "candidate"], errors="ignore").stack(place=PLANE, create_index=False)
+    flat = result.drop_dims(["d", "candidate"], errors="ignore").stack(place=PLANE, create_index=False)
     return [flat.isel(place=place) for place in np.flatnonzero(flat["was_run"].values)]
 
 

@@ -66,13 +66,13 @@ def ratio(
     if to is not None and points.x in to:
         raise InputError("the axis that is drawn", key="to", value=points.x, expected="a point of another axis")
 
-    def data(whole: xr.Dataset, made: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        return made[analysis].assign(ratios(whole, made[analysis], analysis, points.y, point))
+    def data(whole: xr.Dataset, results: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        return results[analysis].assign(ratios(whole, results[analysis], analysis, points.y, point))
 
-    def more(whole: xr.Dataset, made: Mapping[str, xr.Dataset], found: xr.Dataset) -> xr.Dataset:
-        run = with_requests(made[analysis], points.y, whole)
+    def more(whole: xr.Dataset, results: Mapping[str, xr.Dataset], dataset: xr.Dataset) -> xr.Dataset:
+        run = with_requests(results[analysis], points.y, whole)
         compared = run["requested"] & run["requested"].isel(point, drop=True)
-        return found.assign({points.y: run[points.y], "ratio_requested": compared})
+        return dataset.assign({points.y: run[points.y], "ratio_requested": compared})
 
     levels = Level(points.y), Level("ratio", at=1.0, height=1.0 / 1.5)
     return replace(points, y="ratio", data=data, more=more, levels=levels, theory=None)
@@ -88,67 +88,67 @@ def _point(outline: Outline, to: Mapping[str, Any] | None) -> dict[str, int]:
         to = {"dynamics": quiet[0]}
     if not to:
         raise InputError("no point", key="to", value={}, expected="an axis and its value")
-    found = {}
+    selection = {}
     for axis, value in to.items():
         if axis not in outline.axes:
             choices = [name for name, size in outline.sizes.items() if size > 1]
             raise InputError("no such axis", key=f"to.{axis}", value=axis, choices=choices)
         try:
-            found[axis] = places_in(outline.axes[axis], axis, [value])[0][0]
+            selection[axis] = places_in(outline.axes[axis], axis, [value])[0][0]
         except InputError as error:
             raise error.within(prefix="to") from None
-    return found
+    return selection
 
 
 def ratios(
-    ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
+    ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
 ) -> dict[str, xr.DataArray]:
     """Return the variables ratio and ratio_error: a quantity over its value at a `point`.
 
     The variance of the ratio r = a/b is r² (var a/a² + var b/b² − 2 cov(a, b)/(ab)). It is NaN where one of the two is
     only a bound.
     """
-    measured = found[variable]
-    above = measured.where(measured.copy(data=~bounds(found, variable)))
+    measured = result[variable]
+    above = measured.where(measured.copy(data=~bounds(result, variable)))
     below = above.isel(point, drop=True)
     value = above / below.where(below != 0.0)
-    relative = _relative_variance(ds, found, analysis, variable, point)
+    relative = _relative_variance(ds, result, analysis, variable, point)
     error = value.where(False) if relative is None else abs(value) * relative**0.5
-    reference = ", ".join(value_label(found[axis].isel({axis: place}), found[axis]) for axis, place in point.items())
+    reference = ", ".join(value_label(result[axis].isel({axis: place}), result[axis]) for axis, place in point.items())
     made_ratio = {
         "ratio": labelled(value, f"ratio to {reference}"),
         "ratio_error": labelled(error, f"standard error of the ratio to {reference}"),
     }
-    return {name: part.transpose(*above.dims) for name, part in made_ratio.items()}
+    return {name: array.transpose(*above.dims) for name, array in made_ratio.items()}
 
 
 def _relative_variance(
-    ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
+    ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str, point: Mapping[str, int]
 ) -> xr.DataArray | None:
     """Return the variance of log a/b; None without any uncertainty."""
-    runs = _runs(ds, found, analysis, variable)
+    runs = _runs(ds, result, analysis, variable)
     if runs is None:
-        ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in found else []
-        bars = interval(found.drop_vars(ends, errors="ignore"), variable)
+        ends = [f"{variable}_{end}" for end in ("low", "high")] if f"{variable}_error" in result else []
+        bars = interval(result.drop_vars(ends, errors="ignore"), variable)
         if bars is None:
             return None
-        squared = (found[variable].copy(data=0.5 * (bars[0] + bars[1])) / found[variable]) ** 2
+        squared = (result[variable].copy(data=0.5 * (bars[0] + bars[1])) / result[variable]) ** 2
         other = squared + squared.isel(point, drop=True)
-        return other.where(_elsewhere(found, point), 0.0)
+        return other.where(_elsewhere(result, point), 0.0)
     relative = runs / runs.mean("seed")
     difference = relative - relative.isel(point, drop=True)
     both = difference.count("seed")
     return difference.var("seed", ddof=1) / both.where(both >= FEWEST_SEEDS)
 
 
-def _elsewhere(found: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
+def _elsewhere(result: xr.Dataset, point: Mapping[str, int]) -> xr.DataArray:
     here = xr.DataArray(True)
     for axis, place in point.items():
-        here = here & (xr.DataArray(np.arange(found.sizes[axis]), dims=axis) == place)
+        here = here & (xr.DataArray(np.arange(result.sizes[axis]), dims=axis) == place)
     return ~here
 
 
-def _runs(ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str) -> xr.DataArray | None:
+def _runs(ds: xr.Dataset, result: xr.Dataset, analysis: str, variable: str) -> xr.DataArray | None:
     """Return the values of the runs, along `seed`, of which the quantity is the mean; None if it is no such mean.
 
     Also None for an observable over units of a dataset that was not opened from files: its overlaps are not known.
@@ -158,10 +158,10 @@ def _runs(ds: xr.Dataset, found: xr.Dataset, analysis: str, variable: str) -> xr
         if variable not in ds:
             return None
         values, run = numbered(values_of(ds, variable)), has_run(ds)
-        lost = found.attrs.get("max_lost", MOST_LOST)
+        lost = result.attrs.get("max_lost", MOST_LOST)
         return unless_lost(values, without_value(values, run), run, lost, has_diverged(ds))
     if analysis == "exit_times" and variable in ("exit_steps_mean", "exit_time_mean"):
-        return passages(ds, "steps", found.attrs.get("max_lost", MOST_LOST)).restricted()
+        return passages(ds, "steps", result.attrs.get("max_lost", MOST_LOST)).restricted()
     return None
 
 

@@ -70,12 +70,12 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
     ds = ds.assign(risk=above_error(ds["risk"], ds, DECADE, log_axes))
     data = split.selected(ds[["risk", "status"]])
     panels = panels_of(data, split, width=2.4, alone=4.0, height=2.6)
-    shown = measured_dynamics(data, "risk")
-    for place, index, one in split.series(data):
+    names = measured_dynamics(data, "risk")
+    for place, index, series in split.series(data):
         axes = panels.stacks[place][0]
-        _curves(axes, one, shown, index, marked=split.hue is not None)
-        published.draw(axes, one)
-        _least(axes, one, index)
+        _curves(axes, series, names, index, marked=split.hue is not None)
+        published.draw(axes, series)
+        _least(axes, series, index)
     axes = panels.stacks[0][0]
     if is_log("y", log_axes, wide(data["risk"].values, DECADE)):
         set_log(axes, "y")
@@ -85,9 +85,9 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
         plain_ticks(axes.xaxis)
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
-    if not shown:
+    if not names:
         panels.note("no run has a value")
-    _legend(panels.drawing, data, split, shown, published.entries())
+    _legend(panels.drawing, data, split, names, published.entries())
     return panels.drawing
 
 
@@ -97,28 +97,28 @@ def risk_quantiles(ds: xr.Dataset, levels: Sequence[float]) -> xr.DataArray:
     The remaining runs are then not a random sample (`analysis.lost_runs`).
     """
     run, risk = has_run(ds), values_of(ds, "risk")
-    known = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
-    some = known.notnull().any("seed")
-    return known.where(some, 0.0).quantile(list(levels), "seed").where(some)
+    sample = unless_lost(risk, without_value(risk, run), run, MOST_LOST)
+    some = sample.notnull().any("seed")
+    return sample.where(some, 0.0).quantile(list(levels), "seed").where(some)
 
 
-def _curves(axes: Axes, one: xr.Dataset, shown: list[str], index: int, *, marked: bool) -> None:
+def _curves(axes: Axes, series: xr.Dataset, names: list[str], index: int, *, marked: bool) -> None:
     """Draw the curves of each dynamics; the first one has markers if `marked`, to distinguish colours in grey print."""
-    marks = _marks(index, one.sizes["time"]) if marked else {}
-    for place, name in enumerate(shown):
-        low, middle, high = risk_quantiles(one.sel(dynamics=name), BAND)
+    marks = _marks(index, series.sizes["time"]) if marked else {}
+    for place, name in enumerate(names):
+        low, middle, high = risk_quantiles(series.sel(dynamics=name), BAND)
         if not bool(middle.notnull().any()):
             continue
         line = line_look(index, name) | _line(name, place, look(index)["color"])
-        axes.plot(one["time"], middle, **line, **marks)
+        axes.plot(series["time"], middle, **line, **marks)
         marks = {}
-        if is_stochastic(name) and one.sizes["seed"] > 1:
-            axes.fill_between(one["time"], low, high, color=look(index)["color"], alpha=0.2, linewidth=0, zorder=1)
+        if is_stochastic(name) and series.sizes["seed"] > 1:
+            axes.fill_between(series["time"], low, high, color=look(index)["color"], alpha=0.2, linewidth=0, zorder=1)
 
 
-def _least(axes: Axes, one: xr.Dataset, index: int) -> None:
+def _least(axes: Axes, series: xr.Dataset, index: int) -> None:
     """Draw the least risk, where it is known."""
-    least = float(least_risk(one))
+    least = float(least_risk(series))
     if least > 0.0:
         axes.axhline(least, **LEAST | {"color": look(index)["color"]})
 
@@ -142,21 +142,21 @@ def _line(name: str, place: int, colour: str) -> dict[str, Any]:
 
     dashes = DASHES[place % len(DASHES)]
     if not is_stochastic(name):
-        shade = tuple(DARKER * part for part in to_rgb(colour))
+        shade = tuple(DARKER * channel for channel in to_rgb(colour))
         return {"color": shade, "linestyle": dashes, "linewidth": 1.0, "zorder": 4}
     if place > 0:
         return {"color": colour, "linestyle": dashes, "linewidth": 1.6, "zorder": 3}
-    tint = tuple(1.0 - LIGHTER * (1.0 - part) for part in to_rgb(colour))
+    tint = tuple(1.0 - LIGHTER * (1.0 - channel) for channel in to_rgb(colour))
     return {"color": tint, "linestyle": dashes, "linewidth": 2.8, "zorder": 2}
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str], published: list[Entry]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, names: list[str], published: list[Entry]) -> None:
     hues: list[Entry] = [
-        (line_look(index) | {"marker": look(index)["marker"]}, value_label(one[split.hue], data[split.hue]))
-        for index, one in split.colours(data)
+        (line_look(index) | {"marker": look(index)["marker"]}, value_label(series[split.hue], data[split.hue]))
+        for index, series in split.colours(data)
         if split.hue
     ]
-    kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(shown)]
+    kinds = [(_line(name, place, INK) | {"gid": name}, dynamics_label(name)) for place, name in enumerate(names)]
     least = LEAST | {"color": INK}, "least at infinite width"
     legend_below(drawing, [hues, kinds, [*published, least]])
 
@@ -164,11 +164,11 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str],
 def risk_bands(ds: xr.Dataset, _: Mapping[str, xr.Dataset], log_axes: Sequence[str] | None = None) -> xr.Dataset:
     """Return quantiles of the risk over the seeds until too many runs stopped, and the number of stopped runs."""
     lost = without_value(values_of(ds, "risk"), has_run(ds)).sum("seed")
-    found = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE, log_axes)), BAND)
+    quantiles = risk_quantiles(ds.assign(risk=above_error(ds["risk"], ds, DECADE, log_axes)), BAND)
     names = {"risk_low": "10 % quantile of the", "risk": "median", "risk_high": "90 % quantile of the"}
     return xr.Dataset(
         {
-            name: found.isel(quantile=place, drop=True).assign_attrs(
+            name: quantiles.isel(quantile=place, drop=True).assign_attrs(
                 ds["risk"].attrs | {"long_name": f"{word} {ds['risk'].attrs['long_name']}"}
             )
             for place, (name, word) in enumerate(names.items())

@@ -46,10 +46,10 @@ def risk_fans(
     outline = outline_of(ds)
     require(outline, "risk")
     need_stochastic(outline)
-    drawn = {"dynamics", "seed", "time"}
+    axes = {"dynamics", "seed", "time"}
     listed = {axis: values for axis, values in (where or {}).items() if isinstance(values, list | tuple)}
-    points = [axis for axis, values in listed.items() if axis not in drawn and len(set(map(str, values))) > 1]
-    split = arranged(outline.only("risk"), drawn, where, panel=next(iter(points), None), most=len(points[:1]))
+    points = [axis for axis, values in listed.items() if axis not in axes and len(set(map(str, values))) > 1]
+    split = arranged(outline.only("risk"), axes, where, panel=next(iter(points), None), most=len(points[:1]))
     painted = partial(_painted, split=split, runs=runs, log_axes=log_axes or ())
     data = partial(risk_bands, log_axes=log_axes)
     return Chart(x="time", y="risk", data=data, kind="curves", split=split, paint=painted, log_axes=log_axes)
@@ -60,37 +60,37 @@ def _painted(
 ) -> Drawing:
     data = split.selected(ds[["risk", "status"]])
     names = measured_dynamics(data, "risk")
-    shown = [name for name in names if is_stochastic(name)]
-    if not shown:
+    stochastic = [name for name in names if is_stochastic(name)]
+    if not stochastic:
         raise SweeplibError("no run of a stochastic dynamics has a risk")
     parts = list(split.parts(data))
-    panels = panel_grid(len(parts) * len(shown), width=2.7, alone=4.0, height=2.8)
-    for point, part in parts:
-        bands = {name: risk_quantiles(part.sel(dynamics=name), LEVELS) for name in names}
-        for place, name in enumerate(shown):
-            panel = point * len(shown) + place
+    panels = panel_grid(len(parts) * len(stochastic), width=2.7, alone=4.0, height=2.8)
+    for point, subset in parts:
+        bands = {name: risk_quantiles(subset.sel(dynamics=name), LEVELS) for name in names}
+        for place, name in enumerate(stochastic):
+            panel = point * len(stochastic) + place
             axes = panels.stacks[panel][0]
             _fan(axes, bands[name], COLOURS[0])
-            _runs(axes, part["risk"].sel(dynamics=name), COLOURS[0], runs)
+            _runs(axes, subset["risk"].sel(dynamics=name), COLOURS[0], runs)
             if place:
-                _dotted(axes, bands[shown[0]])
+                _dotted(axes, bands[stochastic[0]])
             for other, dashes in _without_noise(names).items():
                 line = {"color": INK, "linestyle": dashes, "gid": other}
-                axes.plot(part["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
-            panels.title(panel, _title(part, data, split.panel, name))
+                axes.plot(subset["time"], bands[other].sel(quantile=0.5), zorder=5, **line)
+            panels.title(panel, _title(subset, data, split.panel, name))
     for axis in log_axes:
         set_log(panels.stacks[0][0], axis)
         plain_ticks(getattr(panels.stacks[0][0], f"{axis}axis"))
     panels.xlabel(axis_label(ds["time"]))
     panels.ylabel(axis_label(ds["risk"]))
     panels.note(split.title(ds))
-    _legend(panels.drawing, names, shown)
+    _legend(panels.drawing, names, stochastic)
     return panels.drawing
 
 
-def _title(part: xr.Dataset, data: xr.Dataset, axis: str | None, name: str) -> str:
+def _title(subset: xr.Dataset, data: xr.Dataset, axis: str | None, name: str) -> str:
     """Return the title of a panel: its dynamics, and below it the point where there are several."""
-    return dynamics_label(name) + (f"\n{value_label(part[axis], data[axis])}" if axis else "")
+    return dynamics_label(name) + (f"\n{value_label(subset[axis], data[axis])}" if axis else "")
 
 
 def _without_noise(names: list[str]) -> dict[str, Any]:
@@ -106,8 +106,8 @@ def _fan(axes: Axes, bands: xr.DataArray, colour: str) -> None:
 
 
 def _runs(axes: Axes, risk: xr.DataArray, colour: str, runs: int) -> None:
-    for one in risk.isel(seed=slice(runs)).transpose("seed", "time").values:
-        axes.plot(risk["time"], one, color=colour, linewidth=0.5, alpha=0.8, zorder=2, gid="run")
+    for run in risk.isel(seed=slice(runs)).transpose("seed", "time").values:
+        axes.plot(risk["time"], run, color=colour, linewidth=0.5, alpha=0.8, zorder=2, gid="run")
 
 
 def _dotted(axes: Axes, bands: xr.DataArray) -> None:
@@ -116,7 +116,7 @@ def _dotted(axes: Axes, bands: xr.DataArray) -> None:
         axes.plot(bands["time"], curve, color=INK, linestyle=DOTTED, linewidth=0.9, zorder=4, gid="compared")
 
 
-def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
+def _legend(drawing: Drawing, names: list[str], stochastic: list[str]) -> None:
     band = {"color": COLOURS[0], "linewidth": 7, "solid_capstyle": "butt", "gid": "median"}
     wide: list[Entry] = [(band | {"alpha": 0.18}, "5 % to 95 %"), (band | {"alpha": 0.45}, "25 % to 75 %")]
     lines: list[Entry] = [
@@ -128,7 +128,7 @@ def _legend(drawing: Drawing, names: list[str], shown: list[str]) -> None:
         for name, dashes in _without_noise(names).items()
     ]
     dotted = {"color": INK, "linestyle": DOTTED, "linewidth": 0.9, "gid": "compared"}
-    legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(shown[0])}")]])
+    legend_below(drawing, [wide, lines, [*compared, (dotted, f"quantiles of {dynamics_label(stochastic[0])}")]])
 
 
 FIGURES.add(chart_figure("risk_fans", risk_fans, CAPTION))

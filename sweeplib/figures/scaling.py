@@ -47,8 +47,8 @@ FLOOR = Curve(
 )
 
 
-def _no_floor(axes: Axes, part: xr.Dataset) -> None:
-    if not bool((part["risk_floor_theory"] > 0.0).any()):
+def _no_floor(axes: Axes, subset: xr.Dataset) -> None:
+    if not bool((subset["risk_floor_theory"] > 0.0).any()):
         axes.text(0.5, 0.5, "no floor in theory", color=DIM, transform=axes.transAxes, ha="center", va="center")
 
 
@@ -78,7 +78,7 @@ OPTIMAL_LEARNING_RATE = (
 INFINITE, CORRECTED, DASHED = r"theory, $d\to\infty$", "noise-corrected theory", THEORY_DASHES["quenched"]
 OPTIMUM = theory_along(theory.optimal_learning_rate, "p", "gamma_opt_theory")
 SHIFTED = theory_along(theory.noise_corrected_optimal_learning_rate, "p", "gamma_opt_theory")
-SHIFT = Curve("corrected", CORRECTED, lambda one, p: SHIFTED(one, p) / OPTIMUM(one, p))
+SHIFT = Curve("corrected", CORRECTED, lambda data, p: SHIFTED(data, p) / OPTIMUM(data, p))
 RATIO = "over theory, $d\\to\\infty$\n$\\hat\\gamma_{\\mathrm{opt}}$/$\\gamma_{\\mathrm{opt}}$"
 
 FIGURES.add(
@@ -114,13 +114,13 @@ OVERPARAMETRISATION_GAIN = (
 )
 
 
-def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], found: xr.Dataset) -> xr.Dataset:
+def _gains(_: xr.Dataset, __: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
     """Return the gains of stochastic dynamics, of all if none of these has any, and their limit in theory, p → ∞."""
-    known = measured_dynamics(found, "gain")
-    widest = theory.overparametrisation_gain(np.inf, field(found, "Delta")).where(
-        found["gain_limit"].notnull().all("p")
+    names = measured_dynamics(result, "gain")
+    widest = theory.overparametrisation_gain(np.inf, field(result, "Delta")).where(
+        result["gain_limit"].notnull().all("p")
     )
-    return found.sel(dynamics=[name for name in known if is_stochastic(name)] or known).assign(widest=widest)
+    return result.sel(dynamics=[name for name in names if is_stochastic(name)] or names).assign(widest=widest)
 
 
 FIGURES.add(
@@ -209,19 +209,19 @@ EXITED_FRACTION = (
 )
 
 
-def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], found: xr.Dataset) -> xr.Dataset:
+def _fractions(ds: xr.Dataset, _: Mapping[str, xr.Dataset], result: xr.Dataset) -> xr.Dataset:
     """Return fractions with the intervals inside (0, 1), the bounds for want of time, and the ends of linear theory."""
-    fraction, p, Delta = found["exited_fraction"], field(ds, "p"), field(ds, "Delta")
+    fraction, p, Delta = result["exited_fraction"], field(ds, "p"), field(ds, "Delta")
     ends = ("exited_fraction_low", "exited_fraction_high")
-    bars = {end: found[end].where((fraction > 0.0) & (fraction < 1.0)) for end in ends}
-    left = passages(ds, "steps").censored()
-    late = left & with_status(ds, *STOPPED)
-    cut_short = late.any("seed") & ~(left & ~late).any("seed") & (fraction < 1.0)
+    bars = {end: result[end].where((fraction > 0.0) & (fraction < 1.0)) for end in ends}
+    censored = passages(ds, "steps").censored()
+    late = censored & with_status(ds, *STOPPED)
+    cut_short = late.any("seed") & ~(censored & ~late).any("seed") & (fraction < 1.0)
     bound = labelled(cut_short, "bound").assign_attrs(reason="lower bound: runs were out of time")
     unit = theory.optimal_learning_rate(p, Delta).where(escape_theory_holds(ds))
     theories = {"unit": unit, "end": theory.learnable_range(p, Delta) / unit}
-    drawn = {"cut_short": bound, "exited_fraction": fraction.assign_attrs(bound="cut_short")}
-    return found.assign(bars | drawn | theories)
+    variables = {"cut_short": bound, "exited_fraction": fraction.assign_attrs(bound="cut_short")}
+    return result.assign(bars | variables | theories)
 
 
 FIGURES.add(
@@ -266,7 +266,7 @@ def sample_complexity(
         {"where": where, "panel": panel, "hue": hue},
         x="d",
         y="steps_over_d",
-        drawn=("law",),
+        drawn_axes=("law",),
         hover=("exponent", "information_exponent", "expected_law"),
         levels=(Level("steps_over_d", laws, from_zero=True),),
         published=reference,
@@ -274,10 +274,10 @@ def sample_complexity(
 
 
 def _law(exponent: int) -> Curve:
-    def heights(one: xr.Dataset, d: np.ndarray) -> np.ndarray:
-        if one["expected_law"].item() != exponent:
+    def heights(series: xr.Dataset, d: np.ndarray) -> np.ndarray:
+        if series["expected_law"].item() != exponent:
             return np.full(d.shape, np.nan)
-        fits = one.sel(law=exponent, dynamics=dynamics_order(one["dynamics"].values))
+        fits = series.sel(law=exponent, dynamics=dynamics_order(series["dynamics"].values))
         fit = fits.isel(dynamics=int(np.argmax(fits["law_offset"].notnull().values)))
         curve = fit["law_offset"].item() + fit["law_amplitude"].item() * growth(exponent, d)
         return np.where(curve > 0.0, curve, np.nan)
@@ -298,26 +298,26 @@ NARROW = 0.05
 """The width of an interval below which a slope is written with three digits."""
 
 
-def _fitted(one: xr.Dataset) -> xr.Dataset | None:
+def _fitted(series: xr.Dataset) -> xr.Dataset | None:
     """Return the part of the first dynamics with steps, if a power was fitted to it."""
-    shown = measured_dynamics(one, "steps")
-    first = one.sel(dynamics=shown[0]) if shown else None
+    names = measured_dynamics(series, "steps")
+    first = series.sel(dynamics=names[0]) if names else None
     return first if first is not None and np.isfinite(first["exponent"].item()) else None
 
 
-def _power(one: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
-    first = _fitted(one)
+def _power(series: xr.Dataset, sizes: np.ndarray, name: str) -> np.ndarray:
+    first = _fitted(series)
     if first is None:
         return np.full(sizes.shape, np.nan)
-    used = first["batch_size"].where(first["steps"].notnull() & (first["batch_size"] <= one.attrs["largest_batch"]))
+    used = first["batch_size"].where(first["steps"].notnull() & (first["batch_size"] <= series.attrs["largest_batch"]))
     steps = first["prefactor"].item() * sizes ** first["exponent"].item()
-    repeats = float(one["repeats"]) if "repeats" in one.coords else 1.0
+    repeats = float(series["repeats"]) if "repeats" in series.coords else 1.0
     heights = steps if name == "steps" else steps * sizes / repeats
     return np.where((sizes >= float(used.min())) & (sizes <= float(used.max())), heights, np.nan)
 
 
-def _slope(one: xr.Dataset) -> str:
-    first = _fitted(one)
+def _slope(series: xr.Dataset) -> str:
+    first = _fitted(series)
     if first is None:
         return ""
     exponent, low, high = (first[name].item() for name in ("exponent", "exponent_low", "exponent_high"))

@@ -74,54 +74,54 @@ def trajectories(
 def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> Drawing:
     run, values = has_run(ds), numbered(above_error(values_of(ds, name), ds, DECADE, log_axes))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
-    found = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
-    data = split.selected(found)
+    dataset = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
+    data = split.selected(dataset)
     panels = panels_of(data, split, width=2.4, alone=4.0)
-    shown = measured_dynamics(data, "values")
+    names = measured_dynamics(data, "values")
     axes = panels.stacks[0][0]
     if is_log("y", log_axes, wide(data["values"].values, DECADE)):
         set_log(axes, "y")
     if is_log("x", log_axes, logarithmic_time(data[x])):
         set_log(axes, "x")
-    for place, index, one in split.series(data):
-        first = np.flatnonzero(_among_first(one["values"], runs).values)
-        for dash, kind in enumerate(shown):
-            _runs(panels.stacks[place][0], one.sel(dynamics=kind), x, (index, dash, kind), first)
+    for place, index, series in split.series(data):
+        first = np.flatnonzero(_among_first(series["values"], runs).values)
+        for dash, kind in enumerate(names):
+            _runs(panels.stacks[place][0], series.sel(dynamics=kind), x, (index, dash, kind), first)
     mark_empty(panels)
     panels.xlabel(wrapped_label(data[x], 24))
     panels.ylabel(wrapped_label(ds[name], 26))
     for axis in (axes.xaxis, axes.yaxis):
         plain_ticks(axis)
-    _legend(panels.drawing, data, split, shown)
+    _legend(panels.drawing, data, split, names)
     return panels.drawing
 
 
 def _among_first(values: xr.DataArray, most: int) -> xr.DataArray:
     """Return a mask at each point: the first seeds with a value for any dynamics, at most `most`."""
-    known = values.notnull().any([dim for dim in values.dims if dim in ("dynamics", "time")])
-    return known & (known.cumsum("seed") <= most)
+    has_value = values.notnull().any([dim for dim in values.dims if dim in ("dynamics", "time")])
+    return has_value & (has_value.cumsum("seed") <= most)
 
 
-def _runs(axes: Axes, one: xr.Dataset, x: str, place: tuple[int, int, str], seeds: np.ndarray) -> None:
+def _runs(axes: Axes, series: xr.Dataset, x: str, place: tuple[int, int, str], seeds: np.ndarray) -> None:
     index, dash, kind = place
     look = line_look(index, kind) | {"linestyle": DASHES[dash % len(DASHES)]}
-    horizontal, values = one[x].values, one["values"].transpose("seed", "time").values[seeds]
+    horizontal, values = series[x].values, series["values"].transpose("seed", "time").values[seeds]
     for run in values[np.isfinite(values).any(axis=1)]:
         axes.plot(horizontal, run, **look | {"linewidth": 0.5, "alpha": 0.75, "zorder": 2, "gid": "run"})
         last = np.flatnonzero(np.isfinite(run))[-1]
         if last < len(run) - 1:
             axes.plot(horizontal[last], run[last], marker="o", markersize=2.6, color=look["color"], gid="stopped")
-    if bool(one["median"].notnull().any()):
+    if bool(series["median"].notnull().any()):
         wide = 1.8 if is_stochastic(kind) else 1.2
-        axes.plot(horizontal, one["median"], **look | {"linewidth": wide, "zorder": 3 + dash})
+        axes.plot(horizontal, series["median"], **look | {"linewidth": wide, "zorder": 3 + dash})
 
 
-def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str]) -> None:
+def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, names: list[str]) -> None:
     hues = hue_entries(data, split, marker="none", linewidth=2.0)
     kinds: list[Entry] = [
         ({"color": INK, "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.8, "gid": name},
          f"{dynamics_label(name)}, median")
-        for place, name in enumerate(shown)
+        for place, name in enumerate(names)
     ]  # fmt: skip
     marks: list[Entry] = [
         ({"color": COLOURS[0] if not split.hue else INK, "linewidth": 0.5, "gid": "run"}, "single runs"),
@@ -135,17 +135,17 @@ def _legend(drawing: Drawing, data: xr.Dataset, split: Facets, shown: list[str])
 
 def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> xr.Dataset:
     """Return the first seeds with a value; at the points of the picture, if there are too many for a page."""
-    shown = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
-    run, found = has_run(shown), {}
-    for each in (each for each in over_time(ds) if set(ds[each].dims) == set(ds[name].dims)):
-        values = numbered(above_error(values_of(shown, each), shown, log_axes=log_axes))
+    dataset = ds if ds["status"].size // ds.sizes["seed"] * runs <= MOST_RUNS else split.selected(ds)
+    run, seeds = has_run(dataset), {}
+    for observable in (observable for observable in over_time(ds) if set(ds[observable].dims) == set(ds[name].dims)):
+        values = numbered(above_error(values_of(dataset, observable), dataset, log_axes=log_axes))
         median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
-        long_name, symbol = shown[each].attrs["long_name"], shown[each].attrs.get("symbol", "")
+        long_name, symbol = dataset[observable].attrs["long_name"], dataset[observable].attrs.get("symbol", "")
         first = values.where(_among_first(values, runs)).dropna("seed", how="all")
-        found[f"{each}_seeds"] = labelled(first, long_name, symbol)
-        found[f"{each}_seeds"].attrs["theory"] = f"{each}_of_all"
-        found[f"{each}_of_all"] = labelled(median, f"median over all {shown.sizes['seed']} seeds")
-    return xr.Dataset(found).assign_coords(steps=steps_at_times(shown))
+        seeds[f"{observable}_seeds"] = labelled(first, long_name, symbol)
+        seeds[f"{observable}_seeds"].attrs["theory"] = f"{observable}_of_all"
+        seeds[f"{observable}_of_all"] = labelled(median, f"median over all {dataset.sizes['seed']} seeds")
+    return xr.Dataset(seeds).assign_coords(steps=steps_at_times(dataset))
 
 
 def _sentence(array: xr.DataArray) -> str:

@@ -65,40 +65,40 @@ def unit_clouds(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
     )
 
 
-def _units(ds: xr.Dataset, found: xr.Dataset, point: Mapping[str, int]) -> xr.Dataset:
+def _units(ds: xr.Dataset, result: xr.Dataset, point: Mapping[str, int]) -> xr.Dataset:
     """Return the units at a point, of the dynamics that have any."""
     at = {dim: [place] if dim in ds["status"].dims else place for dim, place in point.items()}  # kept: runs are counted
-    units = found[["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
+    units = result[["unit_overlap", "unit_norm"]].isel(at, missing_dims="ignore")
     return units.dropna("dynamics", how="all", subset=["unit_norm"])
 
 
-def _painted(found: xr.Dataset, split: Facets) -> Drawing:
-    data = split.selected(found[["unit_overlap", "unit_norm"]])
+def _painted(result: xr.Dataset, split: Facets) -> Drawing:
+    data = split.selected(result[["unit_overlap", "unit_norm"]])
     panels = panels_of(data, split, width=1.7, alone=3.6, height=2.5)
-    shown = measured_dynamics(data, "unit_norm")
-    for place, part in split.parts(data):
-        for name in shown:
-            _cloud(panels.stacks[place][0], part.sel(dynamics=name), _look(name, shown))
+    names = measured_dynamics(data, "unit_norm")
+    for place, subset in split.parts(data):
+        for name in names:
+            _cloud(panels.stacks[place][0], subset.sel(dynamics=name), _look(name, names))
     mark_empty(panels)
     panels.xlabel("overlap $m$")
     panels.ylabel(r"norm $\|w\|/\sqrt{d}$")
-    legend_below(panels.drawing, [[_entry(name, shown) for name in shown]])
+    legend_below(panels.drawing, [[_entry(name, names) for name in names]])
     return panels.drawing
 
 
-def _cloud(axes: Axes, part: xr.Dataset, look: dict[str, Any]) -> None:
-    overlap, norm = part["unit_overlap"].values, part["unit_norm"].values
-    known = np.flatnonzero(np.isfinite(overlap + norm))
+def _cloud(axes: Axes, subset: xr.Dataset, look: dict[str, Any]) -> None:
+    overlap, norm = subset["unit_overlap"].values, subset["unit_norm"].values
+    places = np.flatnonzero(np.isfinite(overlap + norm))
     if look["markerfacecolor"] == "none":
-        known = known[:MARKED]
-    elif len(known) <= MANY:
+        places = places[:MARKED]
+    elif len(places) <= MANY:
         look = look | {"markersize": 3.4}
-    axes.plot(overlap[known], norm[known], linestyle="none", **look)
+    axes.plot(overlap[places], norm[places], linestyle="none", **look)
 
 
-def _look(name: str, shown: list[str]) -> dict[str, Any]:
+def _look(name: str, names: list[str]) -> dict[str, Any]:
     """Return small filled dots for stochastic dynamics, open dark markers for the others."""
-    place = [other for other in shown if is_stochastic(other) == is_stochastic(name)].index(name)
+    place = [other for other in names if is_stochastic(other) == is_stochastic(name)].index(name)
     if is_stochastic(name):
         colour = DOTS[place % len(DOTS)]
         return {"color": colour, "marker": "o", "markersize": 2.2, "markeredgewidth": 0.0, "markerfacecolor": colour,
@@ -108,9 +108,9 @@ def _look(name: str, shown: list[str]) -> dict[str, Any]:
             "markerfacecolor": "none", "gid": name, "zorder": 2 + place}  # fmt: skip
 
 
-def _entry(name: str, shown: list[str]) -> Entry:
+def _entry(name: str, names: list[str]) -> Entry:
     size = 5.0 if is_stochastic(name) else 4.2
-    return _look(name, shown) | {"linestyle": "none", "markersize": size}, dynamics_label(name)
+    return _look(name, names) | {"linestyle": "none", "markersize": size}, dynamics_label(name)
 
 
 FIGURES.add(chart_figure("unit_clouds", unit_clouds, CAPTION, (MEASURE,)))

@@ -54,14 +54,14 @@ def against(
     x: str,
     panels: str = "",
     hues: str = "",
-    drawn: tuple[str, ...] = (),
+    drawn_axes: tuple[str, ...] = (),
     **settings: Any,
 ) -> Points:
     """Return the declaration of the variable `y` of the first analysis of `needs` against the parameter `x`.
 
     `facets` are the options where, panel and hue; `panels` and `hues` are the axes that are panels and colours without
-    them, `drawn` others that the figure draws, and `settings` those of `Points`. The learning rate is drawn along the
-    axis that scans it. InputError if there is none, or if another parameter varies along other axes than its own.
+    them, `drawn_axes` others that the figure draws, and `settings` those of `Points`. The learning rate is drawn along
+    the axis that scans it. InputError if there is none, or if another parameter varies along other axes than its own.
     """
     outline, where = outline_of(analyses[needs[0]]), facets["where"]
     along = drawn_scan_dim(ds, where) if x == "gamma" else x
@@ -71,7 +71,7 @@ def against(
     free, panel, hue = free_axes(outline, where), facets["panel"], facets["hue"]
     panel = panel or (panels if panels in free and hue != panels else None)
     hue = hue or (hues if hues in free and panel != hues else None)
-    split = arranged(outline, {"dynamics", along, *drawn}, where, panel, hue)
+    split = arranged(outline, {"dynamics", along, *drawn_axes}, where, panel, hue)
     return Points(
         x=x, needs=needs, split=split, log_x=lambda at: x != "gamma" or logarithmic_along(at, along), **settings
     )
@@ -84,9 +84,9 @@ def theory_along(function: Callable[..., Any], x: str, holds: str) -> Heights:
     """
     names = [OTHER_NAMES.get(argument, argument) for argument in inspect.signature(function).parameters]
 
-    def heights(one: xr.Dataset, places: np.ndarray) -> np.ndarray:
-        known = bool((one[holds] > 0.0).all())
-        values = [places if argument == x else field(one, argument).values for argument in names]
-        return np.where(known, function(*values), np.nan)
+    def heights(series: xr.Dataset, places: np.ndarray) -> np.ndarray:
+        holds_here = bool((series[holds] > 0.0).all())
+        values = [places if argument == x else field(series, argument).values for argument in names]
+        return np.where(holds_here, function(*values), np.nan)
 
     return heights

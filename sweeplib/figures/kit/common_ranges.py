@@ -36,13 +36,13 @@ def pictures(sweeps: Sequence[tuple[Design, Path]], name: str) -> tuple[list[Pic
         try:
             drawings.append(drawn(sweep, name, directory) if name in sweep.figures else "")
         except Exception as error:  # a figure of a plugin may raise anything
-            said = str(error) if isinstance(error, SweeplibError) else f"{type(error).__name__}: {error}"
-            drawings.append(said.partition("\n")[0])
-    found = [drawing for drawing in drawings if not isinstance(drawing, str)]
+            problem = str(error) if isinstance(error, SweeplibError) else f"{type(error).__name__}: {error}"
+            drawings.append(problem.partition("\n")[0])
+    figures = [drawing for drawing in drawings if not isinstance(drawing, str)]
     with styled():
-        shared = share_ranges(found)
-        shown = [Picture(problem=each) if isinstance(each, str) else _picture(each) for each in drawings]
-    return shown, shared
+        shared = share_ranges(figures)
+        views = [Picture(problem=item) if isinstance(item, str) else _picture(item) for item in drawings]
+    return views, shared
 
 
 def share_ranges(drawings: Sequence[Drawing]) -> bool:
@@ -53,14 +53,14 @@ def share_ranges(drawings: Sequence[Drawing]) -> bool:
     """
     if len(drawings) < 2:
         return False
-    axes = [[each for each in drawing.axes if not hasattr(each, "_colorbar")] for drawing in drawings]
-    if len({len(each) for each in axes}) == 1:
+    axes = [[panel for panel in drawing.axes if not hasattr(panel, "_colorbar")] for drawing in drawings]
+    if len({len(panel) for panel in axes}) == 1:
         groups = [list(group) for group in zip(*axes, strict=True)]
     else:
-        one_range = all(len({(each.get_xlim(), each.get_ylim()) for each in several}) == 1 for several in axes)
-        groups = [[each for several in axes for each in several]] if one_range else []
-    labels = [_labels(each) for each in axes]
-    comparable = [group for group in groups if len({(each.get_xscale(), each.get_yscale()) for each in group}) == 1]
+        one_range = all(len({(panel.get_xlim(), panel.get_ylim()) for panel in several}) == 1 for several in axes)
+        groups = [[panel for several in axes for panel in several]] if one_range else []
+    labels = [_labels(panel) for panel in axes]
+    comparable = [group for group in groups if len({(panel.get_xscale(), panel.get_yscale()) for panel in group}) == 1]
     if any(label != labels[0] for label in labels) or not comparable:
         return False
     for group in comparable:
@@ -69,15 +69,15 @@ def share_ranges(drawings: Sequence[Drawing]) -> bool:
 
 
 def _labels(axes: Sequence[Axes]) -> set[str]:
-    return {text for each in axes for text in (each.get_xlabel(), each.get_ylabel()) if text}
+    return {text for panel in axes for text in (panel.get_xlabel(), panel.get_ylabel()) if text}
 
 
 def _unite(group: Sequence[Axes]) -> None:
-    horizontal, vertical = ([getattr(each, f"get_{axis}lim")() for each in group] for axis in "xy")
-    mapped = [mappable for each in group for mappable in (*each.images, *each.collections) if _is_scaled(mappable)]
-    for each in group:
-        each.set_xlim(_union(horizontal))
-        each.set_ylim(_union(vertical))
+    horizontal, vertical = ([getattr(panel, f"get_{axis}lim")() for panel in group] for axis in "xy")
+    mapped = [mappable for panel in group for mappable in (*panel.images, *panel.collections) if _is_scaled(mappable)]
+    for panel in group:
+        panel.set_xlim(_union(horizontal))
+        panel.set_ylim(_union(vertical))
     if len({type(mappable.norm) for mappable in mapped}) == 1:
         low, high = _union([mappable.get_clim() for mappable in mapped])
         for mappable in mapped:
@@ -93,7 +93,7 @@ def _is_scaled(mappable: Any) -> bool:
 
 def _union(ranges: Sequence[tuple[float, float]]) -> tuple[float, float]:
     """Return the smallest range that contains all; the ends of a reversed axis stay reversed."""
-    ends = [end for each in ranges for end in each]
+    ends = [end for interval in ranges for end in interval]
     low, high = min(ends), max(ends)
     return (high, low) if all(first > last for first, last in ranges) else (low, high)
 

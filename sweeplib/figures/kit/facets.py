@@ -53,13 +53,13 @@ class Facets:
         """Yield the number and the data of each panel."""
         return numbered_parts(data, self.panel)
 
-    def colours(self, part: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
+    def colours(self, subset: xr.Dataset) -> Iterator[tuple[int, xr.Dataset]]:
         """Yield the number and the data of each colour in a part."""
-        return numbered_parts(part, self.hue)
+        return numbered_parts(subset, self.hue)
 
     def series(self, data: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
         """Yield the number of the panel, that of the colour, and the data of each colour in each panel."""
-        return ((place, index, one) for place, part in self.parts(data) for index, one in self.colours(part))
+        return ((place, index, series) for place, subset in self.parts(data) for index, series in self.colours(subset))
 
     def title(self, ds: xr.Dataset) -> str:
         """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
@@ -69,7 +69,7 @@ class Facets:
 
 def arranged(
     data: xr.Dataset | Outline,
-    drawn: set[str],
+    drawn_axes: set[str],
     where: Mapping[str, Any] | None = None,
     panel: str | None = None,
     hue: str | None = None,
@@ -77,7 +77,7 @@ def arranged(
     spare: bool = True,
     most: int = 2,
 ) -> Facets:
-    """Return the facets of data in which the axes `drawn` lie along an axis of the figure.
+    """Return the facets of data in which the `drawn_axes` lie along an axis of the figure.
 
     `where` selects values of axes. Of the remaining axes, `panel` and `hue` become panels and colours. Where these are
     None, the shortest suitable axes are taken, those with several values in `where` first, preferably noise, widths and
@@ -86,33 +86,33 @@ def arranged(
     an unknown axis or value and for more values than are distinguishable.
     """
     outline = outline_of(data)
-    at = _places(outline, drawn, where or {})
+    at = _places(outline, drawn_axes, where or {})
     sizes = {dim: _size(at.get(dim), size) for dim, size in outline.sizes.items()}
-    free = [dim for dim, size in sizes.items() if dim not in drawn and size > 1]
-    for key, asked in (("panel", panel), ("hue", hue)):
-        if asked is not None and asked not in free:
+    free = [dim for dim, size in sizes.items() if dim not in drawn_axes and size > 1]
+    for key, axis in (("panel", panel), ("hue", hue)):
+        if axis is not None and axis not in free:
             none = None if free else f"no `{key}`: the sweep has no other axis of several values"
-            raise InputError("no such axis to draw", key=key, value=asked, choices=free, expected=none)
+            raise InputError("no such axis to draw", key=key, value=axis, choices=free, expected=none)
     if panel is not None and panel == hue:
         raise InputError("drawn twice", key="hue", value=hue, expected="another axis than panel")
     others = [dim for dim in free if dim not in (panel, hue)]
     if outline.split and POINT in others:
         key, expected = "panel" if hue else "hue", "another column of the table here, or a value of one in `where`"
         raise InputError("several points of the table have the same values", key=key, expected=expected)
-    room = most - sum(asked is not None for asked in (panel, hue))
+    room = most - sum(axis is not None for axis in (panel, hue))
     listed = [dim for dim in others if isinstance(at.get(dim), list)]
-    kept = _shortest(others, sizes, room, listed) if spare else others
-    if len(kept) > room:
-        raise InputError("too many axes for one figure", key="where", value=kept, expected="a value for each")
-    left = [dim for dim in others if dim not in kept]
-    if spared := [dim for dim in listed if dim in left]:
+    axes = _shortest(others, sizes, room, listed) if spare else others
+    if len(axes) > room:
+        raise InputError("too many axes for one figure", key="where", value=axes, expected="a value for each")
+    remaining = [dim for dim in others if dim not in axes]
+    if spared := [dim for dim in listed if dim in remaining]:
         raise InputError("no room for several values", key="where", value=spared, expected="one value for each")
-    panel, hue = _assigned(kept, panel, hue)
+    panel, hue = _assigned(axes, panel, hue)
     _check_number(sizes, "panel", panel, MOST_PANELS)
     _check_number(sizes, "hue", hue, MOST_HUES)
-    at |= {dim: _middle(at.get(dim), outline.sizes[dim]) for dim in left}
-    single = {dim: 0 for dim, size in sizes.items() if size == 1 and dim not in drawn}
-    titled = [dim for dim in at if dim not in drawn and dim not in (panel, hue) and outline.sizes[dim] > 1]
+    at |= {dim: _middle(at.get(dim), outline.sizes[dim]) for dim in remaining}
+    single = {dim: 0 for dim, size in sizes.items() if size == 1 and dim not in drawn_axes}
+    titled = [dim for dim in at if dim not in drawn_axes and dim not in (panel, hue) and outline.sizes[dim] > 1]
     return Facets(single | at, panel, hue, tuple(titled))
 
 
@@ -120,8 +120,8 @@ def asked_columns(data: xr.Dataset | Outline, options: Mapping[str, Any]) -> tup
     """Return the columns of a table of points that options ask for as panels, colours or dashes, or fix by `where`."""
     if POINT not in data.sizes:
         return ()
-    asked = [*map(options.get, ("panel", "hue", "dash")), *(options.get("where") or {})]
-    return tuple(dict.fromkeys(name for name in asked if name in outline_of(data).columns))
+    names = [*map(options.get, ("panel", "hue", "dash")), *(options.get("where") or {})]
+    return tuple(dict.fromkeys(name for name in names if name in outline_of(data).columns))
 
 
 def by_columns(data: Any, names: tuple[str, ...]) -> Any:
@@ -153,15 +153,15 @@ def by_columns(data: Any, names: tuple[str, ...]) -> Any:
     index = np.full((*map(len, levels), most), -1)
     for place, those in rows.items():
         index[place][: len(those)] = those
-    known = xr.DataArray(index, dims=(*names, POINT))
-    found = data.drop_vars([*names, POINT], errors="ignore").isel({POINT: known.clip(0)})
-    there = known >= 0
-    blank = {name: value.where(there, _blank(value.dtype)) for name, value in found.items() if POINT in value.dims}
-    found = found.assign(
-        {name: value.transpose(..., *names, POINT).astype(found[name].dtype) for name, value in blank.items()}
+    places = xr.DataArray(index, dims=(*names, POINT))
+    dataset = data.drop_vars([*names, POINT], errors="ignore").isel({POINT: places.clip(0)})
+    there = places >= 0
+    blank = {name: value.where(there, _blank(value.dtype)) for name, value in dataset.items() if POINT in value.dims}
+    dataset = dataset.assign(
+        {name: value.transpose(..., *names, POINT).astype(dataset[name].dtype) for name, value in blank.items()}
     )
     axes = {name: (name, level, data[name].attrs) for name, level in zip(names, levels, strict=True)}
-    return found.assign_coords({**axes, POINT: (POINT, np.arange(most), data[POINT].attrs)})
+    return dataset.assign_coords({**axes, POINT: (POINT, np.arange(most), data[POINT].attrs)})
 
 
 def _rank(value: Any) -> tuple[bool, Any]:
@@ -192,18 +192,18 @@ def few_times(outline: Outline, where: Mapping[str, Any]) -> dict[str, Any]:
     return {"time": [times[place] for place in places], **where}
 
 
-def _places(outline: Outline, drawn: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
+def _places(outline: Outline, drawn_axes: set[str], where: Mapping[str, Any]) -> dict[str, int | list[int]]:
     """Return the indices of the values of `where` along each axis; lists and values of drawn axes keep the axis."""
-    found: dict[str, int | list[int]] = {}
+    indices: dict[str, int | list[int]] = {}
     for axis, value in where.items():
         if axis not in outline.axes:
             raise InputError("no such axis", key=f"where.{axis}", value=axis, choices=outline.axes)
         several = isinstance(value, list | tuple)
-        if axis in drawn and axis not in SELECTED and not several:
+        if axis in drawn_axes and axis not in SELECTED and not several:
             raise InputError("the figure draws this axis", key=f"where.{axis}", value=value, expected="a list, or none")
         places = _places_along(outline, axis, value if several else [value])
-        found[axis] = places if len(places) > 1 or axis in drawn else places[0]
-    return found
+        indices[axis] = places if len(places) > 1 or axis in drawn_axes else places[0]
+    return indices
 
 
 def _places_along(outline: Outline, axis: str, values: Sequence[Any]) -> list[int]:
@@ -234,13 +234,13 @@ def _shortest(axes: list[str], sizes: Mapping[str, int], room: int, first: list[
 
 def _assigned(axes: list[str], panel: str | None, hue: str | None) -> tuple[str | None, str | None]:
     """Return the panel and hue axes; those that are None are chosen from `axes`."""
-    rest = list(axes)
-    if panel is None and hue is None and len(rest) == 1:
-        return None, rest[0]
-    if panel is None and rest:
-        panel = next((dim for dim in PANELS_FIRST if dim in rest), rest[0])
-        rest.remove(panel)
-    return panel, hue or next(iter(rest), None)
+    free = list(axes)
+    if panel is None and hue is None and len(free) == 1:
+        return None, free[0]
+    if panel is None and free:
+        panel = next((dim for dim in PANELS_FIRST if dim in free), free[0])
+        free.remove(panel)
+    return panel, hue or next(iter(free), None)
 
 
 def _check_number(sizes: Mapping[str, int], key: str, dim: str | None, most: int) -> None:
@@ -257,8 +257,8 @@ def used_dynamics(data: xr.Dataset) -> list[str]:
 
 def measured_dynamics(data: xr.Dataset, name: str) -> list[str]:
     """Return the dynamics with a value of the variable `name`, stochastic ones first."""
-    known = data["dynamics"].values
-    return dynamics_order(kind for kind in known if bool(data[name].sel(dynamics=kind).notnull().any()))
+    names = data["dynamics"].values
+    return dynamics_order(kind for kind in names if bool(data[name].sel(dynamics=kind).notnull().any()))
 
 
 def numbered_parts(ds: xr.Dataset, dim: str | None) -> Iterator[tuple[int, xr.Dataset]]:

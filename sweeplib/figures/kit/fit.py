@@ -113,12 +113,12 @@ def _pieces(word: str, room: float, length: Callable[[str], float]) -> list[str]
 
 def _labels_with_room(figure: Figure) -> list[tuple[Text, float]]:
     """Return titles and labels, each with its largest length."""
-    found = [(text, figure.bbox.width) for text in figure.texts]
+    labels = [(text, figure.bbox.width) for text in figure.texts]
     for axes in figure.axes:
         width, height = axes.bbox.width, axes.bbox.height
-        found += [(axes.title, width), (axes.xaxis.label, width), (axes.yaxis.label, height)]
-        found += [(text, INSIDE * width) for text in axes.texts]
-    return [(text, room) for text, room in found if text.get_text() and text.get_visible()]
+        labels += [(axes.title, width), (axes.xaxis.label, width), (axes.yaxis.label, height)]
+        labels += [(text, INSIDE * width) for text in axes.texts]
+    return [(text, room) for text, room in labels if text.get_text() and text.get_visible()]
 
 
 def _shrink_titles(figure: Figure, renderer: Any) -> None:
@@ -134,12 +134,12 @@ def _shrink_titles(figure: Figure, renderer: Any) -> None:
 def _longest(text: Text, renderer: Any) -> float:
     """Return the length of the longest word of a text."""
     content = text.get_text()
-    found = 0.0
+    longest = 0.0
     for word in WORD.findall(content):
         text.set_text(word)
-        found = max(found, float(text.get_window_extent(renderer).width))
+        longest = max(longest, float(text.get_window_extent(renderer).width))
     text.set_text(content)
-    return found
+    return longest
 
 
 def _broke(text: Text, room: float, renderer: Any) -> bool:
@@ -161,10 +161,10 @@ def _thin(axis: Axis, renderer: Any) -> None:
     labelled = {minor: _labels(axis, renderer, minor=minor) for minor in (False, True)}
     majors = _apart(labelled[False], axis)
     minors = [(place, box) for place, box in labelled[True] if not any(_near(box, other, axis) for _, other in majors)]
-    kept = {False: [place for place, _ in majors], True: [place for place, _ in _apart(minors, axis)]}
-    for minor, found in labelled.items():
-        if len(kept[minor]) < len(found):
-            _keep(axis, kept[minor], minor=minor)
+    places = {False: [place for place, _ in majors], True: [place for place, _ in _apart(minors, axis)]}
+    for minor, labels in labelled.items():
+        if len(places[minor]) < len(labels):
+            _keep(axis, places[minor], minor=minor)
 
 
 def _labels(axis: Axis, renderer: Any, *, minor: bool) -> list[tuple[float, Bbox]]:
@@ -178,22 +178,22 @@ def _ticks(axis: Axis, *, minor: bool) -> list[Tick]:
     low, high = sorted(axis.get_view_interval())
     slack = 1e-9 * (high - low)
     ticks = axis.get_minor_ticks() if minor else axis.get_major_ticks()
-    seen = [tick for tick in ticks if low - slack <= tick.get_loc() <= high + slack]
-    return sorted(seen, key=lambda tick: float(tick.get_loc()))
+    visible = [tick for tick in ticks if low - slack <= tick.get_loc() <= high + slack]
+    return sorted(visible, key=lambda tick: float(tick.get_loc()))
 
 
 def _apart(labels: list[tuple[float, Bbox]], axis: Axis) -> list[tuple[float, Bbox]]:
     """Return every label, or every second, third, ..., so that neighbours do not overlap."""
     for step in range(1, len(labels)):
         some = labels[::step]
-        if not any(_near(one, other, axis) for (_, one), (_, other) in pairwise(some)):
+        if not any(_near(first, other, axis) for (_, first), (_, other) in pairwise(some)):
             return some
     return labels[:1]
 
 
-def _near(one: Bbox, other: Bbox, axis: Axis) -> bool:
+def _near(first: Bbox, second: Bbox, axis: Axis) -> bool:
     apart = 0.5 * APART * axis.figure.dpi / 72.0
-    return bool(one.padded(apart).overlaps(other.padded(apart)))
+    return bool(first.padded(apart).overlaps(second.padded(apart)))
 
 
 def _keep(axis: Axis, places: list[float], *, minor: bool) -> None:

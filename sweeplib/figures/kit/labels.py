@@ -22,14 +22,14 @@ DIGITS, MOST_DIGITS, ALL_DIGITS = 4, 6, 17
 
 def axis_label(array: xr.DataArray) -> str:
     r"""Return 'long name symbol (units)', as far as the array has them: 'learning rate $\\gamma$'."""
-    return " ".join(part for part in (_long_name(array), _beside_name(array), _unit(array)) if part)
+    return " ".join(text for text in (_long_name(array), _beside_name(array), _unit(array)) if text)
 
 
 def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
     """Return the label of a long axis: the long name in lines of that width, then the symbol and the unit of times."""
     lines = textwrap.wrap(_long_name(array), width)
     unit = _unit(array) if "scale" in array.attrs else ""
-    end = " ".join(part for part in (_beside_name(array), unit) if part)
+    end = " ".join(text for text in (_beside_name(array), unit) if text)
     return ("\n".join(lines) + " " + end).strip()
 
 
@@ -61,11 +61,11 @@ def _unit(array: xr.DataArray) -> str:
 
 def _mathematics(array: xr.DataArray) -> str:
     """Return the symbol between dollars; "" if there is none, or if it is just the name of a user's parameter."""
-    found = array.attrs.get("symbol", "")
+    symbol = array.attrs.get("symbol", "")
     if _is_own_name(array):
         latex = name_latex(str(array.name))
         return f"${latex}$" if latex else ""
-    return f"${found}$" if found and (found != array.name or len(found) == 1) else ""
+    return f"${symbol}$" if symbol and (symbol != array.name or len(symbol) == 1) else ""
 
 
 def _is_own_name(array: xr.DataArray) -> bool:
@@ -130,8 +130,8 @@ def target_label(name: str) -> str:
 
 def activation_label(name: str) -> str:
     """Return a normalised Hermite polynomial as h with its order, any other activation as its name."""
-    found = HERMITE.fullmatch(name)
-    return f"$h_{{{found[1]}}}$" if found else re.sub(r"(?<=[( ])-", MINUS, name)
+    match = HERMITE.fullmatch(name)
+    return f"$h_{{{match[1]}}}$" if match else re.sub(r"(?<=[( ])-", MINUS, name)
 
 
 NAMED: dict[str, Callable[[str], str]] = {

@@ -40,30 +40,30 @@ def legend_below(figure: Figure, groups: list[list[Entry]], handle: float = HAND
     wide, columns get more rows; then groups are stacked; last, labels are broken into lines and the text gets smaller.
     Long dashes need a `handle`, the length of the lines in font sizes, that shows them twice.
     """
-    seen = _seen(figure)
-    shown = [[entry for entry in group if "gid" not in entry[0] or entry[0]["gid"] in seen] for group in groups]
-    shown = [group for group in shown if group]
-    if not shown:
+    gids = _visible_gids(figure)
+    entries = [[entry for entry in group if "gid" not in entry[0] or entry[0]["gid"] in gids] for group in groups]
+    entries = [group for group in entries if group]
+    if not entries:
         return
-    legend = _legend_that_fits(figure, shown, handle)
+    legend = _legend_that_fits(figure, entries, handle)
     height = legend.get_window_extent(renderer_of(figure)).height / figure.dpi
     layout = figure.get_layout_engine()
     padding = 2.0 * layout.get()["h_pad"] if layout is not None else 0.0  # the layout pads the legend above and below
     figure.set_figheight(figure.get_figheight() + height + padding)
 
 
-def _seen(figure: Figure) -> set[str]:
+def _visible_gids(figure: Figure) -> set[str]:
     """Return the gids of the visible lines, and remove the gids: in files they would have to be unique."""
-    found: set[str] = set()
+    visible: set[str] = set()
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             keep_within_doubles(axis)
         axes.autoscale_view()  # here, because the transforms of lines depend on the limits
         for line in axes.lines:
             gids = (line.get_gid() or "").split()
-            found.update(gids if _is_seen(line, axes.bbox) else ())
+            visible.update(gids if _is_seen(line, axes.bbox) else ())
             line.set_gid(None)
-    return found
+    return visible
 
 
 def _is_seen(line: Line2D, box: Bbox) -> bool:
@@ -102,7 +102,7 @@ def _arrangements(groups: list[list[Entry]]) -> Iterator[list[list[Entry]]]:
     """Yield columns of the entries, from arrangements with few rows to one column."""
     longest = max(map(len, groups))
     for rows in range(min(FEWEST_ROWS, longest), longest + 1):
-        yield [part for group in groups for part in _split(group, rows)]
+        yield [column for group in groups for column in _split(group, rows)]
     for count in range(len(groups) - 1, 0, -1):
         yield _joined(groups, count)
 
@@ -117,7 +117,7 @@ def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
     """Return `count` columns of whole groups, such that the longest is as short as possible."""
     cuts = ([0, *inner, len(groups)] for inner in combinations(range(1, len(groups)), count - 1))
     columns = [[list(chain(*groups[start:end])) for start, end in pairwise(cut)] for cut in cuts]
-    return min(columns, key=lambda made: max(map(len, made)))
+    return min(columns, key=lambda columns_made: max(map(len, columns_made)))
 
 
 def _legend(figure: Figure, columns: list[list[Entry]], handle: float, size: float | None = None) -> Legend:
@@ -142,14 +142,14 @@ def _handle(properties: dict[str, Any]) -> Line2D | Patch:
 def _in_lines(figure: Figure, column: list[Entry], room: float, size: float) -> list[Entry]:
     """Return the entries with their labels in lines that fit into the room beside the handles."""
     beside = SPACING["handletextpad"] + 2.0 * SPACING["borderpad"]
-    left = room - beside * size / 72.0 * figure.dpi
+    width = room - beside * size / 72.0 * figure.dpi
     renderer, text = renderer_of(figure), figure.text(0.0, 0.0, "", fontsize=size)
 
     def length(content: str) -> float:
         text.set_text(content)
         return float(text.get_window_extent(renderer).width)
 
-    lines = [(properties, broken(label, left, length)) for properties, label in column]
+    lines = [(properties, broken(label, width, length)) for properties, label in column]
     text.remove()
     return lines
 
@@ -160,13 +160,13 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
         return []
     line = line or {"linestyle": "none"}
     parts = split.colours(data)
-    return [(look(index) | line, value_label(one[split.hue], data[split.hue])) for index, one in parts]
+    return [(look(index) | line, value_label(series[split.hue], data[split.hue])) for index, series in parts]
 
 
-def dynamics_entries(shown: list[str]) -> list[Entry]:
-    """Return an entry per marker, for the dynamics `shown`."""
+def dynamics_entries(names: list[str]) -> list[Entry]:
+    """Return an entry per marker, for dynamics of these `names`."""
     blank = {"color": INK, "marker": "o"}
-    return [(dynamics_look(name, shown, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in shown]
+    return [(dynamics_look(name, names, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in names]
 
 
 def unknown_entry(meaning: str) -> Entry:

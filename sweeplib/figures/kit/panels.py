@@ -101,18 +101,18 @@ def panels_of(
     """Return a new drawing with the panels of facets, their titles, and the values of the axes that are not drawn."""
     parts = list(split.parts(data))
     panels = panel_grid(len(parts), width=width, alone=alone, height=height, stack=stack, share_x=share_x)
-    for place, part in parts:
+    for place, subset in parts:
         if split.panel:
-            panels.title(place, title_of(part, data, split.panel))
+            panels.title(place, title_of(subset, data, split.panel))
     panels.note(note_of(data, split))
     return panels
 
 
-def title_of(part: xr.Dataset, data: xr.Dataset, panel: str) -> str:
+def title_of(subset: xr.Dataset, data: xr.Dataset, panel: str) -> str:
     """Return the title of a panel: its value, a time as its number of steps."""
     if panel == "time":
-        return _steps(part) or value_label(part[panel], data[panel], digits=2)
-    return value_label(part[panel], data[panel])
+        return _steps(subset) or value_label(subset[panel], data[panel], digits=2)
+    return value_label(subset[panel], data[panel])
 
 
 def note_of(data: xr.Dataset, split: Facets) -> str:

@@ -66,19 +66,26 @@ def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset
     if points.x_over and not bool(selected[points.x_over].notnull().all()):
         points = replace(points, x_over="", x_label="")
     top, *below = points.levels or (Level(points.y),)
-    levels = (top, *(each for each in below if not each.over or bool((selected[each.over] > 0.0).any())))
-    drawn = [points.split.selected(_requested(whole, level.y, ds)) for level in levels]
-    data = drawn[0]
+    levels = (
+        top,
+        *(
+            level_below
+            for level_below in below
+            if not level_below.over or bool((selected[level_below.over] > 0.0).any())
+        ),
+    )
+    datasets = [points.split.selected(_requested(whole, level.y, ds)) for level in levels]
+    data = datasets[0]
     if data[points.x].dtype.kind not in "iuf":
         raise InputError("not an axis of numbers", key="x", value=points.x, expected="another axis")
     heights = tuple(level.height for level in levels)
     height = 2.7 * sum(heights) / heights[0]
     panels = panels_of(data, points.split, height=height, stack=heights, share_x=points.share_x)
     run = [str(name) for name in data["dynamics"].values if bool(data["requested"].sel(dynamics=name).any())]
-    shown = dynamics_order(run) if points.unknown else shown_dynamics(data, levels[0].y)
-    picture = _Picture(points, panels, shown, references(points.published, points.x, points.y))
+    names = dynamics_order(run) if points.unknown else shown_dynamics(data, levels[0].y)
+    picture = _Picture(points, panels, names, references(points.published, points.x, points.y))
     picture.scale(data)
-    for place, (level, of_level) in enumerate(zip(levels, drawn, strict=True)):
+    for place, (level, of_level) in enumerate(zip(levels, datasets, strict=True)):
         picture.draw(place, level, of_level)
     panels.xlabel(points.x_label or wrapped_label(data[points.x], 24))
     picture.set_ticks(data)
@@ -90,8 +97,8 @@ def _requested(whole: xr.Dataset, y: str, ds: xr.Dataset) -> xr.Dataset:
     """Return the data with a mask of the runs that were made: its own `Y_requested`, else that of the dataset."""
     if not y:
         return whole
-    own = f"{y}_requested"
-    return whole.assign(requested=whole[own]) if own in whole else with_requests(whole, y, ds)
+    name = f"{y}_requested"
+    return whole.assign(requested=whole[name]) if name in whole else with_requests(whole, y, ds)
 
 
 class _Columns(NamedTuple):
@@ -107,11 +114,11 @@ class _Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class _Picture:
-    """A picture that is being drawn; `shown` are its dynamics in the order of their marks."""
+    """A picture that is being drawn; `names` are its dynamics in the order of their marks."""
 
     points: Points
     panels: Panels
-    shown: list[str]
+    names: list[str]
     published: References
 
     def places(self, data: xr.Dataset) -> xr.DataArray:
@@ -140,8 +147,8 @@ class _Picture:
         axes = self.panels.stacks[0][place]
         if level.y and self._is_logarithmic(level, data):
             set_log(axes, "y")
-        for panel, part in self.points.split.parts(data):
-            self._panel(self.panels.stacks[panel][place], level, part, data, first=place == 0)
+        for panel, subset in self.points.split.parts(data):
+            self._panel(self.panels.stacks[panel][place], level, subset, data, first=place == 0)
         if level.limits is not None:
             axes.set_ylim(*level.limits)
         elif level.from_zero and axes.get_yscale() == "linear":
@@ -153,42 +160,44 @@ class _Picture:
 
     def _is_logarithmic(self, level: Level, data: xr.Dataset) -> bool:
         values = (data[level.y] / level.unit(data)).values
-        known = values[np.isfinite(values)]
+        finite = values[np.isfinite(values)]
         if level.log is None and self.points.log_axes is None:
-            return wide(values) or bool(self.points.guide is not None and known.size and (known > 0.0).all())
-        return is_log("y", self.points.log_axes, bool(level.log)) and bool((known > 0.0).any())
+            return wide(values) or bool(self.points.guide is not None and finite.size and (finite > 0.0).all())
+        return is_log("y", self.points.log_axes, bool(level.log)) and bool((finite > 0.0).any())
 
-    def _panel(self, axes: Axes, level: Level, part: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
+    def _panel(self, axes: Axes, level: Level, subset: xr.Dataset, data: xr.Dataset, *, first: bool) -> None:
         _lines(axes, level)
-        for index, dash, one in self._curves_of(part) if level.y else ():
+        for index, dash, series in self._curves_of(subset) if level.y else ():
             aside = self._aside(data, index)
-            for name in self.shown:
-                self._series(axes, level, one.sel(dynamics=name), (name, index, dash), aside)
+            for name in self.names:
+                self._series(axes, level, series.sel(dynamics=name), (name, index, dash), aside)
             for curve in _curves(level, data, self.points.split.hue) if dash == 0 else ():
                 if not curve.once:
-                    self._curve(axes, curve, one, line_look(index, curve.name))
+                    self._curve(axes, curve, series, line_look(index, curve.name))
                 elif index == 0:
-                    self._curve(axes, curve, part, {"color": INK, "gid": curve.name})
-            self._ticks(axes, level, one, index)
+                    self._curve(axes, curve, subset, {"color": INK, "gid": curve.name})
+            self._ticks(axes, level, series, index)
             if first:
-                self.published.draw(axes, one, x_unit=_unit(one, self.points.x_over), y_unit=_unit(one, level.over))
+                self.published.draw(
+                    axes, series, x_unit=_unit(series, self.points.x_over), y_unit=_unit(series, level.over)
+                )
         if level.marks is not None:
-            level.marks(axes, part)
+            level.marks(axes, subset)
         if first and self.points.guide is not None:
-            _guide(axes, part[level.y], part[self.points.x], self.points.guide)
+            _guide(axes, subset[level.y], subset[self.points.x], self.points.guide)
 
-    def _ticks(self, axes: Axes, level: Level, one: xr.Dataset, index: int) -> None:
+    def _ticks(self, axes: Axes, level: Level, series: xr.Dataset, index: int) -> None:
         tick: dict[str, Any] = line_look(index, "end") | {"linewidth": 1.8, "clip_on": False}
-        places = self.places(one)
-        if level.top and float(places.min()) < (at := one[level.top].item()) < float(places.max()):
+        places = self.places(series)
+        if level.top and float(places.min()) < (at := series[level.top].item()) < float(places.max()):
             axes.plot([at, at], [0.96, 1.0], transform=axes.get_xaxis_transform(), **tick)
-        if level.right and np.isfinite(at := one[level.right].item()):
+        if level.right and np.isfinite(at := series[level.right].item()):
             axes.plot([0.97, 1.0], [at, at], transform=axes.get_yaxis_transform(), **tick)
 
-    def _curves_of(self, part: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
+    def _curves_of(self, subset: xr.Dataset) -> Iterator[tuple[int, int, xr.Dataset]]:
         """Yield the number of the colour and of the dash of each curve in a panel, and its data."""
-        for index, one in self.points.split.colours(part):
-            for dash, single in numbered_parts(one, self.points.dash):
+        for index, series in self.points.split.colours(subset):
+            for dash, single in numbered_parts(series, self.points.dash):
                 yield index, dash, single
 
     def _aside(self, data: xr.Dataset, index: int) -> Shift:
@@ -203,39 +212,39 @@ class _Picture:
             return lambda x: x * (high / low if high > low else 10.0) ** shift
         return lambda x: x + shift * (high - low)
 
-    def _columns(self, level: Level, one: xr.Dataset) -> _Columns:
-        y, unit = one[level.y], level.unit(one)
-        bars = interval(one, level.y) or (np.full(y.shape, np.nan),) * 2
-        arrays = [self.places(one), y / unit, *(y.copy(data=bar) / unit for bar in bars)]
-        masks = [y.copy(data=bounds(one, level.y)), one["requested"] & y.isnull()]
-        columns = [each.values.ravel() for each in xr.broadcast(*arrays, *masks)]
+    def _columns(self, level: Level, series: xr.Dataset) -> _Columns:
+        y, unit = series[level.y], level.unit(series)
+        bars = interval(series, level.y) or (np.full(y.shape, np.nan),) * 2
+        arrays = [self.places(series), y / unit, *(y.copy(data=bar) / unit for bar in bars)]
+        masks = [y.copy(data=bounds(series, level.y)), series["requested"] & y.isnull()]
+        columns = [column.values.ravel() for column in xr.broadcast(*arrays, *masks)]
         order = np.argsort(columns[0], kind="stable")
-        return _Columns(*(each[order] for each in columns))
+        return _Columns(*(column[order] for column in columns))
 
-    def _series(self, axes: Axes, level: Level, one: xr.Dataset, key: tuple[str, int, int], aside: Shift) -> None:
+    def _series(self, axes: Axes, level: Level, series: xr.Dataset, key: tuple[str, int, int], aside: Shift) -> None:
         """Draw the points of a dynamics: with bars, open triangles for bounds, ∅ on the axis for unknown ones."""
         name, index, dash = key
-        columns = self._columns(level, one)
+        columns = self._columns(level, series)
         x, values = aside(columns.x), columns.y
         drawable = np.isfinite(x) & ((x > 0) | (axes.get_xscale() != "log"))
         unknown = drawable & columns.unknown.astype(bool)
-        style = dynamics_look(name, self.shown, look(index))
+        style = dynamics_look(name, self.names, look(index))
         if unknown.any() and (is_stochastic(name) or self.points.unknown):
             mark_unknown(axes, x[unknown], style["color"])
-        known = drawable & np.isfinite(values)
-        if not known.any():
+        defined = drawable & np.isfinite(values)
+        if not defined.any():
             return
         style |= self._line(name, dash, style)
-        if fit := one[level.y].attrs.get("fit"):
-            self._curve(axes, Curve("fit", "", fit, DASHES[dash]), one, {"color": style["color"], "gid": "fit"})
+        if fit := series[level.y].attrs.get("fit"):
+            self._curve(axes, Curve("fit", "", fit, DASHES[dash]), series, {"color": style["color"], "gid": "fit"})
             style |= {"linestyle": "none"}
-        marks = bars_at = max(1, -(-int(known.sum()) // MOST_MARKS)) if self.points.joined else 1
-        if POINT in one[self.points.x].dims:  # neighbours along x may be rows of other problems
+        marks = bars_at = max(1, -(-int(defined.sum()) // MOST_MARKS)) if self.points.joined else 1
+        if POINT in series[self.points.x].dims:  # neighbours along x may be rows of other problems
             style, marks = style | {"linestyle": "none", "markersize": 4.0 if bars_at == 1 else 1.5}, 1
-        bound = known & columns.bound.astype(bool)
-        if (sure := known & (~bound | (level.bound == "over"))).any():
+        bound = defined & columns.bound.astype(bool)
+        if (sure := defined & (~bound | (level.bound == "over"))).any():
             lengths = np.nan_to_num(np.array([columns.below, columns.above])[:, sure]).clip(0.0)
-            lengths = None if interval(one, level.y) is None else lengths
+            lengths = None if interval(series, level.y) is None else lengths
             axes.errorbar(x[sure], values[sure], lengths, elinewidth=0.8, markevery=marks, errorevery=bars_at, **style)
         if bound.any():
             mark = {"color": style["color"], "gid": f"{style['gid']} bound"}
@@ -243,30 +252,30 @@ class _Picture:
 
     def _line(self, name: str, dash: int, style: Mapping[str, Any]) -> dict[str, Any]:
         """Return the line that joins the points of a dynamics, and what the dash changes of its marker."""
-        if not self.points.joined or (not is_stochastic(name) and is_stochastic(self.shown[0])):
+        if not self.points.joined or (not is_stochastic(name) and is_stochastic(self.names[0])):
             return {"linestyle": "none"} | ({} if is_stochastic(name) else {"zorder": 5})
         line = {"linestyle": DASHES[dash], "linewidth": 1.0, "gid": f"{style['gid']} dash-{dash}"}
-        if dash and sum(map(is_stochastic, self.shown)) == 1:
+        if dash and sum(map(is_stochastic, self.names)) == 1:
             line |= {"markerfacecolor": "white"}  # crosses of dynamics without noise are visible on it
         return line
 
     def _bounds(
         self, axes: Axes, columns: _Columns, where: np.ndarray, level: Level, look_of_hue: dict[str, str]
     ) -> None:
-        x, y, below, above = (columns[part][where] for part in range(4))
+        x, y, below, above = (columns[row][where] for row in range(4))
         if level.bound == "high":
             axes.vlines(x, y - below, y + above, color=look_of_hue["color"], linewidth=0.9, zorder=3)
         axes.plot(x, y + above if level.bound == "high" else y, zorder=5, **BOUND | look_of_hue)
 
-    def _curve(self, axes: Axes, curve: Curve, one: xr.Dataset, style: Mapping[str, Any]) -> None:
-        """Draw a law over one colour's points `one`: a variable of the data, or a function of the axis.
+    def _curve(self, axes: Axes, curve: Curve, series: xr.Dataset, style: Mapping[str, Any]) -> None:
+        """Draw a law over one colour's points: a variable of the data, or a function of the axis.
 
         A function is smooth, but where other parameters of the problem vary along the axis: there it is at the points.
         """
-        x, one = one[self.points.x], _with_numbers(one, self.points.x)
+        x, series = series[self.points.x], _with_numbers(series, self.points.x)
         if isinstance(curve.of, str):
-            of = one[curve.of]
-            of = of.sel(dynamics=self.shown[0]) if "dynamics" in of.dims and self.shown else of
+            of = series[curve.of]
+            of = of.sel(dynamics=self.names[0]) if "dynamics" in of.dims and self.names else of
             of, at = of.broadcast_like(x), x.values.ravel()
             order = np.argsort(at)
             places, heights = at[order], of.values.ravel()[order]
@@ -275,12 +284,12 @@ class _Picture:
             places = at
             if at.size == 1:
                 places, at = at * np.array([1.0 / ABOUT, ABOUT]), np.repeat(at, 2)
-            elif curve.once or not _others_vary(one, self.points.x):
+            elif curve.once or not _others_vary(series, self.points.x):
                 spaced = np.geomspace if axes.get_xscale() == "log" else np.linspace
                 places = at = spaced(at[0], at[-1], SMOOTH)
-            heights = curve.of(one.sortby(self.points.x) if self.points.x in one.dims else one, at)
+            heights = curve.of(series.sortby(self.points.x) if self.points.x in series.dims else series, at)
         if np.isfinite(heights).any():
-            unit = _unit(one, self.points.x_over)
+            unit = _unit(series, self.points.x_over)
             axes.plot(places / unit, heights, linestyle=curve.dashes, linewidth=0.9, zorder=1, **style)
 
     def set_ticks(self, data: xr.Dataset) -> None:
@@ -303,12 +312,12 @@ class _Picture:
         hues = _hues(data, points)
         line = {"color": INK, "linewidth": 1.0}
         dashes: list[Entry] = [
-            (line | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(one[points.dash], data[points.dash]))
-            for n, one in numbered_parts(data, points.dash)
+            (line | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(series[points.dash], data[points.dash]))
+            for n, series in numbered_parts(data, points.dash)
             if points.dash
         ]
         curves = {curve.name: curve for level in levels for curve in _curves(level, data, None) if curve.label}
-        kinds = dynamics_entries(self.shown) if len(self.shown) > 1 or curves else []
+        kinds = dynamics_entries(self.names) if len(self.names) > 1 or curves else []
         marks = [unknown_entry(_without_value(data, levels[0].y, points.unknown))]
         if name := measured.attrs.get("bound"):
             marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
@@ -330,34 +339,36 @@ def _lines(axes: Axes, level: Level) -> None:
         axes.axvline(level.at_x, color=FAINT, linewidth=0.8, zorder=0, gid="optimum")
 
 
-def _unit(one: xr.Dataset, over: str) -> float:
+def _unit(series: xr.Dataset, over: str) -> float:
     """Return the unit of an axis for one colour; 1 if it is not the same for all of its points."""
-    return one[over].item() if over and not one[over].dims else 1.0
+    return series[over].item() if over and not series[over].dims else 1.0
 
 
 def _curves(level: Level, data: xr.Dataset, hue: str | None) -> list[Curve]:
     """Return the curves of a level, with whether the colours have the same one; without any the theory of y."""
     name = data[level.y].attrs.get("theory") if level.y and not level.over else None
     curves = level.curves or ((Curve("theory", data[name].attrs["long_name"], name, THEORY),) if name else ())
-    known = (each.once if isinstance(each.once, bool) else hue not in data[each.once].dims for each in curves)
-    return [replace(each, once=once) for each, once in zip(curves, known, strict=True)]
+    sameness = (curve.once if isinstance(curve.once, bool) else hue not in data[curve.once].dims for curve in curves)
+    return [replace(curve, once=once) for curve, once in zip(curves, sameness, strict=True)]
 
 
-def _others_vary(one: xr.Dataset, x: str) -> bool:
+def _others_vary(series: xr.Dataset, x: str) -> bool:
     """Return whether parameters of the problem other than x vary along the axes of x."""
-    return any(len(np.unique(other.values)) > 1 for other in _others(one, x))
+    return any(len(np.unique(other.values)) > 1 for other in _others(series, x))
 
 
-def _with_numbers(one: xr.Dataset, x: str) -> xr.Dataset:
+def _with_numbers(series: xr.Dataset, x: str) -> xr.Dataset:
     """Return the data with those parameters along the axes of x that are the same everywhere as numbers."""
-    others = [other for other in _others(one, x) if other.name not in one.dims]
-    return one.assign_coords({str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1})
+    others = [other for other in _others(series, x) if other.name not in series.dims]
+    return series.assign_coords(
+        {str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1}
+    )
 
 
-def _others(one: xr.Dataset, x: str) -> list[xr.DataArray]:
+def _others(series: xr.Dataset, x: str) -> list[xr.DataArray]:
     """Return the parameters of the problem other than x that have values along the axes of x."""
-    along, names = set(one[x].dims), PARAMETERS.keys() - {x}
-    return [one[name] for name in one.coords if name in names and along & set(one[name].dims)]
+    along, names = set(series[x].dims), PARAMETERS.keys() - {x}
+    return [series[name] for name in series.coords if name in names and along & set(series[name].dims)]
 
 
 def _hues(data: xr.Dataset, points: Points) -> list[Entry]:
@@ -367,19 +378,19 @@ def _hues(data: xr.Dataset, points: Points) -> list[Entry]:
     parts = points.split.colours(data)
     named = hue_entries(data, points.split) or [(look(0) | {"color": INK, "linestyle": "none"}, "")]
     texts = [
-        ": ".join(filter(None, [label, points.hue_text(one)]))
-        for (_, label), (_, one) in zip(named, parts, strict=True)
+        ": ".join(filter(None, [label, points.hue_text(series)]))
+        for (_, label), (_, series) in zip(named, parts, strict=True)
     ]
     return [(style, text) for (style, _), text in zip(named, texts, strict=True) if text]
 
 
-def _without_value(data: xr.Dataset, y: str, what: str) -> str:
-    """Return the meaning of the mark of points without a value, with the dynamics that have such points if `what`."""
-    if not what:
+def _without_value(data: xr.Dataset, y: str, label: str) -> str:
+    """Return the meaning of the mark of points without a value, with the dynamics that have such points if `label`."""
+    if not label:
         return "no value"
     unknown = data["requested"] & data[y].isnull()
     names = [name for name in dynamics_order(data["dynamics"].values) if bool(unknown.sel(dynamics=name).any())]
-    return f"{what}: {', '.join(map(dynamics_label, names))}"
+    return f"{label}: {', '.join(map(dynamics_label, names))}"
 
 
 def _guide(axes: Axes, mean: xr.DataArray, x: xr.DataArray, slope: float) -> None:

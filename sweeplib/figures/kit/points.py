@@ -142,7 +142,7 @@ def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
     heights = points.astype(float).copy(data=np.full(points.shape, np.nan))
     others = [dim for dim in points.dims if not data[x].dims or dim != along(data, x)]
     for place in np.ndindex(*(points.sizes[dim] for dim in others)):
-        part = data.isel(at := dict(zip(others, place, strict=True)))
-        found = curve.of(part, part[x].values.astype(float).ravel())
-        heights[at] = found if part[x].dims else found[0]
+        subset = data.isel(at := dict(zip(others, place, strict=True)))
+        heights_here = curve.of(subset, subset[x].values.astype(float).ravel())
+        heights[at] = heights_here if subset[x].dims else heights_here[0]
     return labelled(heights, curve.label)

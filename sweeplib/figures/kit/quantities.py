@@ -52,10 +52,12 @@ class Quantity:
     def outline(self, ds: Data, analyses: ByName) -> tuple[Outline, str]:
         """Return the outline of the variable and its name in the analysis; InputError if the analysis lacks it."""
         outline = outline_of(analyses[self.analysis])
-        known = outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
-        variable = (PREFERRED if PREFERRED in known else known[0]) if self.variable is None else self.variable
-        if variable not in known:
-            choices = known if self.name and "." in self.name else [*known, *declared_quantities()]
+        variables = (
+            outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
+        )
+        variable = (PREFERRED if PREFERRED in variables else variables[0]) if self.variable is None else self.variable
+        if variable not in variables:
+            choices = variables if self.name and "." in self.name else [*variables, *declared_quantities()]
             prefix = f"{self.analysis}." if self.name and "." in self.name else ""
             named = [prefix + choice for choice in choices]
             raise InputError("no such quantity", key=self.key, value=self.name, choices=named)
@@ -79,16 +81,16 @@ def recorded_quantity(outline: Outline, name: str | None, *, over_time_only: boo
 
     By default the exit time, else the first observable. InputError for one that is not recorded.
     """
-    known = over_time(outline)
+    names = over_time(outline)
     if not over_time_only:
-        known = [*(exit_ for exit_ in EXITS if exit_ in outline.variables), *known]
-    if not known:
+        names = [*(exit_ for exit_ in EXITS if exit_ in outline.variables), *names]
+    if not names:
         expected = "one over time, such as risk" if over_time_only else "`thresholds`, or an observable over time"
         raise InputError("no such quantity is recorded", key="observables", expected=expected)
-    if name is not None and name not in known:
+    if name is not None and name not in names:
         problem = "not a recorded quantity of single runs, a number at each time"
-        raise InputError(problem, key="y", value=name, choices=known)
-    return name or known[0]
+        raise InputError(problem, key="y", value=name, choices=names)
+    return name or names[0]
 
 
 def _variables(outline: Outline, ds: Outline) -> list[str]:
@@ -111,11 +113,11 @@ def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) 
     along several axes is drawn along the time or else the longest of those that are not chosen. InputError for a name
     that is no axis of numbers and no coordinate, and if there is none.
     """
-    taken = {axis for option, axis in chosen.items() if option != "where"}
+    chosen_axes = {axis for option, axis in chosen.items() if option != "where"}
     fixed = {axis for axis, values in (chosen.get("where") or {}).items() if not isinstance(values, list | tuple)}
     fits = [name for name in _numeric_axes(outline) if name not in fixed]
     if x is None:
-        candidates = [name for name in fits if name not in NO_DEFAULT | taken]
+        candidates = [name for name in fits if name not in NO_DEFAULT | chosen_axes]
         if not candidates:
             raise InputError("no axis to draw against", expected="an axis of numbers in `grid`, of two values or more")
         return (longest := max(candidates, key=outline.sizes.__getitem__)), longest
@@ -125,7 +127,7 @@ def horizontal_axis(outline: Outline, x: str | None, chosen: Mapping[str, Any]) 
     if x not in along or x in outline.axes:
         choices = [*fits, *(name for name in along if name not in outline.axes)]
         raise InputError("no such axis of numbers", key="x", value=x, choices=choices)
-    free = [dim for dim in along[x] if dim not in taken]
+    free = [dim for dim in along[x] if dim not in chosen_axes]
     if not free:
         raise InputError("it varies along no free axis", key="x", value=x, expected="another panel, hue or dash")
     return x, "time" if "time" in free else max(free, key=outline.sizes.__getitem__)
@@ -146,38 +148,38 @@ def _numeric_axes(outline: Outline) -> list[str]:
     ]
 
 
-def at_last_time(outline: Outline, where: Mapping[str, Any] | None, *drawn: str | None) -> Mapping[str, Any] | None:
-    """Return `where` with the last time added, unless the time is `drawn`, selected, or no axis."""
-    if "time" not in outline.axes or "time" in drawn or "time" in (where or {}):
+def at_last_time(outline: Outline, where: Mapping[str, Any] | None, *axes: str | None) -> Mapping[str, Any] | None:
+    """Return `where` with the last time added, unless the time is among the `axes`, selected, or no axis."""
+    if "time" not in outline.axes or "time" in axes or "time" in (where or {}):
         return where
     return {**(where or {}), "time": outline.axes["time"][-1]}
 
 
-def at_chosen_time(found: xr.Dataset, split: Facets) -> xr.Dataset:
+def at_chosen_time(result: xr.Dataset, split: Facets) -> xr.Dataset:
     """Return an analysis at the one time that the facets select; unchanged if they select none or several."""
     time = split.at.get("time")
-    return found.isel(time=time, drop=True) if isinstance(time, int) and "time" in found.dims else found
+    return result.isel(time=time, drop=True) if isinstance(time, int) and "time" in result.dims else result
 
 
-def with_requests(found: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Dataset:
+def with_requests(result: xr.Dataset, variable: str, ds: xr.Dataset) -> xr.Dataset:
     """Return an analysis with the variable `requested`: true where `variable` is a statistic of runs that were made.
 
     It is false for directions that a teacher does not have. Values of `variable` on a logarithmic axis are above their
     errors (`above_error`).
     """
-    found = found.assign({variable: above_error(found[variable], ds)})
-    measured = found[variable]
+    result = result.assign({variable: above_error(result[variable], ds)})
+    measured = result[variable]
     reduced = has_run_at(measured, ds) & has_direction(measured, ds)
-    return found.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
+    return result.assign(requested=reduced.broadcast_like(measured).transpose(*measured.dims))
 
 
 def shown_dynamics(data: xr.Dataset, name: str) -> list[str]:
     """Return the dynamics with a value of the variable `name`, and stochastic ones that were run; these come first."""
-    known, run = data[name].notnull(), data["requested"]
+    values, run = data[name].notnull(), data["requested"]
     return dynamics_order(
         kind
         for kind in data["dynamics"].values
-        if bool(known.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
+        if bool(values.sel(dynamics=kind).any()) or (is_stochastic(kind) and bool(run.sel(dynamics=kind).any()))
     )
 
 

@@ -40,10 +40,10 @@ class References:
     x: str
     y: str
 
-    def draw(self, axes: Axes, part: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
+    def draw(self, axes: Axes, subset: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
         """Draw the rows that agree with this part of a dataset, in these units, within the limits of the axes."""
         for place, file in enumerate(self.files):
-            rows = _standing_in(file, part, self.x)
+            rows = _standing_in(file, subset, self.x)
             low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
             rows = [row for row in rows if low <= float(row[self.x]) <= high]
             if rows:
@@ -69,11 +69,11 @@ def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Ou
     """Raise InputError for a file without the figure's columns, with a column unknown to it, or without rows for it."""
     outline = outline_of(data)
     for place, file in enumerate(references(names, x, y).files):
-        known = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
+        names_known = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
         for column in file.columns:
-            if column not in known and column.removesuffix("_error") not in known:
+            if column not in names_known and column.removesuffix("_error") not in names_known:
                 problem = f"{file.name} has a column that the dataset does not have"
-                raise InputError(problem, key=f"reference[{place}]", value=column, choices=sorted(known))
+                raise InputError(problem, key=f"reference[{place}]", value=column, choices=sorted(names_known))
         _refuse_elsewhere(file, place, x, _drawn_values(outline, split))
 
 
@@ -93,43 +93,43 @@ def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
 
 def _drawn_values(outline: Outline, split: Facets) -> dict[str, list[Any]]:
     """Return the values that a figure draws along each axis, and the constants of the dataset."""
-    found = {name: [value] for name, value in outline.attrs.items() if name in PARAMETERS}
+    values_drawn = {name: [value] for name, value in outline.attrs.items() if name in PARAMETERS}
     for axis, values in outline.axes.items():
         at = split.at.get(axis, list(range(len(values))))
-        found[axis] = [values[one] for one in ([at] if isinstance(at, int) else at)]
-    return found
+        values_drawn[axis] = [values[index] for index in ([at] if isinstance(at, int) else at)]
+    return values_drawn
 
 
-def _refuse_elsewhere(file: Reference, place: int, x: str, drawn: Mapping[str, list[Any]]) -> None:
+def _refuse_elsewhere(file: Reference, place: int, x: str, values_drawn: Mapping[str, list[Any]]) -> None:
     """Raise InputError, naming the column that excludes all rows, for a file of which nothing would be drawn."""
     rows = list(file.rows())
-    for name in (name for name in file.columns if name != x and name in drawn):
-        left = [row for row in rows if any(_same(row[name], value) for value in drawn[name])]
-        if not left:
+    for name in (name for name in file.columns if name != x and name in values_drawn):
+        remaining = [row for row in rows if any(_same(row[name], value) for value in values_drawn[name])]
+        if not remaining:
             problem = f"{file.name} has no row for this figure: its {name} is another"
             values = ", ".join(dict.fromkeys(_written(row[name]) for row in rows))
-            expected = f"{name} = " + ", ".join(map(str, drawn[name][:8]))
+            expected = f"{name} = " + ", ".join(map(str, values_drawn[name][:8]))
             raise InputError(problem, key=f"reference[{place}]", value=values, expected=expected)
-        rows = left
+        rows = remaining
 
 
-def _standing_in(file: Reference, part: xr.Dataset, x: str) -> list[dict[str, Value]]:
+def _standing_in(file: Reference, subset: xr.Dataset, x: str) -> list[dict[str, Value]]:
     """Return the rows whose coordinates other than `x` agree with those of some point of a part of a dataset."""
-    names = [name for name in file.columns if name != x and name in part.coords]
-    known: dict[tuple[Value, ...], bool] = {}
+    names = [name for name in file.columns if name != x and name in subset.coords]
+    agreement: dict[tuple[Value, ...], bool] = {}
     rows = []
     for row in file.rows():
         place = tuple(row[name] for name in names)
-        if place not in known:
-            agreed = [_agreed(part.coords[name], row[name]) for name in names]
-            known[place] = not agreed or bool(reduce(and_, agreed).any())
-        if known[place]:
+        if place not in agreement:
+            agreed = [_agreed(subset.coords[name], row[name]) for name in names]
+            agreement[place] = not agreed or bool(reduce(and_, agreed).any())
+        if agreement[place]:
             rows.append(row)
     return rows
 
 
 def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
-    return coordinate.copy(data=np.vectorize(lambda one: _same(value, one), otypes=[bool])(coordinate.values))
+    return coordinate.copy(data=np.vectorize(lambda entry: _same(value, entry), otypes=[bool])(coordinate.values))
 
 
 def _same(published: Value, value: Any) -> bool:

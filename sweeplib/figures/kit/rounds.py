@@ -17,17 +17,17 @@ ADDED_SIZE = 0.6
 """The size of the marker of a point that a round has added, relative to that of one of the config."""
 
 
-def with_rounds(found: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
+def with_rounds(result: xr.Dataset, ds: xr.Dataset, variable: str) -> xr.Dataset:
     """Return data with the round in which the points of a variable were first asked for, NaN where they were not.
 
     Of a point that many rows take part in it is that of the first one. Unchanged if no round has added to the dataset.
     """
     if ROUND not in ds.coords or not bool((ds[ROUND] > 0).any()):
-        return found
+        return result
     rounds = ds[ROUND].where(ds[ROUND] >= 0)
-    first = rounds.min([dim for dim in rounds.dims if dim not in found[variable].dims])
-    places = {dim: found[dim].values for dim in first.dims if dim in found.indexes}
-    return found.drop_vars(ROUND, errors="ignore").assign({ROUND: first.sel(places).assign_attrs(label(ROUND))})
+    first = rounds.min([dim for dim in rounds.dims if dim not in result[variable].dims])
+    places = {dim: result[dim].values for dim in first.dims if dim in result.indexes}
+    return result.drop_vars(ROUND, errors="ignore").assign({ROUND: first.sel(places).assign_attrs(label(ROUND))})
 
 
 def is_asked(data: xr.Dataset, like: xr.DataArray) -> NDArray[np.bool_]:

@@ -41,7 +41,7 @@ class Runs(Chart):
     quantity : the variable of the dataset whose distribution is drawn.
     sample : function of the dataset that returns `value`, `end` and `used` of each run; without a value, a used run was
         watched until its end. With laws also `applies`: where these hold.
-    left : whether the fraction that is left is drawn, from the time 0 on, with strokes at the ends of runs.
+    survival : whether the fraction that is left is drawn, from the time 0 on, with strokes at the ends of runs.
     laws : curves of the fraction at times up to the last value; `marks` at (place, 0) by their law, a place.
     """
 
@@ -49,7 +49,7 @@ class Runs(Chart):
     sample: Callable[[xr.Dataset], xr.Dataset] | None = None
     confidence: float = 0.95
     label: str = ""
-    left: bool = False
+    survival: bool = False
     laws: tuple[Curve, ...] = ()
     marks: Mapping[str, Callable[[xr.Dataset], float]] = field(default_factory=dict)
 
@@ -58,50 +58,50 @@ class Runs(Chart):
         assert self.sample is not None
         del analyses
         data = self.split.selected(self.sample(ds))
-        panels = panels_of(data, self.split, width=2.5, alone=4.0, height=2.6, share_x=not self.left)
+        panels = panels_of(data, self.split, width=2.5, alone=4.0, height=2.6, share_x=not self.survival)
         used = data["used"].any([dim for dim in data["used"].dims if dim != "dynamics"])
-        shown = dynamics_order(data["dynamics"].values[used.values])
-        log = not self.left and wide(data["value"].values)
+        names = dynamics_order(data["dynamics"].values[used.values])
+        log = not self.survival and wide(data["value"].values)
         latest = {}
-        for place, part in self.split.parts(data):
-            latest[place] = _latest(part)
-        for place, index, one in self.split.series(data):
-            self._series(panels.stacks[place][0], one, index, shown, latest[place])
+        for place, subset in self.split.parts(data):
+            latest[place] = _latest(subset)
+        for place, index, series in self.split.series(data):
+            self._series(panels.stacks[place][0], series, index, names, latest[place])
         mark_empty(panels)
         for (axes,) in panels.stacks:
             if log:
                 axes.set_xscale("log")
                 plain_ticks(axes.xaxis)
-            axes.set_ylim(0.0 if self.left else -0.02, 1.02)
-            if self.left:
+            axes.set_ylim(0.0 if self.survival else -0.02, 1.02)
+            if self.survival:
                 axes.set_xlim(left=0.0)
         panels.xlabel(wrapped_label(ds[self.quantity], 26))
         panels.ylabel(self.label)
-        legend_below(panels.drawing, self._entries(data, shown), *[HANDLE] * self.left)
+        legend_below(panels.drawing, self._entries(data, names), *[HANDLE] * self.survival)
         return panels.drawing
 
     def _dashes(self, place: int) -> Any:
-        dashes = LONG_DASHES if self.left else DASHES
+        dashes = LONG_DASHES if self.survival else DASHES
         return dashes[place % len(dashes)]
 
-    def _series(self, axes: Axes, one: xr.Dataset, index: int, shown: list[str], latest: float) -> None:
+    def _series(self, axes: Axes, series: xr.Dataset, index: int, names: list[str], latest: float) -> None:
         """Draw the curves of one colour, and the laws if they hold for it."""
-        here = [name for name in shown if bool(one["used"].sel(dynamics=name).any())]
+        here = [name for name in names if bool(series["used"].sel(dynamics=name).any())]
         for name in here:
-            run, place = one.sel(dynamics=name), shown.index(name)
-            values, ends = (run[part].values[run["used"].values] for part in ("value", "end"))
+            run, place = series.sel(dynamics=name), names.index(name)
+            values, ends = (run[column].values[run["used"].values] for column in ("value", "end"))
             line = line_look(index, name) | {"linestyle": self._dashes(place)}
             places, heights, low, high = self._steps(values, ends, latest)
             axes.step(places, heights, where="post", zorder=3 - place, **line)
             if name == here[0]:
                 band = {"color": line["color"], "alpha": 0.2, "linewidth": 0, "zorder": 1}
                 axes.fill_between(places, low, high, step="post", **band)
-            if self.left:
+            if self.survival:
                 watched = np.unique(ends[~np.isfinite(values) & np.isfinite(ends)])
                 at = heights[np.searchsorted(places, watched, side="right") - 1]
                 axes.plot(watched, at, **CENSORED | {"color": line["color"], "gid": f"{line['gid']} censored"})
-        if self.laws and bool(one["applies"]) and bool(one["value"].notnull().any()):
-            self._laws(axes, one, index)
+        if self.laws and bool(series["applies"]) and bool(series["value"].notnull().any()):
+            self._laws(axes, series, index)
 
     def _steps(self, values: np.ndarray, ends: np.ndarray, latest: float) -> tuple[np.ndarray, ...]:
         """Return the places of a curve, its heights and the ends of its band; flat until the last end without values.
@@ -110,29 +110,29 @@ class Runs(Chart):
         """
         reached = np.isfinite(values)
         steps = survival_steps(values[reached], ends[~reached], self.confidence)
-        kept = np.unique(np.linspace(0, len(steps[0]) - 1, min(len(steps[0]), MOST_PLACES)).round().astype(int))
-        places, left, low, high = (part[kept] for part in steps)
-        if reached.any() and not self.left:
+        indices = np.unique(np.linspace(0, len(steps[0]) - 1, min(len(steps[0]), MOST_PLACES)).round().astype(int))
+        places, survival, low, high = (row[indices] for row in steps)
+        if reached.any() and not self.survival:
             places[0] = places[1]
-        if self.left and np.isinf(ends[~reached]).any():
-            places, left, low, high = (np.append(part, part[-1]) for part in (places, left, low, high))
+        if self.survival and np.isinf(ends[~reached]).any():
+            places, survival, low, high = (np.append(row, row[-1]) for row in (places, survival, low, high))
             places[-1] = max(places[-1], latest)
-        return (places, left, low, high) if self.left else (places, 1.0 - left, 1.0 - high, 1.0 - low)
+        return (places, survival, low, high) if self.survival else (places, 1.0 - survival, 1.0 - high, 1.0 - low)
 
-    def _laws(self, axes: Axes, one: xr.Dataset, index: int) -> None:
-        times = np.linspace(0.0, 1.05 * float(one["value"].max()), 200)
+    def _laws(self, axes: Axes, series: xr.Dataset, index: int) -> None:
+        times = np.linspace(0.0, 1.05 * float(series["value"].max()), 200)
         for law in self.laws:
             assert callable(law.of)
             style = line_look(index, law.name) | {"linestyle": law.dashes, "linewidth": 1.0, "zorder": 5}
-            axes.plot(times, law.of(one, times), **style)
+            axes.plot(times, law.of(series, times), **style)
         for name, place in self.marks.items():
-            axes.plot(place(one), 0.0, marker="v", markersize=6, clip_on=False, zorder=6, **line_look(index, name))
+            axes.plot(place(series), 0.0, marker="v", markersize=6, clip_on=False, zorder=6, **line_look(index, name))
 
-    def _entries(self, data: xr.Dataset, shown: list[str]) -> list[list[Entry]]:
+    def _entries(self, data: xr.Dataset, names: list[str]) -> list[list[Entry]]:
         """Return the entries of the legend, in groups."""
         kinds: list[Entry] = [
             ({"color": INK, "linestyle": self._dashes(place), "gid": name}, dynamics_label(name))
-            for place, name in enumerate(shown)
+            for place, name in enumerate(names)
         ]
         laws: list[Entry] = [
             ({"color": INK, "linestyle": law.dashes, "linewidth": 1.0, "gid": law.name}, law.label) for law in self.laws
@@ -142,7 +142,7 @@ class Runs(Chart):
         watched = np.isfinite(data["end"]) & data["used"] & data["value"].isnull()
         ends: list[Entry] = [(CENSORED | {"color": INK, "gid": "censored"}, "end of a run\nthat did not exit")]
         hues = hue_entries(data, self.split, marker="none", linewidth=2.0)
-        return [hues, kinds, [*laws, *marks, *(ends if self.left and bool(watched.any()) else [])]]
+        return [hues, kinds, [*laws, *marks, *(ends if self.survival and bool(watched.any()) else [])]]
 
 
 def survival_steps(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tuple[np.ndarray, ...]:
@@ -158,10 +158,10 @@ def survival_steps(exits: np.ndarray, ends: np.ndarray, confidence: float) -> tu
     return np.append(0.0, places), *(np.append(1.0, curve) for curve in curves)
 
 
-def _latest(part: xr.Dataset) -> float:
+def _latest(subset: xr.Dataset) -> float:
     """Return the last time of an exit, or of the end of a run that could have exited later; else of any run."""
-    seen = part["value"].fillna(part["end"]).where(part["used"])
-    finite = seen.where(np.isfinite(seen))
-    if bool(finite.notnull().any()) or "stopped" not in part:
+    times = subset["value"].fillna(subset["end"]).where(subset["used"])
+    finite = times.where(np.isfinite(times))
+    if bool(finite.notnull().any()) or "stopped" not in subset:
         return float(finite.max())
-    return float(part["stopped"].max())
+    return float(subset["stopped"].max())

@@ -91,8 +91,8 @@ def logarithm(quantity: xr.DataArray) -> xr.DataArray:
     Its attribute LOGARITHM_OF is the label of the quantity itself.
     """
     positive = quantity.where(quantity > 0.0)
-    found = labelled(positive, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
-    return found.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
+    logs = labelled(positive, f"log₁₀ of {quantity.attrs.get('long_name', quantity.name)}")
+    return logs.copy(data=np.log10(positive.values)).assign_attrs({LOGARITHM_OF: axis_label(quantity)})
 
 
 def few(places: np.ndarray, most: int = MOST_TICKS) -> list[float] | None:

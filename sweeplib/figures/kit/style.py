@@ -110,23 +110,23 @@ HALVES = ("bottom", "left", "top", "right")
 """The filled halves of the markers of stochastic dynamics from the third on."""
 
 
-def dynamics_look(name: str, shown: list[str], looks: dict[str, Any]) -> dict[str, Any]:
-    """Return the marker of a dynamics: filled, open or half filled in the order of `shown`, a cross if deterministic.
+def dynamics_look(name: str, names: list[str], looks: dict[str, Any]) -> dict[str, Any]:
+    """Return the marker of a dynamics: filled, open or half filled in the order of `names`, a cross if deterministic.
 
-    `shown` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
+    `names` lists stochastic dynamics first; `looks` has colour, marker and gid of the hue. A dynamics that is
     shown alone has the filled marker. Crosses lie above other markers and are larger: where theory and SGD agree, both
     are visible.
     """
     looks = looks | {"gid": f"{looks.get('gid', '')} dynamics-{name}".strip()}
-    if not is_stochastic(name) and len(shown) > 1:
-        number = sum(not is_stochastic(other) for other in shown[: shown.index(name)])
+    if not is_stochastic(name) and len(names) > 1:
+        number = sum(not is_stochastic(other) for other in names[: names.index(name)])
         marker, size = CROSSES[number % len(CROSSES)]
         return looks | {"marker": marker, "markersize": size, "markeredgewidth": 0.9, "zorder": 5}
-    if shown.index(name) == 0:
+    if names.index(name) == 0:
         return looks | {"zorder": 4}
-    if shown.index(name) == 1:
+    if names.index(name) == 1:
         return looks | {"markerfacecolor": "white", "markersize": 6.2, "zorder": 3}
-    half = HALVES[(shown.index(name) - 2) % len(HALVES)]
+    half = HALVES[(names.index(name) - 2) % len(HALVES)]
     return looks | {"fillstyle": half, "markerfacecoloralt": "white", "markersize": 6.2, "zorder": 3}
 
 
@@ -160,8 +160,8 @@ def plain_ticks(axis: Axis, multiples: tuple[float, ...] = (1.0, 2.0, 5.0)) -> N
     if high > 1e3 * low:
         return
     locators: list[Locator] = [LogLocator(subs=subs) for subs in (multiples, *MULTIPLES)]
-    seen = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
-    enough = (locator for locator, number in zip(locators, seen, strict=True) if number >= FEWEST_TICKS)
+    counts = [sum(low <= place <= high for place in locator.tick_values(low, high)) for locator in locators]
+    enough = (locator for locator, number in zip(locators, counts, strict=True) if number >= FEWEST_TICKS)
     axis.set_major_locator(next(enough, MaxNLocator(4)))
     axis.set_major_formatter(_one_notation(axis))
     axis.set_minor_formatter(NullFormatter())
@@ -173,8 +173,8 @@ def _one_notation(axis: Axis) -> FuncFormatter:
 
     def text(place: float, _: object) -> str:
         low, high = axis.get_view_interval()
-        seen = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
-        is_plain = not seen or (min(seen) > PLAIN[0] and max(seen) < PLAIN[1])
+        ticks = [tick for tick in axis.get_majorticklocs() if low <= tick <= high]
+        is_plain = not ticks or (min(ticks) > PLAIN[0] and max(ticks) < PLAIN[1])
         return f"{place:.5g}" if is_plain else power_of_ten(place)
 
     return FuncFormatter(text)

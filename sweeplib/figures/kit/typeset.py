@@ -36,13 +36,13 @@ def name_latex(name: str) -> str | None:
     `gamma0` is \gamma_{0}, `R_infinity` is R_{\infty}. None for other names, which are words.
     """
     first, *parts = name.split("_")
-    found = LETTER.fullmatch(first)
-    if found is None or not (len(found[1]) == 1 or found[1] in GREEK) or not all(parts):
+    match = LETTER.fullmatch(first)
+    if match is None or not (len(match[1]) == 1 or match[1] in GREEK) or not all(parts):
         return None
-    raised = [INDICES[part] for part in parts if INDICES.get(part) == "*"]
-    lowered = [*filter(None, [found[2]]), *(_index(part) for part in parts if INDICES.get(part) != "*")]
+    raised = [INDICES[word] for word in parts if INDICES.get(word) == "*"]
+    lowered = [*filter(None, [match[2]]), *(_index(word) for word in parts if INDICES.get(word) != "*")]
     below = "_{" + r",\,".join(lowered) + "}" if lowered else ""
-    return _letter(found[1]) + below + ("^{*}" if raised else "")
+    return _letter(match[1]) + below + ("^{*}" if raised else "")
 
 
 def name_text(name: str) -> str:
@@ -69,10 +69,10 @@ def _letter(word: str) -> str:
     return f"\\{word}" if word in GREEK else word
 
 
-def _index(part: str) -> str:
-    if part in INDICES:
-        return INDICES[part]
-    return _letter(part) if len(part) == 1 or part in GREEK else part if part.isdigit() else rf"\mathrm{{{part}}}"
+def _index(word: str) -> str:
+    if word in INDICES:
+        return INDICES[word]
+    return _letter(word) if len(word) == 1 or word in GREEK else word if word.isdigit() else rf"\mathrm{{{word}}}"
 
 
 def _name(name: str) -> str:
@@ -82,23 +82,23 @@ def _name(name: str) -> str:
     return symbol or name_latex(name) or words
 
 
-def _latex(part: ast.expr) -> tuple[str, Binding]:
+def _latex(node: ast.expr) -> tuple[str, Binding]:
     """Return a part of an expression as LaTeX, and how tightly it binds; TypeError for what no expression has."""
-    match part:
+    match node:
         case ast.Constant(value=int() | float() as value):
             return _number(value)
         case ast.Name(id=name):
             return _name(name), Binding.ATOM
         case ast.BinOp():
-            return _operation(part)
+            return _operation(node)
         case ast.UnaryOp(op=op, operand=operand):
             sign = {"USub": "-", "UAdd": "+", "Not": r"\neg "}[type(op).__name__]
             binding = Binding.NOT if isinstance(op, ast.Not) else Binding.SIGN
             return sign + _within(operand, binding), binding
         case ast.Compare(left=left, ops=ops, comparators=others):
             signs = [COMPARISONS[type(op).__name__] for op in ops]
-            rest = [f" {sign} {_within(other, Binding.SUM)}" for sign, other in zip(signs, others, strict=True)]
-            return _within(left, Binding.SUM) + "".join(rest), Binding.COMPARISON
+            comparisons = [f" {sign} {_within(other, Binding.SUM)}" for sign, other in zip(signs, others, strict=True)]
+            return _within(left, Binding.SUM) + "".join(comparisons), Binding.COMPARISON
         case ast.BoolOp(op=op, values=values):
             binding, sign = (Binding.AND, r" \wedge ") if isinstance(op, ast.And) else (Binding.OR, r" \vee ")
             return sign.join(_within(value, Binding(binding + 1)) for value in values), binding
@@ -107,18 +107,18 @@ def _latex(part: ast.expr) -> tuple[str, Binding]:
             return rf"{then}\ \mathrm{{if}}\ {condition}\ \mathrm{{else}}\ {_latex(orelse)[0]}", Binding.CHOICE
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as arguments, keywords=[]):
             return _call(name, arguments)
-    raise TypeError(f"no part of an expression: {type(part).__name__}")
+    raise TypeError(f"no part of an expression: {type(node).__name__}")
 
 
-def _within(part: ast.expr, least: Binding) -> str:
+def _within(node: ast.expr, least: Binding) -> str:
     """Return a part as LaTeX, in parentheses if it binds less tightly than `least`."""
-    latex, binding = _latex(part)
+    latex, binding = _latex(node)
     return latex if binding >= least else f"({latex})"
 
 
-def _operation(part: ast.BinOp) -> tuple[str, Binding]:
-    left, right = part.left, part.right
-    match part.op:
+def _operation(node: ast.BinOp) -> tuple[str, Binding]:
+    left, right = node.left, node.right
+    match node.op:
         case ast.Add():
             return f"{_within(left, Binding.SUM)} + {_within(right, Binding.SUM)}", Binding.SUM
         case ast.Sub():
@@ -137,19 +137,19 @@ def _operation(part: ast.BinOp) -> tuple[str, Binding]:
         case ast.Mod():
             first, second = _within(left, Binding.PRODUCT), _within(right, Binding.POWER)
             return rf"{first}\ \mathrm{{mod}}\ {second}", Binding.PRODUCT
-    raise TypeError(f"no operation of an expression: {type(part.op).__name__}")
+    raise TypeError(f"no operation of an expression: {type(node.op).__name__}")
 
 
 def _call(name: str, arguments: list[ast.expr]) -> tuple[str, Binding]:
-    first, *rest = (_latex(argument)[0] for argument in arguments)
-    if name in TIGHT and not rest:
+    first, *others = (_latex(argument)[0] for argument in arguments)
+    if name in TIGHT and not others:
         return TIGHT[name].replace("WHAT", first), Binding.ATOM
-    if name == "exp" and not rest:
+    if name == "exp" and not others:
         return f"e^{{{first}}}", Binding.POWER
-    if name == "log" and rest:
-        return rf"\log_{{{rest[0]}}}({first})", Binding.ATOM
+    if name == "log" and others:
+        return rf"\log_{{{others[0]}}}({first})", Binding.ATOM
     function = NAMED.get(name) or rf"\mathrm{{{name}}}".replace("_", r"\_")
-    listed = r",\,".join([first, *rest])
+    listed = r",\,".join([first, *others])
     return f"{function}({listed})", Binding.ATOM
 
 
