@@ -43,7 +43,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
     return replace(sweep, bases=tuple(map(Path, list(documents)[1:])))
 
 
-def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Design":
+def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
     """Return the sweep that the keys and values of a YAML file describe; paths in it are relative to `folder`.
 
     InputError for anything wrong: one line that names the key, its value and what was expected.
@@ -54,10 +54,10 @@ def from_mapping(given: Mapping[str, Any], folder: str | Path = ".") -> "Design"
     from sweeplib.config.error_places import input_error
     from sweeplib.config.models import SweepConfig
 
-    if FROM in given:
-        raise InputError("only a file starts from another one", key=FROM, value=given[FROM], expected="a sweep's keys")
+    if FROM in keys:
+        raise InputError("only a file starts from another one", key=FROM, value=keys[FROM], expected="a sweep's keys")
     try:
-        config = SweepConfig.model_validate(dict(given))
+        config = SweepConfig.model_validate(dict(keys))
         from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
 
         return sweep_of(config, Path(folder))
@@ -77,8 +77,8 @@ def _config_and_bases(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[s
     if FROM in data:
         others = base_configs(path, folder, data, _document)
         merged: dict[str, Any] = {}
-        for _, _, given in reversed(others):
-            merged = merged_config(merged, given)
+        for _, _, base in reversed(others):
+            merged = merged_config(merged, base)
         data = merged_config(merged, data)
         documents |= {file: document for file, document, _ in others}
     return data, documents

@@ -44,8 +44,8 @@ def _question(name: str, section: AnswerSection, sweep: Design) -> Question:
     key = f"answers.{name}"
     variable = _variable(key, section)
     refined = {} if section.refine == "seeds" else section.refine
-    bounds = {axis: (one[0], one[1]) for axis, one in refined.items() if isinstance(one, list)}
-    resolution = {axis: _width(f"{key}.refine.{axis}", one) for axis, one in refined.items() if axis not in bounds}
+    bounds = {axis: (value[0], value[1]) for axis, value in refined.items() if isinstance(value, list)}
+    resolution = {axis: _width(f"{key}.refine.{axis}", value) for axis, value in refined.items() if axis not in bounds}
     if resolution and section.to != DECIDED:
         [axis, *_] = resolution
         wrong = {"value": refined[axis], "expected": f"two bounds, as [0.02, 2], or `to: {DECIDED}`"}
@@ -59,20 +59,20 @@ def _question(name: str, section: AnswerSection, sweep: Design) -> Question:
     return Question(section.of, variable, to, relative, bounds, at, cases, seconds, resolution)
 
 
-def _budget(given: int | str | None) -> tuple[int | None, float]:
+def _budget(budget: int | str | None) -> tuple[int | None, float]:
     """Return the limits of cases and of seconds."""
-    time = re.fullmatch(HOURS, given) if isinstance(given, str) else None
+    time = re.fullmatch(HOURS, budget) if isinstance(budget, str) else None
     if time:
         return None, float(time[1]) * (3600.0 if time[2] == "h" else 60.0)
-    return None if given is None else int(given), math.inf
+    return None if budget is None else int(budget), math.inf
 
 
-def _width(key: str, given: float | str) -> Precision:
+def _width(key: str, width: float | str) -> Precision:
     """Return a width from a number or per cent; InputError, at its key, unless it is more than 0."""
-    percent = re.fullmatch(PERCENT, given) if isinstance(given, str) else None
-    to = float(percent[1]) / 100.0 if percent else float(given)
+    percent = re.fullmatch(PERCENT, width) if isinstance(width, str) else None
+    to = float(percent[1]) / 100.0 if percent else float(width)
     if not 0.0 < to < math.inf:
-        raise InputError("not a precision", key=key, value=given, expected="more than 0")
+        raise InputError("not a precision", key=key, value=width, expected="more than 0")
     return Precision(to, percent is not None)
 
 
@@ -83,21 +83,21 @@ def _variable(key: str, section: AnswerSection) -> str:
     with errors_under(f"{key}.of"):
         analysis = ANALYSES[section.of]
     labels = section.to == DECIDED
-    own, kind = (analysis.label, "label") if labels else (analysis.headline, "quantity")
-    known = {*(() if labels else analysis.quantities.values()), *([own] if own else ())}
-    if not known:
+    default, kind = (analysis.label, "label") if labels else (analysis.headline, "quantity")
+    variables = {*(() if labels else analysis.quantities.values()), *([default] if default else ())}
+    if not variables:
         _refuse_analysis(key, section, [name for name, other in ANALYSES.items() if other.label or not labels])
-    variable = section.variable or own
-    if variable is None or variable not in known:
-        given: dict[str, Any] = {} if variable is None else {"value": variable}
+    variable = section.variable or default
+    if variable is None or variable not in variables:
+        choice: dict[str, Any] = {} if variable is None else {"value": variable}
         problem = "this analysis has several" if variable is None else f"not a {kind} of {section.of}"
-        raise InputError(problem, key=f"{key}.variable", choices=known, **given)
+        raise InputError(problem, key=f"{key}.variable", choices=variables, **choice)
     return variable
 
 
 def _refuse_analysis(key: str, section: AnswerSection, choices: list[str]) -> NoReturn:
-    what = "does not label points" if section.to == DECIDED else "has no quantity with an interval"
-    raise InputError(f"this analysis {what}", key=f"{key}.of", value=section.of, choices=choices)
+    lack = "does not label points" if section.to == DECIDED else "has no quantity with an interval"
+    raise InputError(f"this analysis {lack}", key=f"{key}.of", value=section.of, choices=choices)
 
 
 def _values_at(key: str, axis: str, wanted: Any, sweep: Design, bounds: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -46,7 +46,7 @@ def base_configs(
     return files
 
 
-def merged_config(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+def merged_config(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys and values of a config that starts from another one, but for `from` and the other's `name`.
 
     A name of `problem`, `grid` or `derive` replaces that of the other in any of the three, or takes it out if it is
@@ -54,11 +54,11 @@ def merged_config(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, 
     values of all other keys.
     """
     data = {key: value for key, value in base.items() if key not in ("name", FROM)}
-    names = {name for place in PLACES for name in _names(own.get(place))}
+    names = {name for place in PLACES for name in _names(changes.get(place))}
     for place in PLACES:
         if isinstance(data.get(place), dict):
             data[place] = {name: value for name, value in data[place].items() if name not in names}
-    for key, value in own.items():
+    for key, value in changes.items():
         if key in PLACES and isinstance(value, dict) and isinstance(data.get(key, {}), dict):
             names_with_values = {name: options for name, options in value.items() if options is not None}
             data[key] = {**data.get(key, {}), **names_with_values}
@@ -78,10 +78,10 @@ def _names(section: Any) -> list[str]:
     return [*section, *(name for axes in zipped for name in axes)]
 
 
-def _with_names(section: Any, own: Mapping[str, Any]) -> dict[str, Any]:
+def _with_names(section: Any, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the names of a section of the other config, with options, changed by those of this one."""
     merged: dict[str, Any] = dict.fromkeys(section) if isinstance(section, list) else dict(section or {})
-    for name, options in own.items():
+    for name, options in changes.items():
         before = merged.get(name)
         if isinstance(before, dict) and isinstance(options, dict):
             merged[name] = {**before, **options}

@@ -118,14 +118,14 @@ def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | 
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     axes += [*_linked_axes(config.grid.get("zip", [])), *rows]
-    known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
+    names_known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
     texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
-    formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], known)) is not None}
+    formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], names_known)) is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
     derived |= {name: expression_at(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
-    used |= {name for name in known if name.rpartition(".")[0] in config.dynamics}
+    used |= {name for name in names_known if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= expression_at(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived, used)
@@ -251,9 +251,11 @@ def _check_points(sweep: Design, name: str) -> None:
             raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
-    for taken in (*recorded, *sorted(dims), *ATTRIBUTES):
-        if taken in sweep.grid.names:
-            raise InputError("the name of a result", key=sweep.grid.origin(taken), value=taken, expected="another name")
+    for result in (*recorded, *sorted(dims), *ATTRIBUTES):
+        if result in sweep.grid.names:
+            raise InputError(
+                "the name of a result", key=sweep.grid.origin(result), value=result, expected="another name"
+            )
 
 
 def _refuse_bytes(case: Case) -> None:
@@ -266,8 +268,8 @@ def _refuse_bytes(case: Case) -> None:
 
 
 def _error_at_point(error: InputError, name: str, problem: Problem) -> InputError:
-    shown = ("gamma", "p", "k", "d", "Delta", "activation")
-    error.problem += " at " + ", ".join(f"{field}={getattr(problem, field)}" for field in shown)
+    fields = ("gamma", "p", "k", "d", "Delta", "activation")
+    error.problem += " at " + ", ".join(f"{field}={getattr(problem, field)}" for field in fields)
     error.key = f"dynamics.{name}"
     return error
 

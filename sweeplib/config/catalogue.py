@@ -129,8 +129,12 @@ def example(kind: str, name: str) -> dict[str, Any]:
         return {"cluster": {"kind": name, **_sample(thing)}}
     if kind in PARTS:
         named = {PARTS[kind]: [name] if kind == "observables" else name}
-        own = _sample(thing.parameters)
-        return named | ({"problem": own} if own else {}) if kind == "observables" else {"problem": named | own}
+        parameters = _sample(thing.parameters)
+        return (
+            named | ({"problem": parameters} if parameters else {})
+            if kind == "observables"
+            else {"problem": named | parameters}
+        )
     if kind == "dynamics":
         return {kind: {name: _sample(thing.Options)}}
     if kind == "proposers":
@@ -220,10 +224,10 @@ def _meaning(registry: Registry[Any], name: str) -> str:
     A class that shares its module with others of its kind has a docstring of its own.
     """
     thing, module = registry[name], registry.origin(name)
-    own = next((text for field in ("doc", "caption", "long_name") if (text := getattr(thing, field, None))), None)
+    sentence = next((text for field in ("doc", "caption", "long_name") if (text := getattr(thing, field, None))), None)
     alone = sum(registry.origin(other) == module for other in registry) == 1
     documented = thing if inspect.isclass(thing) and not alone else sys.modules[module]
-    text = inspect.cleandoc(own or documented.__doc__ or "").partition("\n\n")[0]
+    text = inspect.cleandoc(sentence or documented.__doc__ or "").partition("\n\n")[0]
     return re.split(r"\. (?=[A-Z])", " ".join(text.split()))[0].rstrip(".")
 
 

@@ -47,7 +47,7 @@ def error_at(error: InputError, documents: Mapping[str | Path, Document], overri
     location = location_of(error.key or "")
     for override in reversed(overrides):
         if location[: len(override.location)] == override.location:
-            return error.within(file=override.shown)
+            return error.within(file=override.title)
     lines = {file: read.lines_of(location) for file, read in documents.items()}
     file = max(lines, key=lambda file: len(lines[file]))
     return error.within(file=f"{file}:{lines[file][-1]}" if lines[file] else file)

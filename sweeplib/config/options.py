@@ -44,9 +44,9 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
     needed: dict[str, Any] = {}
     for name, options in figures.items():
         with refused.of_one(), errors_under(f"figures.{name}"):
-            figure, rest = requested(name, options)
-            figure.check(rest)
-            needed |= {need: {} for need in figure.needed(rest)}
+            figure, settings = requested(name, options)
+            figure.check(settings)
+            needed |= {need: {} for need in figure.needed(settings)}
     needed |= analyses
     for name, options in needed.items():
         with refused.of_one():
@@ -59,15 +59,15 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
 
 def copied(options: Mapping[str, Any]) -> Options:
     """Return a copy of options by name."""
-    return {name: dict(given) for name, given in options.items()}
+    return {name: dict(section) for name, section in options.items()}
 
 
 def needed_analyses(name: str, options: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the names of the analyses that an entry of `figures` draws."""
     from sweeplib.figures.figure import requested
 
-    figure, rest = requested(name, options)
-    return figure.needed(rest)
+    figure, settings = requested(name, options)
+    return figure.needed(settings)
 
 
 def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[str]) -> None:
@@ -85,7 +85,7 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
     outlines: dict[str, Outline | None] = {}
     for name, options in sweep.analyses.items():
         analysis = ANALYSES[name]
-        drawing = [entry for entry, asked in sweep.figures.items() if name in needed_analyses(entry, asked)]
+        drawing = [entry for entry, settings in sweep.figures.items() if name in needed_analyses(entry, settings)]
         drawn_by = drawing[0] if drawing and name not in listed else None
         if drawn_by is not None and drawn_by in undrawn:
             continue
@@ -94,10 +94,10 @@ def check_fit(sweep: "Design", ds: "Mapping[bool, Outline]", listed: Iterable[st
         if name not in outlines:
             undrawn.add(drawn_by)
     for name, options in sweep.figures.items():
-        figure, rest = requested(name, options)
-        if outlines.keys() >= {*figure.needed(rest)}:
+        figure, options_of_figure = requested(name, options)
+        if outlines.keys() >= {*figure.needed(options_of_figure)}:
             with refused.of_one(), _errors_at(figure, f"figures.{name}"):
-                figure.check_fit(ds[False], outlines, rest)
+                figure.check_fit(ds[False], outlines, options_of_figure)
     refused.tell()
 
 

@@ -36,7 +36,7 @@ class Override:
         return tuple(name.strip() for name in self.text.partition("=")[0].split("."))
 
     @property
-    def shown(self) -> str:
+    def title(self) -> str:
         """Return what a message calls it, a long one by its beginning."""
         return f"override {self.text if len(self.text) <= LONGEST_VALUE else f'{self.text[: LONGEST_VALUE - 3]}...'}"
 
@@ -45,7 +45,7 @@ class Override:
         """Return the value, read as YAML; values separated by commas, or one value where a list belongs, are a list."""
         texts = _split_at_commas(self.text.partition("=")[2])
         refuse_more("values", len(texts), NODES, key=".".join(self.location), instead=SHORTER)
-        values = [parsed(text, file=self.shown) for text in texts]
+        values = [parsed(text, file=self.title) for text in texts]
         one_in_list = self._is_list and not isinstance(values[0], list | dict | None)
         return values if len(values) > 1 or one_in_list else values[0]
 
@@ -104,7 +104,7 @@ def _apply(data: dict[str, Any], override: Override) -> None:
         section[section_name] = {} if inner is None else inner
         section = section[section_name]
         if not isinstance(section, dict):
-            raise InputError(f"{section_name} has no keys below it", file=override.shown, value=section)
+            raise InputError(f"{section_name} has no keys below it", file=override.title, value=section)
     value = override.value
     linked = value if override.location == ("grid", "zip") and isinstance(value, list) else []
     fields = {last} if len(above) == 1 and above[0] in PLACES else set()

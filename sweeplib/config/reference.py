@@ -66,7 +66,7 @@ def json_schema() -> dict[str, Any]:
     """Return the JSON schema (2020-12) of a config file."""
     schema = SweepConfig.model_json_schema()
     schema["properties"]["problem"]["properties"] = {
-        name: {"description": one.meaning} | one.schema for name, one in _parameters().items()
+        name: {"description": parameter.meaning} | parameter.schema for name, parameter in _parameters().items()
     }
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
@@ -131,7 +131,7 @@ def key_rows() -> dict[str, KeyRow]:
     """Return the rows of all keys and of the fields of a problem, by the key path."""
     below = {Times: "times.", DynamicsSection: "dynamics.NAME.", AnswerSection: "answers.NAME."}
     parts = (_rows(SweepConfig), *(_rows(model, prefix) for model, prefix in below.items()))
-    rows = [row for part in (*parts, _problem_rows("problem.")) for row in part]
+    rows = [row for group in (*parts, _problem_rows("problem.")) for row in group]
     return {row.key: row for row in rows}
 
 

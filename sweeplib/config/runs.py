@@ -26,10 +26,10 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
     runs: dict[str, Run] = {}
     for name, section in sections.items():
         options = _options(name, section, grid)
-        for run, own in options.items():
+        for run, settings in options.items():
             if run in runs or (run != name and run in sections):
                 raise InputError("a run of this name is there too", key=f"dynamics.{name}", value=run)
-            runs[run] = _run(run, name, section, own, grid, seeds)
+            runs[run] = _run(run, name, section, settings, grid, seeds)
     _check_conditions(sections, grid)
     return runs
 
@@ -58,16 +58,19 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
     """Return the numerical options of a run, or of each run of a law, by the name of the run."""
     from sweeplib.dynamics import DYNAMICS, kind_of
 
-    given = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
-    if given.get("kind") == CHEAPEST:
+    keys = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
+    if keys.get("kind") == CHEAPEST:
         simulators = _simulators(name, section)
-        return {f"{simulator}-{name}": _options_in_law(name, simulator, own) for simulator, own in simulators.items()}
+        return {
+            f"{simulator}-{name}": _options_in_law(name, simulator, settings)
+            for simulator, settings in simulators.items()
+        }
     if section.kind is not None and name not in DYNAMICS and section.kind not in DYNAMICS:
         raise InputError("no such kind", key=f"dynamics.{name}.kind", value=section.kind, choices=[CHEAPEST])
     if "-" in name and (other := name.replace("-", "_")) in DYNAMICS:
         problem = f"a run of {kind_of(name)} would have this name, not {other}"
         raise InputError(problem, key=f"dynamics.{name}", value=name, expected=f"`{other}`, or another word")
-    extra = (section.model_extra or {}) | given
+    extra = (section.model_extra or {}) | keys
     options = run_options(name, extra)
     for option in options_of(name, grid.names):
         default = options.pop(option)

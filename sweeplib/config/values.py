@@ -203,10 +203,10 @@ def _values_of_spacing(name: str, arguments: Any, key: str, most: int) -> list[N
         raise error.within(prefix=key) from None
 
 
-def _refuse_count(count: Any, shown: Any, most: int, key: str | None = None) -> None:
+def _refuse_count(count: Any, value: Any, most: int, key: str | None = None) -> None:
     if not isinstance(count, int) or not 1 <= count <= most:
         expected = f"a whole number of values, 1 to {most}"
-        raise InputError("wrong number of values", key=key, value=shown, expected=expected)
+        raise InputError("wrong number of values", key=key, value=value, expected=expected)
 
 
 def _is_number(value: Any) -> bool:

@@ -32,13 +32,13 @@ class Axis:
 
     def __post_init__(self) -> None:
         columns = {name: _scalars(name, values) for name, values in {self.name: self.values, **self.linked}.items()}
-        own = columns[self.name]
-        _refuse_repeats(self.name, own)
+        column = columns[self.name]
+        _refuse_repeats(self.name, column)
         for name, values in columns.items():
-            if len(values) != len(own):
-                expected = f"{len(own)} values, as many as {self.name} has"
+            if len(values) != len(column):
+                expected = f"{len(column)} values, as many as {self.name} has"
                 raise InputError("linked axes differ in length", key=name, value=list(values), expected=expected)
-        order = sorted(range(len(own)), key=own.__getitem__) if _are_numbers(own) else range(len(own))
+        order = sorted(range(len(column)), key=column.__getitem__) if _are_numbers(column) else range(len(column))
         columns = {name: tuple(values[place] for place in order) for name, values in columns.items()}
         object.__setattr__(self, "values", columns.pop(self.name))
         object.__setattr__(self, "linked", columns)
@@ -79,14 +79,14 @@ class TableAxis(Axis):
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
     """Return the indices of each value in the `column` of an axis, numbers to 12 digits; InputError if one has none."""
-    known: dict[Any, list[int]] = {}
+    places: dict[Any, list[int]] = {}
     for place, value in enumerate(column):
-        known.setdefault((isinstance(value, bool), value), []).append(place)
-    numbers = [value for value in known if _are_numbers(value[1:])]
+        places.setdefault((isinstance(value, bool), value), []).append(place)
+    numbers = [value for value in places if _are_numbers(value[1:])]
     numbers.sort(key=itemgetter(1))
     return [
-        (known.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
-        or [place for near in _near(numbers, value) for place in known[near]]
+        (places.get((isinstance(value, bool), value)) if isinstance(value, _SCALARS) else None)
+        or [place for near in _near(numbers, value) for place in places[near]]
         or _refuse_absent(column, name, value)
         for value in wanted
     ]
@@ -138,15 +138,15 @@ def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _refuse_repeats(name: str, values: tuple[Any, ...]) -> None:
-    seen: set[Any] = set()
+    earlier: set[Any] = set()
     for place, value in enumerate(values):
-        if value in seen:
+        if value in earlier:
             raise InputError("value given twice", key=f"{name}[{place}]", value=value, expected="different values")
-        seen.add(value)
+        earlier.add(value)
 
 
-def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=1e-12)
+def _close(first: float, second: float) -> bool:
+    return math.isclose(first, second, rel_tol=1e-12)
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:

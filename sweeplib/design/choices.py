@@ -61,14 +61,14 @@ class Choice:
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[bool]:
         """Return whether it runs at each of `count` points; InputError for a point that no simulator takes."""
         grid, law = self.sweep.grid, self.sweep.runs[self.run].law
-        known = self.sweep.choices.setdefault(law or self.run, np.full(grid.size, UNKNOWN, np.int8))
+        codes = self.sweep.choices.setdefault(law or self.run, np.full(grid.size, UNKNOWN, np.int8))
         places = [[axis.place_of[value] for value in columns[axis.name]] for axis in grid.axes]
         flat = np.ravel_multi_index(places, grid.shape) if places else np.zeros(count, np.int64)
-        new = np.flatnonzero(known[flat] == UNKNOWN)
+        new = np.flatnonzero(codes[flat] == UNKNOWN)
         if len(new):
             points = Table({name: Column.of(items) for name, items in columns.items()}, count)
-            known[flat[new]] = _numbers_at(self.sweep, self.run, points.at(new))
-        return (known[flat] == (self.sweep.simulators[law].index(self.run) if law else 0)).tolist()
+            codes[flat[new]] = _numbers_at(self.sweep, self.run, points.at(new))
+        return (codes[flat] == (self.sweep.simulators[law].index(self.run) if law else 0)).tolist()
 
 
 def is_a_choice(sweep: "Design", run: str) -> bool:
@@ -90,22 +90,22 @@ def _numbers_at(sweep: "Design", run: str, points: Table) -> NDArray[np.int64]:
 
 def _runs_at(sweep: "Design", run: str, points: Table, seconds: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
     """Return whether a run, or one of the same law, runs at points (n,), where a case takes so many `seconds` (n,)."""
-    given, runs = sweep.runs[run], np.ones(len(points), bool)
-    for name, values in ((name, values) for name, values in given.where.items() if name != "seed"):
+    settings, runs = sweep.runs[run], np.ones(len(points), bool)
+    for name, values in ((name, values) for name, values in settings.where.items() if name != "seed"):
         axis = next(axis for axis in sweep.grid.axes if name in axis.names)
         there = {axis.column(name)[place] for place in axis.places(name, values)}
         runs &= np.array([value in there for value in points.column(name).items()], bool)
-    if given.when is None:
+    if settings.when is None:
         return runs
     columns: dict[str, Sequence[Any]] = {}
-    for name in given.when.names:
+    for name in settings.when.names:
         if name in sweep.grid.names:
             columns[name] = points.column(name).items()
         elif name == COST:
             columns[name] = row_seconds(sweep, run, points, seconds).tolist()
         else:
             columns[name] = _runs_at(sweep, sweep.simulators[name][0], points).astype(float).tolist()
-    return runs & np.array(given.when.evaluated(columns, len(points)), bool)
+    return runs & np.array(settings.when.evaluated(columns, len(points)), bool)
 
 
 def row_seconds(
@@ -162,8 +162,8 @@ def _refuse_untaken(sweep: "Design", run: str, points: Table) -> None:
     law, reasons = sweep.runs[run].law, []
     for simulator in sweep.simulators[law or run]:
         [case] = sweep.cases_at(simulator, points.at(slice(1)))
-        found = [error for check in CHECKS if (error := _refusal(check, case)) is not None]
-        reasons.append(f"{case.dynamics}: {found[0]}")
+        errors = [error for check in CHECKS if (error := _refusal(check, case)) is not None]
+        reasons.append(f"{case.dynamics}: {errors[0]}")
     fixed = sweep.grid.fixed
     at = ", ".join(f"{name}={points.column(name).value(0)}" for name in points.columns if name not in fixed)
     problem = f"no simulator takes the point {at} ({'; '.join(reasons)})"

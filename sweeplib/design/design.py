@@ -174,15 +174,15 @@ class Design:
         """Return a case of one dynamics with this seed at each of some points."""
         fields = {"dynamics": kind_of(dynamics), "recording": self.recording, "seed": seed}
         fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
-        own = {name: points.constant(value) for name, value in fields.items()}
-        own |= {"clock": self.clocks(points), "options": self._options(dynamics, points)}
-        return Cases(self.grid.problems(points).columns | own, len(points))
+        columns = {name: points.constant(value) for name, value in fields.items()}
+        columns |= {"clock": self.clocks(points), "options": self._options(dynamics, points)}
+        return Cases(self.grid.problems(points).columns | columns, len(points))
 
     def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
         """Return the indices (among all seeds) and the values of the seeds that one dynamics runs on."""
         wanted = self._run(dynamics).where.get("seed", self.seeds)
-        chosen, known = set(wanted), set(self.seeds)
-        missing = next((seed for seed in wanted if seed not in known), None)
+        chosen, seeds = set(wanted), set(self.seeds)
+        missing = next((seed for seed in wanted if seed not in seeds), None)
         if missing is not None:
             expected = "some of the sweep's `seeds`"
             raise InputError("not a seed of the sweep", key="seed", value=missing, expected=expected)
@@ -220,10 +220,10 @@ class Design:
 
     def own_counts(self, points: Table) -> NDArray[np.int64]:
         """Return the number (n,) of seeds that the config gives points, whatever rounds have added."""
-        given = self.replicas
-        if not isinstance(given, RowCounts):
+        counts = self.replicas
+        if not isinstance(counts, RowCounts):
             return self.counts(points)
-        return np.full(len(points), given.most) if given.seeds is None else replica_counts(given.seeds, points)
+        return np.full(len(points), counts.most) if counts.seeds is None else replica_counts(counts.seeds, points)
 
     def cases(self, dynamics: str) -> Iterator[tuple[tuple[int, ...], Case]]:
         """Yield the index over (dimensions of the grid, seed) and the case, in C order, of each case of a dynamics.
@@ -284,11 +284,11 @@ class Design:
         """Return the names in the sweep's config that may be those of files of the user."""
         names: list[str] = []
 
-        def kept(some: list[str]) -> list[str]:
+        def collect(some: list[str]) -> list[str]:
             names.extend(some)
             return some
 
-        self.with_files(kept)
+        self.with_files(collect)
         return names
 
     def _run(self, dynamics: str) -> Run:

@@ -38,8 +38,8 @@ def _type(name: str) -> Any:
     if option not in fields:
         expected = None if fields else f"none: {run} has no options"
         raise InputError(f"{run} has no such option", value=option, expected=expected, choices=fields)
-    known = fields[option]
-    return Annotated[known.annotation, known]
+    field = fields[option]
+    return Annotated[field.annotation, field]
 
 
 def is_whole(name: str) -> bool:
@@ -51,7 +51,9 @@ def is_whole(name: str) -> bool:
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
     """Return values as a name can have them; InputError, with the key and the index, for the first that it cannot."""
     whole = is_whole(name)
-    prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(one, whole) for one in values]
+    prepared = (
+        values if set(map(type, values)) == {float} and not whole else [_for_type(item, whole) for item in values]
+    )
     try:
         checked = _adapter(name, _type(name)).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:

@@ -160,14 +160,14 @@ class Grid:
         for name in where:
             if name not in swept:
                 raise InputError("not an axis of the grid", value=name, choices=swept)
-        kept = []
+        positions = []
         for axis in self.axes:
             chosen = [axis.places(name, where[name]) for name in axis.names if name in where]
-            kept.append(sorted(set(range(len(axis))).intersection(*chosen)))
-        if where and not all(kept):
+            positions.append(sorted(set(range(len(axis))).intersection(*chosen)))
+        if where and not all(positions):
             selected = {name: list(values) for name, values in where.items()}
             raise InputError("no point of the grid has these values", value=selected)
-        return tuple(kept)
+        return tuple(positions)
 
     def size_where(self, where: Where | None = None, when: Condition | None = None) -> int:
         """Return the number of points that `where` and `when` select; `when` is evaluated once for each combination."""
@@ -175,9 +175,9 @@ class Grid:
         if when is None:
             return math.prod(map(len, positions))
         dims = {dim for name in when.names for dim in self.dims_of(name)}
-        asked = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
+        places_along = [along if dim in dims else along[:1] for dim, along in zip(self.dims, positions, strict=True)]
         others = math.prod(len(along) for dim, along in zip(self.dims, positions, strict=True) if dim not in dims)
-        return others * sum(len(self._where_true(when, places)) for places in some_places(asked))
+        return others * sum(len(self._where_true(when, places)) for places in some_places(places_along))
 
     def evaluated(self, names: Iterable[str]) -> Iterator[Table]:
         """Yield the columns of some names, thousands of rows at a time, at all combinations of their values."""
@@ -236,7 +236,7 @@ class Grid:
         table.columns |= {name: table.constant(value) for name, value in self.fixed.items() if name in needed}
         for axis, along in zip(self.axes, places.T.astype(np.int32), strict=True):
             values = {name: self._values[name] for name in axis.names if name in needed}
-            table.columns |= {name: Column(own.values, own.codes[along]) for name, own in values.items()}
+            table.columns |= {name: Column(column.values, column.codes[along]) for name, column in values.items()}
         for name, expression in self.derived.items():
             if name in needed:
                 table.columns[name] = table.over(sorted(expression.names), self._derivation(name, expression))
@@ -323,7 +323,7 @@ class Grid:
 
     def _refuse_repeats(self) -> None:
         """Raise InputError for a name that is given twice, has another meaning, or is read as another one."""
-        seen: dict[str, str] = {}
+        keys: dict[str, str] = {}
         swept = [(name, _key(axis, name)) for axis in self.axes for name in axis.names]
         fixed = [(name, f"problem.{name}") for name in self.fixed]
         derived = [(name, self._own_key(name)) for name in self.derived]
@@ -334,17 +334,17 @@ class Grid:
             if (read := unicodedata.normalize("NFKC", name)) != name:
                 problem = f"another character than in expressions, where this name is read as {read!a}"
                 raise InputError(problem, key=key, value=ascii(name), expected=f"`{read}`, copied from here")
-            if name in seen:
-                raise InputError(f"given twice, in {seen[name]} too", key=key, value=name, expected="one of the two")
-            seen[name] = key
+            if name in keys:
+                raise InputError(f"given twice, in {keys[name]} too", key=key, value=name, expected="one of the two")
+            keys[name] = key
 
     def _in_order(self) -> dict[str, Expression | FormulaWithNames]:
         """Return the derived names, each after the names that it uses."""
-        known = set(self.names)
+        earlier = set(self.names)
         for name, expression in self.derived.items():
-            for used in sorted(expression.names - known):
+            for used in sorted(expression.names - earlier):
                 problem = f"unknown name in {expression.text!r}"
-                raise InputError(problem, key=f"derive.{name}", value=used, choices=sorted(known - {name}))
+                raise InputError(problem, key=f"derive.{name}", value=used, choices=sorted(earlier - {name}))
         uses = {name: expression.names & set(self.derived) for name, expression in self.derived.items()}
         try:
             order = list(graphlib.TopologicalSorter(uses).static_order())
@@ -357,11 +357,11 @@ class Grid:
 
     def _refuse_unknown(self) -> None:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
-        fields, known = {*PARAMETERS, POINT}, (*PARAMETERS, *used)
+        fields, names = {*PARAMETERS, POINT}, (*PARAMETERS, *used)
         symbols = {name for name in used if "." in name or is_symbol(name)}
         if unknown := [name for name in self.names if name not in fields | symbols]:
             problem, words = "unknown name: no field of a problem, and no expression uses it", synonyms()
-            errors = (InputError(problem, key=self.origin(n), value=n, choices=known, synonyms=words) for n in unknown)
+            errors = (InputError(problem, key=self.origin(n), value=n, choices=names, synonyms=words) for n in unknown)
             raise together(errors, len(unknown))
 
     def _refuse_missing(self) -> None:

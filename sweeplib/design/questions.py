@@ -86,32 +86,32 @@ class RowCounts:
     @property
     def names(self) -> frozenset[str]:
         """Return the names on whose values the number depends."""
-        own: frozenset[str] = frozenset() if self.seeds is None else self.seeds.names
-        return own.union(axis.name for axis in self.axes)
+        names: frozenset[str] = frozenset() if self.seeds is None else self.seeds.names
+        return names.union(axis.name for axis in self.axes)
 
     @property
     def text(self) -> str:
         """Return a text of all that the numbers depend on, but for the axes."""
-        return repr((self.most, self.seeds and self.seeds.text, self._asked))
+        return repr((self.most, self.seeds and self.seeds.text, self._requests))
 
     def __str__(self) -> str:
         return f"{self.seeds or self.most} and those of {len(self.rounds)} rounds"
 
     @cached_property
-    def _asked(self) -> dict[tuple[Any, ...], int]:
-        asked: dict[tuple[Any, ...], int] = {}
+    def _requests(self) -> dict[tuple[Any, ...], int]:
+        requests: dict[tuple[Any, ...], int] = {}
         for row in (row for rows in self.rounds for row in rows):
             place = self._place(row)
-            asked[place] = max(row.seeds, asked.get(place, 0))
-        return asked
+            requests[place] = max(row.seeds, requests.get(place, 0))
+        return requests
 
     def evaluated(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[int]:
         """Return the number of seeds of each of `count` points, from the columns of their values."""
-        own = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
+        counts = [self.most] * count if self.seeds is None else self.seeds.evaluated(columns, count)
         places = self._places(columns, count)
         return [
-            max(int(number) if inside else 0, self._asked.get(place, 0))
-            for number, place, inside in zip(own, places, map(self._inside, places), strict=True)
+            max(int(number) if inside else 0, self._requests.get(place, 0))
+            for number, place, inside in zip(counts, places, map(self._inside, places), strict=True)
         ]
 
     def first_rounds(self, columns: Mapping[str, Sequence[Any]], count: int) -> list[tuple[int, str]]:
@@ -134,7 +134,7 @@ class RowCounts:
 
     def _inside(self, place: tuple[Any, ...]) -> bool:
         """Return whether a point is one of the config's own grid."""
-        return all(value in known for value, known in zip(place, self._values, strict=True))
+        return all(value in values for value, values in zip(place, self._values, strict=True))
 
     @cached_property
     def _values(self) -> list[frozenset[Any]]:
@@ -146,14 +146,14 @@ def with_rows(sweep: "Design", rounds: Iterable[Iterable[Row]]) -> "Design":
 
     Points of the larger grid that nobody asked for have no seeds: their cases are `missing`, as those of fewer seeds.
     """
-    kept = tuple(map(tuple, rounds))
-    rows = [row for some in kept for row in some]
+    tuples = tuple(map(tuple, rounds))
+    rows = [row for some in tuples for row in some]
     sweep = without_rows(sweep)
     seeds = sweep.replicas
     if not rows or isinstance(seeds, RowCounts):
         return sweep
     axes = tuple(_axis_with(axis, [row.at[axis.name] for row in rows]) for axis in sweep.grid.axes)
-    counts = RowCounts(sweep.grid.axes, len(sweep.seeds), seeds, kept)
+    counts = RowCounts(sweep.grid.axes, len(sweep.seeds), seeds, tuples)
     most = max(len(sweep.seeds), *(row.seeds for row in rows))
     return replace(sweep, grid=replace(sweep.grid, axes=axes), seeds=tuple(range(most)), replicas=counts)
 

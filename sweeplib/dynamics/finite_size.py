@@ -42,14 +42,14 @@ _kernel = partial(cached, partial(numba.njit, error_model="numpy", fastmath={"co
 def fill_slopes(equations, i, states, out):  # type: ignore[no-untyped-def]
     """Fill out (n, size) with the time derivatives of states (n, size) of system i."""
     for n in range(states.shape[0]):
-        equations.slope_of(i, states[n], equations.given, out[n])
+        equations.slope_of(i, states[n], equations.arguments, out[n])
 
 
 @_kernel
 def fill_risks(equations, i, states, out):  # type: ignore[no-untyped-def]
     """Fill out (n,) with the risks of states (n, size) of system i."""
     for n in range(states.shape[0]):
-        out[n] = equations.level_of(i, states[n], equations.given)
+        out[n] = equations.level_of(i, states[n], equations.arguments)
 
 
 class Ensemble(NamedTuple):

@@ -383,11 +383,11 @@ def compiled(template: Callable[..., Any]) -> OneSignature:
 
 
 def _slope(equations, state, out):  # type: ignore[no-untyped-def]
-    equations.slope_of(0, state, equations.given, out)
+    equations.slope_of(0, state, equations.arguments, out)
 
 
 def _risk(equations, state):  # type: ignore[no-untyped-def]
-    return equations.level_of(0, state, equations.given)
+    return equations.level_of(0, state, equations.arguments)
 
 
 def _unpack(state, flow, u, q, a):  # type: ignore[no-untyped-def]

@@ -21,14 +21,14 @@ UPDATE = 6e-6
 class Segment(NamedTuple):
     """n systems on the segment of a schedule after one of its knots, whose factors (n, K) are `rates`.
 
-    slope, given : address of the slope of the overlaps at ξ = 1, without a schedule, and its constants.
+    slope, arguments : address of the slope of the overlaps at ξ = 1, without a schedule, and its constants.
     noise, base_noise (n,) : the noise among those constants, which changes with ξ, and that of ξ = 1.
     knot (1,) : number of the knot at which the segment begins.
     width (n,) : times between two knots.
     """
 
     slope: Any
-    given: NDArray[np.int64]
+    arguments: NDArray[np.int64]
     noise: Array
     base_noise: Array
     rates: Array
@@ -47,7 +47,7 @@ class Room(NamedTuple):
 def systems_of(equations: Equations, noise: Array, rates: Array, width: Array) -> Segment:
     """The systems of some equations, `noise` (n,) being that of their constants, on the first segment."""
     calls = equations.calls
-    return Segment(calls.slope_of, calls.given, noise, noise.copy(), rates, np.zeros(1, np.int64), width)
+    return Segment(calls.slope_of, calls.arguments, noise, noise.copy(), rates, np.zeros(1, np.int64), width)
 
 
 def room(size: int) -> Room:
@@ -58,8 +58,8 @@ def room(size: int) -> Room:
 @cache
 def rule() -> EquationRule:
     """`fill_slope` for an integrator, compiled once for all equations."""
-    one, given = np.ones(1), np.zeros(1, np.int64)
-    segment = Segment(overlap_flow.rule().slope, given, one, one, np.ones((1, 1)), given, one)
+    one, numbers = np.ones(1), np.zeros(1, np.int64)
+    segment = Segment(overlap_flow.rule().slope, numbers, one, one, np.ones((1, 1)), numbers, one)
     return EquationRule(fill_slope, segment, room(1))
 
 
@@ -84,10 +84,10 @@ def add_derivative(i: int, state: Array, at: int, rate: float, segment: Segment,
     step = UPDATE * largest / steepest
     for v in range(size):
         room.state[v] = state[v] - step * state[at + v]
-    segment.slope(i, room.state, segment.given, room.below)
+    segment.slope(i, room.state, segment.arguments, room.below)
     for v in range(size):
         room.state[v] = state[v] + step * state[at + v]
-    segment.slope(i, room.state, segment.given, room.above)
+    segment.slope(i, room.state, segment.arguments, room.above)
     for v in range(size):
         slope[at + v] += rate * (room.above[v] - room.below[v]) / (2.0 * step)
 
@@ -105,12 +105,12 @@ def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array)
     for v in range(size):
         room.state[v] = state[v]
     segment.noise[i] = 2.0 * rate * base
-    segment.slope(i, room.state, segment.given, room.above)
+    segment.slope(i, room.state, segment.arguments, room.above)
     for knot in range(derivatives):
         for v in range(size):
             slope[size * (knot + 1) + v] = hat(segment, knot, part) * room.above[v]
     segment.noise[i] = rate * base
-    segment.slope(i, room.state, segment.given, room.above)
+    segment.slope(i, room.state, segment.arguments, room.above)
     for v in range(size):
         slope[v] = rate * room.above[v]
     for knot in range(min(derivatives, first + 2)):

@@ -10,7 +10,7 @@ from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
-_told: list[str] = []
+_messages: list[str] = []
 """The line that says why code is kept in memory."""
 
 
@@ -71,7 +71,7 @@ def _safely_cached(dispatcher: Any) -> Any:
 
 def _say_once(reason: str) -> None:
     """Write a line, once, and not in each worker."""
-    if not _told:
-        _told.append(f"sweeplib: compiled code is kept in memory, for this process alone: {reason}")
+    if not _messages:
+        _messages.append(f"sweeplib: compiled code is kept in memory, for this process alone: {reason}")
         if multiprocessing.parent_process() is None and sys.stderr is not None:
-            sys.stderr.write(f"{_told[0]}; the environment variable NUMBA_CACHE_DIR names another folder\n")
+            sys.stderr.write(f"{_messages[0]}; the environment variable NUMBA_CACHE_DIR names another folder\n")

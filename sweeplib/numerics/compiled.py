@@ -51,23 +51,23 @@ def specialised(template: Callable[..., Any], **bindings: Any) -> Any:
 class _Compilations(event.Listener):
     """Prints a line, once, when compilation has taken a second."""
 
-    def __init__(self, what: str) -> None:
-        self._what, self._since, self._told = what, math.inf, False
+    def __init__(self, subject: str) -> None:
+        self._subject, self._since, self._is_said = subject, math.inf, False
 
     def on_start(self, event: Any) -> None:
         """Note the first compilation; say so at a later one."""
         self._since = min(self._since, time.monotonic())
-        if not self._told and time.monotonic() - self._since > TOLD_AFTER and sys.stderr is not None:
-            self._told = True
-            sys.stderr.write(f"sweeplib: compiling {self._what}; this takes some seconds, once on this machine\n")
+        if not self._is_said and time.monotonic() - self._since > TOLD_AFTER and sys.stderr is not None:
+            self._is_said = True
+            sys.stderr.write(f"sweeplib: compiling {self._subject}; this takes some seconds, once on this machine\n")
 
     def on_end(self, event: Any) -> None:
         """Do nothing."""
 
 
-def compilation_message(what: str) -> AbstractContextManager[None]:
+def compilation_message(subject: str) -> AbstractContextManager[None]:
     """A context that prints one line on stderr, which names `what`, if compilation takes longer than a second."""
-    listener: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(what))
+    listener: AbstractContextManager[None] = event.install_listener("numba:compile", _Compilations(subject))
     return listener
 
 
@@ -255,17 +255,17 @@ def _digest(function: types.FunctionType) -> str:
     return hashlib.blake2b("".join(parts).encode(), digest_size=8).hexdigest()
 
 
-def _description(function: types.FunctionType, known: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
+def _description(function: types.FunctionType, descriptions: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
     """Return a digest of a function with all that is compiled into it; `known` has those already described."""
     spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
     key = function.__code__, tuple(map(id, spaces))
-    if key not in known:
-        known[key] = "itself"
+    if key not in descriptions:
+        descriptions[key] = "itself"
         parts = [f"{function.__qualname__} {_file_digest(inspect.getfile(function))}"]
         for name, thing in sorted(_compiled_constants(function).items()):
             reached = thing.py_func if isinstance(thing, Dispatcher) else thing
             if isinstance(reached, types.FunctionType):
-                parts.append(f"{name} {_description(reached, known)}")
+                parts.append(f"{name} {_description(reached, descriptions)}")
             elif isinstance(reached, np.ndarray):
                 parts.append(f"{name} {reached.dtype} {reached.shape} {reached.tobytes().hex()}")
             elif isinstance(reached, type) and issubclass(reached, tuple):
@@ -274,8 +274,8 @@ def _description(function: types.FunctionType, known: dict[tuple[types.CodeType,
                 parts.append(f"{name} {reached!r}")
             elif isinstance(digest := getattr(reached, "digest", None), str):
                 parts.append(f"{name} {digest}")
-        known[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
-    return known[key]
+        descriptions[key] = hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return descriptions[key]
 
 
 def _compiled_constants(function: types.FunctionType) -> dict[str, Any]:

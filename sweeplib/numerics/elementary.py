@@ -33,23 +33,23 @@ def _power_and_rest(x):  # type: ignore[no-untyped-def]
     low = (0.5000000000000001 + 0.16666666666666669 * f) + f2 * (0.041666666666624164 + 0.008333333333330065 * f)
     middle = (0.001388888891719689 + 0.0001984126986304067 * f) + f2 * (2.480152132210459e-05 + 2.7557268480107e-06 * f)
     high = 2.762007600563138e-07 + 2.5100375929185925e-08 * f
-    rest = f + f2 * (low + f4 * (middle + f4 * high))
-    return float_of_bits((bits_of_float(shifted) << _52) + _ONE), rest
+    remainder = f + f2 * (low + f4 * (middle + f4 * high))
+    return float_of_bits((bits_of_float(shifted) << _52) + _ONE), remainder
 
 
 @_compiled
 def exponential(x):  # type: ignore[no-untyped-def]
     """e^x; beyond ±708 that of ±708."""
     x = -708.0 if x < -708.0 else x
-    power, rest = _power_and_rest(708.0 if x > 708.0 else x)
-    return power + power * rest
+    power, remainder = _power_and_rest(708.0 if x > 708.0 else x)
+    return power + power * remainder
 
 
 @_compiled
 def _one_minus_exponential(v):  # type: ignore[no-untyped-def]
     """1 − e^−v for v ≥ 0."""
-    power, rest = _power_and_rest(-40.0 if v > 40.0 else -v)
-    return (1.0 - power) - power * rest
+    power, remainder = _power_and_rest(-40.0 if v > 40.0 else -v)
+    return (1.0 - power) - power * remainder
 
 
 @_compiled
@@ -92,6 +92,8 @@ def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
         thing = function.__globals__.get(name)
         if thing is math:
             ours[name] = _math
-        for own in (own for math_name, own in _OURS.items() if thing is getattr(math, math_name)):
-            ours[name] = own
+        for replacement in (
+            replacement for math_name, replacement in _OURS.items() if thing is getattr(math, math_name)
+        ):
+            ours[name] = replacement
     return bound(function, **ours)

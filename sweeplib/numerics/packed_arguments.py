@@ -32,8 +32,8 @@ def packed(value: Any, kind: numba.types.Type) -> Words:
     Arrays are not copied: what is written to them is seen, and they must live as long as the result is used. TypeError
     for a value of another type, of which compiled code would take one field for another.
     """
-    if (own := numba.typeof(value)) != kind:
-        raise TypeError(f"expected a value of the type {kind}; got {own}")
+    if (actual := numba.typeof(value)) != kind:
+        raise TypeError(f"expected a value of the type {kind}; got {actual}")
     out = np.zeros(-(-_data_size(kind) // 8), np.int64)
     _packer(kind)(value, out)
     return out
@@ -108,12 +108,12 @@ def _without_references(context, builder, kind, value):  # type: ignore[no-untyp
 
 def _with_digest(function: Any, kind: numba.types.Type) -> Any:
     """The function with a digest of the type and of the files of its classes, on which cached machine code depends."""
-    words = [str(kind), *sorted(Path(inspect.getfile(one)).read_text() for one in _classes(kind))]
+    words = [str(kind), *sorted(Path(inspect.getfile(kind_of_tuple)).read_text() for kind_of_tuple in _classes(kind))]
     function.digest = hashlib.blake2b("\n".join(words).encode(), digest_size=8).hexdigest()
     return function
 
 
 def _classes(kind: Any) -> set[Callable[..., Any]]:
     """The classes of the NamedTuples in a type."""
-    own = {kind.instance_class} if isinstance(kind, numba.types.BaseNamedTuple) else set()
-    return own.union(*map(_classes, kind.types)) if isinstance(kind, numba.types.BaseTuple) else own
+    classes = {kind.instance_class} if isinstance(kind, numba.types.BaseNamedTuple) else set()
+    return classes.union(*map(_classes, kind.types)) if isinstance(kind, numba.types.BaseTuple) else classes

@@ -124,7 +124,7 @@ def _squared_length(product):  # type: ignore[no-untyped-def]
 
 
 @_compiled
-def _part(first, second):  # type: ignore[no-untyped-def]
+def _scale(first, second):  # type: ignore[no-untyped-def]
     """v, made of the upper 12 bits of two words."""
     bits = ((first << _20) & _FIRST_12) | ((second << _8) & _SECOND_12)
     return float_of_bits(bits | _ONE) - (1.0 - 0.5**25)
@@ -174,8 +174,8 @@ def make_fours(f0, f1, f2, f3):  # type: ignore[no-untyped-def]
     for j in range(count):
         f0[j] = _squared_length(f0[j])
     for j in range(count):
-        square, part = f0[j], _part(bits_of_float(f1[j]), bits_of_float(f3[j]))
-        f0[j], f2[j] = square * part, square * (1.0 - part)
+        square, scale = f0[j], _scale(bits_of_float(f1[j]), bits_of_float(f3[j]))
+        f0[j], f2[j] = square * scale, square * (1.0 - scale)
     for j in range(count):
         length = math.sqrt(f0[j])
         x, y = _direction(bits_of_float(f1[j]))

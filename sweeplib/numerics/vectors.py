@@ -51,7 +51,7 @@ def _equal(context: Any, builder: Any, kind: Any, _: Any, value: Any) -> Any:
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(index, WIDTH), None))
 
 
-def _define(function: Any, made: Callable[..., Any], arguments: int = 2, result: Any = _NUMBERS) -> None:
+def _define(function: Any, build: Callable[..., Any], arguments: int = 2, result: Any = _NUMBERS) -> None:
     """Let a function of numbers take vectors; `made` (builder, *vectors) returns the code of the result."""
 
     class Template(AbstractTemplate):
@@ -60,7 +60,7 @@ def _define(function: Any, made: Callable[..., Any], arguments: int = 2, result:
             return signature(result, *[_NUMBERS] * arguments) if fits else None
 
     def code(context: Any, builder: Any, _: Any, values: Any) -> Any:
-        return made(builder, *values)
+        return build(builder, *values)
 
     infer_global(function)(Template)
     lower_builtin(function, *[_NUMBERS] * arguments)(code)
@@ -106,7 +106,7 @@ def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
     data = builder.bitcast(builder.gep(array.data, [values[1]]), _NUMBERS.code.as_pointer())
     if sig.return_type is _NUMBERS:
         return builder.load(data, align=8)
-    shape, strides = (cgutils.unpack_tuple(builder, part)[:-1] for part in (array.shape, array.strides))
+    shape, strides = (cgutils.unpack_tuple(builder, dims)[:-1] for dims in (array.shape, array.strides))
     return _array(context, builder, sig.return_type, data, shape, strides, None)
 
 

@@ -28,9 +28,9 @@ def horizontal(data: xr.Dataset, declared: Interactive, dims: Sequence[str]) -> 
     """Return the coordinates for the horizontal axis, the declared one first: numbers that vary along the axes."""
     if declared.z or declared.xs is not None:
         return list(dict.fromkeys([declared.x, *(declared.xs or ())]))
-    found = [str(name) for name in (*dims, *data.coords) if name not in ("seed", "dynamics")]
+    names = [str(name) for name in (*dims, *data.coords) if name not in ("seed", "dynamics")]
     fits = [
-        name for name in found if _are_numbers(data[name]) and set(data[name].dims) <= set(dims) and data[name].ndim
+        name for name in names if _are_numbers(data[name]) and set(data[name].dims) <= set(dims) and data[name].ndim
     ]
     several = [name for name in fits if len(np.unique(data[name].values)) > 1]
     return list(dict.fromkeys([declared.x, *several]))
@@ -62,7 +62,7 @@ def columns_of(data: xr.Dataset, name: str) -> list[str]:
     attrs = data[name].attrs
     more = [str(attrs[key]) for key in ("bound", "theory", "fit") if key in attrs]
     wanted = [name, *(f"{name}{end}" for end in DESCRIBING), *more]
-    return [each for each in wanted if each in data.variables]
+    return [column for column in wanted if column in data.variables]
 
 
 def horizontal_choice(
@@ -95,29 +95,29 @@ def vertical_choice(
 
 
 def samples(
-    dataset: xr.Dataset, data: xr.Dataset, names: Sequence[str], dims: Sequence[str], kept: np.ndarray
+    dataset: xr.Dataset, data: xr.Dataset, names: Sequence[str], dims: Sequence[str], mask: np.ndarray
 ) -> tuple[dict[str, str], dict[str, list[list[float | None]]], list[str]]:
     """Return the values of the single runs behind the quantities `names` at the `kept` points, if the page has room.
 
     First the recorded variable of each quantity that has one, then for each such variable a list over the seeds for
     each point, None where a run has no value, then notes about what was left out. Deterministic dynamics have none.
     """
-    behind = {name: found for name in names if (found := _recorded_name(dataset, name, dims)) is not None}
+    behind = {name: recorded for name in names if (recorded := _recorded_name(dataset, name, dims)) is not None}
     values: dict[str, list[list[float | None]]] = {}
-    room, left = MOST_RUNS, 0
-    noisy = _noisy(data, dims)[kept]
+    room, excess = MOST_RUNS, 0
+    noisy = _noisy(data, dims)[mask]
     for name in dict.fromkeys(behind.values()):
         number = int(noisy.sum()) * dataset.sizes["seed"]
         if number > room:
-            left = max(left, number)
+            excess = max(excess, number)
             continue
         room -= number
-        values[name] = _runs(dataset, data, name, dims, kept, noisy)
+        values[name] = _runs(dataset, data, name, dims, mask, noisy)
     notes = [
-        f"The seeds of single points are not in this page: {left:,} values are more than {MOST_RUNS:,}; "
+        f"The seeds of single points are not in this page: {excess:,} values are more than {MOST_RUNS:,}; "
         "the stored data have all."
-    ] * bool(left)
-    return {name: found for name, found in behind.items() if found in values}, values, notes
+    ] * bool(excess)
+    return {name: recorded for name, recorded in behind.items() if recorded in values}, values, notes
 
 
 def _recorded_name(dataset: xr.Dataset, name: str, dims: Sequence[str]) -> str | None:
@@ -125,9 +125,9 @@ def _recorded_name(dataset: xr.Dataset, name: str, dims: Sequence[str]) -> str |
     if "seed" in dims:
         return None
     for end in ("", *STATISTICS):
-        found = name.removesuffix(end)
-        if name.endswith(end) and found in dataset.data_vars and "seed" in dataset[found].dims:
-            return found if set(map(str, dataset[found].dims)) <= {*dims, "seed", "time"} else None
+        stem = name.removesuffix(end)
+        if name.endswith(end) and stem in dataset.data_vars and "seed" in dataset[stem].dims:
+            return stem if set(map(str, dataset[stem].dims)) <= {*dims, "seed", "time"} else None
     return None
 
 
@@ -143,16 +143,16 @@ def _noisy(data: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
 
 
 def _runs(
-    dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray, noisy: np.ndarray
+    dataset: xr.Dataset, data: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray, noisy: np.ndarray
 ) -> list[list[float | None]]:
     """Return the values (points, seeds) of the single runs behind a quantity; none at points that have no noise."""
-    own = numbered(values_of(dataset, name))
-    found = at_labels(own, {dim: data[dim].values for dim in dims if dim in own.dims and dim in data.coords})
-    if "time" in found.dims and "time" not in dims:
-        found = found.sel(time=data["time"].item()) if "time" in data.coords else found.isel(time=-1)
-    missing = [dim for dim in dims if dim not in found.dims]
-    whole = found.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
-    rows = whole.values.reshape(-1, whole.sizes["seed"])[kept]
+    recorded = numbered(values_of(dataset, name))
+    values = at_labels(recorded, {dim: data[dim].values for dim in dims if dim in recorded.dims and dim in data.coords})
+    if "time" in values.dims and "time" not in dims:
+        values = values.sel(time=data["time"].item()) if "time" in data.coords else values.isel(time=-1)
+    missing = [dim for dim in dims if dim not in values.dims]
+    whole = values.expand_dims({dim: data.sizes[dim] for dim in missing}).transpose(*dims, "seed")
+    rows = whole.values.reshape(-1, whole.sizes["seed"])[mask]
     return [[_number(value) for value in row] if is_noisy else [] for row, is_noisy in zip(rows, noisy, strict=True)]
 
 

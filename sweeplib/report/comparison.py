@@ -52,10 +52,10 @@ def comparison(sweeps: Sequence[tuple[Design, Path]], folder: Path) -> Compariso
         )
     )
     problems = [
-        f"figure {figure['name']} of {name}: {part['problem']}"
+        f"figure {figure['name']} of {name}: {view['problem']}"
         for figure in figures
-        for name, part in zip(names, figure["parts"], strict=True)
-        if part["problem"]
+        for name, view in zip(names, figure["parts"], strict=True)
+        if view["problem"]
     ]
     return ComparisonPage(html, problems)
 
@@ -64,9 +64,9 @@ def write_comparison(sweeps: Sequence[tuple[Design, Path]], path: Path) -> Compa
     """Write the page that compares sweeps; return it."""
     from sweeplib.storage.records.files import write_text
 
-    made = comparison(sweeps, path.parent)
-    write_text(path, made.html)
-    return made
+    page = comparison(sweeps, path.parent)
+    write_text(path, page.html)
+    return page
 
 
 def labels(directories: Sequence[Path]) -> list[str]:
@@ -85,7 +85,7 @@ def _figures(sweeps: Sequence[tuple[Design, Path]]) -> list[dict[str, Any]]:
 
     figures = []
     for name in dict.fromkeys(name for sweep, _ in sweeps for name in sweep.figures):
-        found, shared = pictures(sweeps, name)
+        views, shared = pictures(sweeps, name)
         parts = [
             {
                 "source": data_url("image/png", picture.content),
@@ -93,9 +93,9 @@ def _figures(sweeps: Sequence[tuple[Design, Path]]) -> list[dict[str, Any]]:
                 "problem": picture.problem,
                 "drawn": bool(picture.content),
             }
-            for picture in found
+            for picture in views
         ]
-        title, several = name.replace("_", " ").capitalize(), sum(bool(picture.content) for picture in found) > 1
+        title, several = name.replace("_", " ").capitalize(), sum(bool(picture.content) for picture in views) > 1
         figures.append({"name": name, "title": title, "parts": parts, "shared": shared, "several": several})
     return figures
 
@@ -110,7 +110,7 @@ def _outcome(sweep: Design, directory: Path, folder: Path) -> dict[str, Any]:
     return {
         "overview": overview(dataset, counts, journal),
         "counts": counts,
-        "outcomes": ended.shown[:MOST_OUTCOMES],
+        "outcomes": ended.rows[:MOST_OUTCOMES],
         "ended": ended,
         "cards": cards(sweep, directory),
         "report": os.path.relpath(page.resolve(), folder.resolve()) if page.exists() else None,

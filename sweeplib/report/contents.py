@@ -41,7 +41,7 @@ class Contents:
             if analysis_failure(directory, name) is None
         }
 
-    def made(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
         """Return all plots, tables and the table of optima; failed ones are left out and described in `failures/`."""
         for kind in IN_REPORT:
             forget_attempts(self.directory, kind)
@@ -77,8 +77,8 @@ class Contents:
 
     def _plots(self) -> list[str]:
         """Return the names of the plots of the sweep: of its entries of `figures`, and registered ones that apply."""
-        own = self._own_plots()
-        return own + [name for name in INTERACTIVE if name not in own and self._shows(name)]
+        names = self._own_plots()
+        return names + [name for name in INTERACTIVE if name not in names and self._shows(name)]
 
     def _own_plots(self) -> list[str]:
         """Return the entries of `figures` whose figure returns an interactive plot, and whose analyses are there."""
@@ -92,8 +92,8 @@ class Contents:
     def _shows(self, name: str) -> bool:
         """Return whether the sweep has the figure or the analyses of a registered interactive plot."""
         declared = INTERACTIVE[name]
-        drawn = first_entry(declared.figure, self.sweep.figures) is not None
-        wanted = drawn if declared.figure else bool(declared.needs)
+        in_figures = first_entry(declared.figure, self.sweep.figures) is not None
+        wanted = in_figures if declared.figure else bool(declared.needs)
         return wanted and set(declared.needs) <= set(self.analyses)
 
     def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
@@ -104,7 +104,7 @@ class Contents:
 
 def different(plots: list[Plot]) -> list[Plot]:
     """Return the plots without those that draw the same as an earlier one, such as optima against the only axis."""
-    found: dict[Any, Plot] = {}
+    different_plots: dict[Any, Plot] = {}
     for plot in plots:
-        found.setdefault(plot.drawn or plot.name, plot)
-    return list(found.values())
+        different_plots.setdefault(plot.picture or plot.name, plot)
+    return list(different_plots.values())

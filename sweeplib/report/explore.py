@@ -136,9 +136,19 @@ def horizontal(ds: xr.Dataset, name: str) -> list[str]:
     The last are coordinates, such as the learning rate where it is derived; not the round that asked for a point.
     """
     dims = [str(dim) for dim in ds[name].dims if dim != "seed"]
-    varied = [str(each) for each in ds.coords if each != ROUND and ds[each].ndim and set(ds[each].dims) <= set(dims)]
-    fits = [each for each in varied if ds[each].dtype.kind in "fiu" and ds.sizes[along(ds, each)] > 1]
-    return sorted(fits, key=lambda each: (each != "time", each not in dims, -ds.sizes[along(ds, each)]))
+    varied = [
+        str(coordinate)
+        for coordinate in ds.coords
+        if coordinate != ROUND and ds[coordinate].ndim and set(ds[coordinate].dims) <= set(dims)
+    ]
+    fits = [
+        coordinate
+        for coordinate in varied
+        if ds[coordinate].dtype.kind in "fiu" and ds.sizes[along(ds, coordinate)] > 1
+    ]
+    return sorted(
+        fits, key=lambda coordinate: (coordinate != "time", coordinate not in dims, -ds.sizes[along(ds, coordinate)])
+    )
 
 
 def coloured(array: xr.DataArray, x: str) -> list[str]:
@@ -157,42 +167,42 @@ def curves(ds: xr.Dataset, name: str, x: str, hue: str | None, at: dict[str, int
     step = -(-ds.sizes[axis] // MOST_POINTS)
     places = {dim: [place] for dim, place in at.items()} | {axis: slice(None, None, step)}
     ends = [end for end in ("end_steps", "end_time") if end in ds]
-    part = ds[[*dict.fromkeys([name, *ends, "status"])]]
-    part = part.isel({dim: place for dim, place in places.items() if dim in part.dims}).load()
+    data = ds[[*dict.fromkeys([name, *ends, "status"])]]
+    data = data.isel({dim: place for dim, place in places.items() if dim in data.dims}).load()
     exits = name.startswith("exit_")
-    *found, count, statistic = _exits(part, name) if exits else _means(part, name)
+    *statistics, count, statistic = _exits(data, name) if exits else _means(data, name)
     order = [dim for dim in (hue, axis) if dim]
-    over = part[x].broadcast_like(found[0])
-    single = [dim for dim in found[0].dims if dim not in order]
-    rows = [array.squeeze(single).transpose(*order).values for array in (over, *found, count)]
-    names = [_level(part[hue], place) for place in range(part.sizes[hue])] if hue else [""]
+    over = data[x].broadcast_like(statistics[0])
+    single = [dim for dim in statistics[0].dims if dim not in order]
+    rows = [array.squeeze(single).transpose(*order).values for array in (over, *statistics, count)]
+    names = [_level(data[hue], place) for place in range(data.sizes[hue])] if hue else [""]
     columns = zip(*(row.reshape(len(names), -1).tolist() for row in rows), strict=True)
     of = {label: ResultCurve(*column) for label, column in zip(names, columns, strict=True)}
     fixed = ", ".join(f"{dim} = {_level(ds[dim], place)}" for dim, place in at.items() if ds.sizes[dim] > 1)
     thinned = f" One of {step} values of {x} is drawn." if step > 1 else ""
     label = f"{statistic} {plain_label(heading(ds[name]))[:1].lower()}{plain_label(heading(ds[name]))[1:]}"
-    decade = DECADE if "time" in part[x].dims else WIDE
+    decade = DECADE if "time" in data[x].dims else WIDE
     return ResultCurves(
         plain_label(heading(ds[x])), label, fixed, hue or "", of, logarithmic_places(ds[x]), decade
-    ), f"{_lost(found[0], has_run(part), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
+    ), f"{_lost(statistics[0], has_run(data), LOST_EXITS if exits else LOST_MEANS)}{thinned}"
 
 
-def _exits(part: xr.Dataset, name: str) -> tuple[Any, ...]:
-    sample = passages(part, name.removeprefix("exit_"))
-    found = xr.apply_ufunc(
+def _exits(data: xr.Dataset, name: str) -> tuple[Any, ...]:
+    sample = passages(data, name.removeprefix("exit_"))
+    statistics = xr.apply_ufunc(
         partial(medians, confidence=CONFIDENCE), sample.exit, sample.end, sample.used,
         input_core_dims=[["seed"]] * 3, output_core_dims=[()] * 3,
     )  # fmt: skip
-    return *found, sample.used.sum("seed"), "Median"
+    return *statistics, sample.used.sum("seed"), "Median"
 
 
-def _means(part: xr.Dataset, name: str) -> tuple[Any, ...]:
+def _means(data: xr.Dataset, name: str) -> tuple[Any, ...]:
     """Return the mean over the seeds, the ends of its interval, and the number of runs, at all points of a part."""
-    run = has_run(part)
-    values = values_of(part, name)
-    kept = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(part))
+    run = has_run(data)
+    values = values_of(data, name)
+    sample = unless_lost(values, without_value(values, run), run, MOST_LOST, has_diverged(data))
     with np.errstate(over="ignore", invalid="ignore"):  # of values that grow without bound
-        (mean, error), count = mean_and_error(kept), kept.count("seed")
+        (mean, error), count = mean_and_error(sample), sample.count("seed")
     enough = count.where(count >= FEWEST_SEEDS)
     half = error * xr.apply_ufunc(scipy.special.stdtrit, enough - 1.0, (1.0 + CONFIDENCE) / 2.0)
     return mean, mean - half, mean + half, count, "Mean"
@@ -226,7 +236,7 @@ class _Page:
         from bokeh.models import Div, Select
 
         self._ds, self._busy = ds, False
-        labels = [(each, plain_label(heading(ds[each]))) for each in quantities(ds)]
+        labels = [(quantity, plain_label(heading(ds[quantity]))) for quantity in quantities(ds)]
         self._y = Select(title="Quantity", options=labels, value=labels[0][0], width=260)
         self._x, self._hue = Select(title="Over", width=160), Select(title="A curve for each", width=160)
         self._others: dict[str, Any] = {}
@@ -255,8 +265,8 @@ class _Page:
         _choose(self._x, horizontal(self._ds, self._y.value))
         axis = along(self._ds, self._x.value)
         _choose(self._hue, [*coloured(array, axis), NONE])
-        rest = [str(dim) for dim in array.dims if dim not in ("seed", axis, self._hue.value)]
-        self._others = {dim: self._others.get(dim) or _menu(self._ds[dim], self._draw) for dim in rest}
+        free = [str(dim) for dim in array.dims if dim not in ("seed", axis, self._hue.value)]
+        self._others = {dim: self._others.get(dim) or _menu(self._ds[dim], self._draw) for dim in free}
         self._filters.children = [menu for dim, menu in self._others.items() if array.sizes[dim] > 1]
         self._busy = False
         self._draw()

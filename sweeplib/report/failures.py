@@ -27,7 +27,7 @@ class Outcomes:
     tables : the paths of the tables of all of them, from the sweep's directory.
     """
 
-    shown: list[dict[str, str]]
+    rows: list[dict[str, str]]
     failed: int
     others: Mapping[str, int]
     tables: Sequence[str] = ()
@@ -40,21 +40,21 @@ class Outcomes:
 
 def outcomes(directory: Path, counts: Mapping[str, Mapping[str, int]]) -> Outcomes:
     """Return how cases ended otherwise than ok, from the tables of a sweep and the numbers of its cases by dynamics."""
-    sums = sum((Counter(each) for each in counts.values()), Counter[str]())
+    sums = sum((Counter(count) for count in counts.values()), Counter[str]())
     others = {status.name: sums[status.name] for status in OUTCOMES if sums[status.name]}
-    shown = [_row(name, line) for name in counts for line in first_outcomes(directory, name, MOST)][:MOST]
+    rows = [_row(name, line) for name in counts for line in first_outcomes(directory, name, MOST)][:MOST]
     paths = [outcomes_path(directory, name) for name in counts]
     tables = [path.relative_to(directory).as_posix() for path in paths if path.exists()]
-    return Outcomes(shown, failed(sums), others, tables)
+    return Outcomes(rows, failed(sums), others, tables)
 
 
 def cards(sweep: Design, directory: Path) -> list[dict[str, Any]]:
     """Return the descriptions of the failed analyses and figures of a sweep, and of failed parts of the report."""
-    found = [
+    descriptions = [
         *failed_attempts(directory, "analysis", sweep.analyses),
         *failed_attempts(directory, "figure", sweep.figures),
     ]
-    return found + report_cards(directory)
+    return descriptions + report_cards(directory)
 
 
 def report_cards(directory: Path) -> list[dict[str, Any]]:

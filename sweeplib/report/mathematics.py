@@ -39,17 +39,17 @@ def plain(latex: str) -> str:
     return text.replace("{", "").replace("}", "").replace(UNDERSCORE, "_")
 
 
-def _root(found: re.Match[str]) -> str:
-    return rf"\sqrt {found[1]}" if re.fullmatch(r"\\?\w+", found[1]) else rf"\sqrt({found[1]})"
+def _root(match: re.Match[str]) -> str:
+    return rf"\sqrt {match[1]}" if re.fullmatch(r"\\?\w+", match[1]) else rf"\sqrt({match[1]})"
 
 
-def _command(found: re.Match[str]) -> str:
-    name = found[1] or found[2]
+def _command(match: re.Match[str]) -> str:
+    name = match[1] or match[2]
     return SPACES[name] if name in SPACES else COMMANDS.get(name, name)
 
 
-def _script(found: re.Match[str]) -> str:
-    mark, text = found[1], found[2] or found[3]
+def _script(match: re.Match[str]) -> str:
+    mark, text = match[1], match[2] or match[3]
     moved = text.translate(RAISED if mark == "^" else LOWERED)
     if not re.search(r"[A-Za-z0-9α-ωϑ,/^]", moved):
         return moved
@@ -61,12 +61,12 @@ def mathml(latex: str) -> Markup:
     """Return LaTeX as MathML, which browsers draw; as plain text if it cannot be read or is more than a formula."""
     from latex2mathml.converter import convert
 
-    upright = re.sub(r"\\mathrm\s*\{((?:[^{}\\])*)\}", lambda found: rf"\text{{{found[1]}}}", latex)
+    upright = re.sub(r"\\mathrm\s*\{((?:[^{}\\])*)\}", lambda markup: rf"\text{{{markup[1]}}}", latex)
     try:
-        found = CAPITAL_GREEK.sub(r'<mi mathvariant="normal">\1</mi>', convert(upright.replace(r"\|", r"\Vert ")))
+        markup = CAPITAL_GREEK.sub(r'<mi mathvariant="normal">\1</mi>', convert(upright.replace(r"\|", r"\Vert ")))
     except Exception:  # its errors have no common class
         return Markup.escape(plain(latex))
-    return Markup.escape(plain(latex)) if MORE_THAN_A_FORMULA.search(found) else Markup(found)
+    return Markup.escape(plain(latex)) if MORE_THAN_A_FORMULA.search(markup) else Markup(markup)
 
 
 def parts(label: str) -> list[tuple[str, bool]]:

@@ -42,26 +42,28 @@ def optima_table(optima: xr.Dataset) -> OptimaTable:
     fixed = [f"{axis_label(optima[dim])} = {number(optima[dim].values[0].item())}" for dim in every if dim not in dims]
     optima = optima.isel({dim: 0 for dim in every if dim not in dims})
     scanned = optima[list(SCANNED)].to_dataarray().sum("variable") > 0
-    shown = dynamics_order(optima["dynamics"].values[scanned.any(dims).values])
+    names = dynamics_order(optima["dynamics"].values[scanned.any(dims).values])
     unknown = bool((scanned & optima["gamma_opt"].isnull()).any())
     theory = [name for name in THEORY if optima[name].notnull().any()]
     headings = [heading(optima[dim]) for dim in dims]
-    headings += [dynamics_label(name) for name in shown] + [THEORY[name] for name in theory]
+    headings += [dynamics_label(name) for name in names] + [THEORY[name] for name in theory]
     rows = []
     for place in product(*(range(optima.sizes[dim]) for dim in dims)):
-        one = optima.isel(dict(zip(dims, place, strict=True)))
-        point = [number(one[dim].item()) for dim in dims]
+        point_data = optima.isel(dict(zip(dims, place, strict=True)))
+        point = [number(point_data[dim].item()) for dim in dims]
         rows.append(
-            point + [_measured(one.sel(dynamics=name)) for name in shown] + [_number(one[name]) for name in theory]
+            point
+            + [_measured(point_data.sel(dynamics=name)) for name in names]
+            + [_number(point_data[name]) for name in theory]
         )
     at_edge, confidence = bool(optima["at_edge"].any()), float(optima.attrs["confidence"])
     return OptimaTable(headings, rows, len(dims), fixed, confidence, at_edge, unknown)
 
 
-def _measured(one: xr.Dataset) -> str:
-    if np.isnan(one["gamma_opt"]):
+def _measured(optimum: xr.Dataset) -> str:
+    if np.isnan(optimum["gamma_opt"]):
         return "–"
-    return number_with_interval(one, "gamma_opt") + (" †" if one["at_edge"] else "")
+    return number_with_interval(optimum, "gamma_opt") + (" †" if optimum["at_edge"] else "")
 
 
 def _number(value: xr.DataArray) -> str:

@@ -82,9 +82,9 @@ def axes(dataset: xr.Dataset) -> list[dict[str, str]]:
     rows = []
     for name in dataset["status"].dims:
         values = [value_text(value, str(name)) for value in dataset[name].values.tolist()]
-        shown = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
-        what, size = axis_label(dataset[name]), str(len(values))
-        rows.append({"name": str(name), "what": what, "size": size, "values": ", ".join(shown)})
+        texts = values if len(values) <= MOST_VALUES else [*values[:3], "…", *values[-1:]]
+        title, size = axis_label(dataset[name]), str(len(values))
+        rows.append({"name": str(name), "what": title, "size": size, "values": ", ".join(texts)})
     return rows
 
 
@@ -94,17 +94,17 @@ def provenance(
     """Return the provenance of a dataset as (name, text) pairs; `settings` are settings such as the root seed."""
     attrs = dataset.attrs
     journals = list(journals)
-    known = [
+    pairs = [
         ("Commit of sweeplib", attrs.get("git_commit")),
         ("Packages", attrs.get("versions")),
         ("Processors", attrs.get("processors")),
         ("Workers", _workers(journals)),
-        ("Cases taken from other sweeps", _taken(journals)),
+        ("Cases taken from other sweeps", _copies(journals)),
         ("Digest of the numbers", attrs.get("digest")),
         ("Dataset written", _written(directory / "dataset.done.json")),
         *((key, str(value)) for key, value in settings.items()),
     ]
-    return [(label, str(text)) for label, text in known if text]
+    return [(label, str(text)) for label, text in pairs if text]
 
 
 def _workers(journals: list[Journal]) -> str:
@@ -113,9 +113,9 @@ def _workers(journals: list[Journal]) -> str:
     return f"{len(workers)} processes on {len(hosts)} {'machine' if len(hosts) == 1 else 'machines'}" if workers else ""
 
 
-def _taken(journals: list[Journal]) -> str:
-    taken = sum((Counter(journal.taken) for journal in journals), Counter[str]())
-    return ", ".join(f"{count:,} of {name}" for name, count in sorted(taken.items()))
+def _copies(journals: list[Journal]) -> str:
+    copies = sum((Counter(journal.copies) for journal in journals), Counter[str]())
+    return ", ".join(f"{count:,} of {name}" for name, count in sorted(copies.items()))
 
 
 def _written(path: Path) -> str:

@@ -52,7 +52,7 @@ class Control:
 class Plot:
     """An interactive plot: its data as a table, its controls, and the specification for the page's script.
 
-    `others` are the controls that other choices of axes and colours need. Plots with the same `drawn` show the same.
+    `others` are the controls that other choices of axes and colours need. Plots with the same `picture` show the same.
     """
 
     name: str
@@ -62,7 +62,7 @@ class Plot:
     notes: list[str] = field(default_factory=list)
     spec: dict[str, Any] = field(default_factory=dict)
     others: list[Control] = field(default_factory=list)
-    drawn: tuple[Any, ...] = ()
+    picture: tuple[Any, ...] = ()
 
     @property
     def json(self) -> dict[str, Any]:
@@ -79,42 +79,44 @@ def interactive_plot(
 ) -> Plot:
     """Return the plot of a declaration; `options` of its figure choose the colours and the initial filters."""
     dataset = by_columns(dataset, declared.columns)
-    analyses = {each: by_columns(found, declared.columns) for each, found in analyses.items()}
+    analyses = {entry: by_columns(analysis, declared.columns) for entry, analysis in analyses.items()}
     data = declared.labelled(dataset, analyses)
     data = data.expand_dims([name for name in (declared.x, declared.y) if name in data.coords and not data[name].dims])
     declared = _against_what_varies(data, declared)
     value = declared.z or declared.y
     varied = declared.x if len(np.unique(data[declared.x].values)) > 1 else None
     same = (declared.data, declared.needs, varied, declared.y, declared.z)
-    drawn = _drawn(data, declared)
-    dims = [str(dim) for dim in data[value].dims if dim not in drawn] + drawn
+    series_axes = _series_axes(data, declared)
+    dims = [str(dim) for dim in data[value].dims if dim not in series_axes] + series_axes
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
     data = with_rounds(data.assign(runs=run_counts(dataset, data)), dataset, value)
     declared = replace(declared, hover=(*declared.hover, ROUND)) if ROUND in data else declared
-    data, notes = _thinned(data, dims, drawn[-1])
+    data, notes = _thinned(data, dims, series_axes[-1])
     title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
     xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)
-    names, kept, left = _fitted(data, declared, dims, xs, ys)
-    if not kept.any() or kept.sum() * (len(dims) + len(names)) > MOST_CELLS:
-        return Plot(name, title, PageTable(name, title, int(kept.sum())))
-    table = PageTable(name, title, int(kept.sum()), columns(data, dims, names, kept))
-    hue = _hue(data, declared, [dim for dim in dims if dim not in drawn], options)
+    names, mask, valueless = _fitted(data, declared, dims, xs, ys)
+    if not mask.any() or mask.sum() * (len(dims) + len(names)) > MOST_CELLS:
+        return Plot(name, title, PageTable(name, title, int(mask.sum())))
+    table = PageTable(name, title, int(mask.sum()), columns(data, dims, names, mask))
+    hue = _hue(data, declared, [dim for dim in dims if dim not in series_axes], options)
     kind = "map" if declared.z else declared.kind
-    controls = _controls(table.columns, dims, drawn, hue, kind, _first(data, declared, options), declared.colors)
+    controls = _controls(table.columns, dims, series_axes, hue, kind, _first(data, declared, options), declared.colors)
     controls = [replace(control, slider=control.column == declared.frames) for control in controls]
-    left = left if drawn[-1] in dataset.dims or declared.z else 0  # an axis of ranks has no points that were run
-    notes += [f"{left:,} {'point has' if left == 1 else 'points have'} runs but no value, and are not drawn."] * (
-        left > 0
-    )
+    valueless = (
+        valueless if series_axes[-1] in dataset.dims or declared.z else 0
+    )  # an axis of ranks has no points that were run
+    notes += [
+        f"{valueless:,} {'point has' if valueless == 1 else 'points have'} runs but no value, and are not drawn."
+    ] * (valueless > 0)
     notes += _key(data, declared, names, kind)
-    spec = _spec(table, declared, data, dims, drawn, controls, kind)
+    spec = _spec(table, declared, data, dims, series_axes, controls, kind)
     if declared.z:
         return Plot(name, title, table, controls, notes, spec | {"choice": None, "hues": [], "sampled": {}})
-    others = _others(table.columns, dims, drawn, controls, kind)
+    others = _others(table.columns, dims, series_axes, controls, kind)
     others = [control for control in others if control.column != declared.frames]
     spec |= _choices(table, declared, data, dims, (xs, ys, hue), (controls, others))
-    spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, kept)
-    spec["sample_labels"] = {each: str(html_label(heading(dataset[each]))) for each in spec["samples"]}
+    spec["sampled"], spec["samples"], left_out = samples(dataset, data, ys, dims, mask)
+    spec["sample_labels"] = {entry: str(html_label(heading(dataset[entry]))) for entry in spec["samples"]}
     return Plot(name, title, table, controls, notes + left_out, spec, others, same)
 
 
@@ -129,11 +131,11 @@ def _fitted(
     value = declared.z or declared.y
     while True:
         names = _names(data, declared, dims, xs, ys)
-        shown = [value] if declared.z else ys
-        known = [_kept(data[[one, "runs"]].broadcast_like(data[value]).transpose(*dims), one) for one in shown]
-        kept = np.any([found for found, _ in known], axis=0)
-        if kept.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
-            return names, kept, known[0][1]
+        names_shown = [value] if declared.z else ys
+        masks = [_mask(data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims), name) for name in names_shown]
+        points = np.any([mask for mask, _ in masks], axis=0)
+        if points.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
+            return names, points, masks[0][1]
         (ys if len(ys) > 1 else xs).pop()
 
 
@@ -150,10 +152,10 @@ def _against_what_varies(data: xr.Dataset, declared: Interactive) -> Interactive
     return replace(declared, x=max(swept, key=data.sizes.__getitem__)) if swept else declared
 
 
-def _drawn(data: xr.Dataset, declared: Interactive) -> list[str]:
+def _series_axes(data: xr.Dataset, declared: Interactive) -> list[str]:
     """Return the axes along which the points of one series lie, that of x last."""
-    own = [along(data, declared.x)]
-    return own if declared.z is None else [along(data, declared.y), *own]
+    last = [along(data, declared.x)]
+    return last if declared.z is None else [along(data, declared.y), *last]
 
 
 def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, list[str]]:
@@ -171,7 +173,7 @@ def _thinned(data: xr.Dataset, dims: list[str], x: str) -> tuple[xr.Dataset, lis
 def _names(data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[str], ys: list[str]) -> list[str]:
     """Return the variables of a plot that the data have without further axes."""
     wanted = [*xs, declared.y, *columns_of(data, declared.z)] if declared.z else list(xs)
-    wanted += [each for name in ys for each in columns_of(data, name)]
+    wanted += [column for name in ys for column in columns_of(data, name)]
     for name in (*declared.hover, *filter(None, [declared.theory])):
         wanted += columns_of(data, name) if name in data.variables else []
     wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
@@ -179,25 +181,25 @@ def _names(data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[st
     return [*dict.fromkeys(name for name in held if name not in dims), "runs"]
 
 
-def _kept(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
+def _mask(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:
     """Return which points have a value, and the number of points that have runs but no value.
 
     A flag, such as 'undecided', is no value without runs.
     """
     run = data["runs"] != "none"
-    known = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
-    known = known & run if "flag_meanings" in data[value].attrs else known
-    return known.values.ravel(), int((~known & run).sum())
+    present = data[value] != "" if data[value].dtype.kind == "U" else data[value].notnull()
+    present = present & run if "flag_meanings" in data[value].attrs else present
+    return present.values.ravel(), int((~present & run).sum())
 
 
 def _key(data: xr.Dataset, declared: Interactive, names: list[str], kind: str) -> list[str]:
     """Return the meaning of bars, bands and dashed curves."""
     ends, notes = [f"{declared.y}_low", f"{declared.y}_high"], []
-    drawn = "Band" if kind == "curves" else "Bars"
+    marks = "Band" if kind == "curves" else "Bars"
     if kind != "map" and set(ends) <= set(names):
-        notes.append(f"{drawn}: {interval_of(data)}.")
+        notes.append(f"{marks}: {interval_of(data)}.")
     elif kind != "map" and f"{declared.y}_error" in names:
-        notes.append(f"{drawn}: one standard error to each side.")
+        notes.append(f"{marks}: one standard error to each side.")
     if declared.theory in names:
         theory = data[declared.theory]
         apart = f"{heading(theory)}: solid with noise, dashed without."
@@ -213,9 +215,9 @@ def _theories_differ(data: xr.Dataset, declared: Interactive, kind: str) -> bool
     """Return whether points of stochastic and of deterministic dynamics have a theory each."""
     if kind != "points" or declared.theory not in data or "dynamics" not in data[declared.theory].dims:
         return False
-    known = data[declared.theory].notnull()
-    known = known.any([dim for dim in known.dims if dim != "dynamics"])
-    return len({is_stochastic(str(name)) for name in data["dynamics"].values[known.values]}) == 2
+    present = data[declared.theory].notnull()
+    present = present.any([dim for dim in present.dims if dim != "dynamics"])
+    return len({is_stochastic(str(name)) for name in data["dynamics"].values[present.values]}) == 2
 
 
 def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapping[str, Any]) -> str | None:
@@ -233,14 +235,14 @@ def _hue(data: xr.Dataset, declared: Interactive, free: list[str], options: Mapp
 def _controls(
     held: list[PageColumn],
     dims: list[str],
-    drawn: list[str],
+    series_axes: list[str],
     hue: str | None,
     kind: str,
     first: Mapping[str, int],
     colors: Mapping[str, str],
 ) -> list[Control]:
     """Return what a reader may choose in a plot: a value of each axis that is not drawn, and those shown in colours."""
-    found = []
+    controls = []
     for column in held:
         levels = column.levels or []
         if column.name == hue and levels:
@@ -248,33 +250,35 @@ def _controls(
             coloured = hue_looks(names, kind, colors)
             if hue == "dynamics":
                 coloured = [look.over(hue) for look, hue in zip(dynamics_looks(names, kind), coloured, strict=True)]
-            found.append(Control(column.name, column.label, column.labels or [], coloured, html=column.html))
-        elif column.name in dims and column.name not in drawn and len(levels) > 1:
+            controls.append(Control(column.name, column.label, column.labels or [], coloured, html=column.html))
+        elif column.name in dims and column.name not in series_axes and len(levels) > 1:
             dynamics = column.name == "dynamics" and kind != "map"
             looks = dynamics_looks([str(level) for level in levels], kind) if dynamics else None
             chosen = EVERY if column.name == "seed" else first.get(column.name, 0)
-            found.append(Control(column.name, column.label, column.labels or [], looks, chosen, column.html))
-    return sorted(found, key=lambda control: control.looks is None)
+            controls.append(Control(column.name, column.label, column.labels or [], looks, chosen, column.html))
+    return sorted(controls, key=lambda control: control.looks is None)
 
 
 def _others(
-    held: list[PageColumn], dims: list[str], drawn: list[str], controls: list[Control], kind: str
+    held: list[PageColumn], dims: list[str], series_axes: list[str], controls: list[Control], kind: str
 ) -> list[Control]:
     """Return the controls for other choices of the axes and colours: menus for boxes, boxes for menus, both for x."""
-    found = []
+    choices = []
     for column in held:
         levels = column.levels or []
         if column.name not in dims or len(levels) < 2 or column.name == "dynamics":
             continue
-        shown = next((control for control in controls if control.column == column.name), None)
+        present = next((control for control in controls if control.column == column.name), None)
         label, labels = column.label, column.labels or []
-        if shown is None or shown.looks:
+        if present is None or present.looks:
             chosen = len(levels) - 1 if column.name == "time" else len(levels) // 2
-            found.append(Control(column.name, label, labels, None, chosen if column.name in drawn else 0, column.html))
-        if (shown is None or not shown.looks) and len(levels) <= MOST_CHIPS and column.name != "seed":
+            choices.append(
+                Control(column.name, label, labels, None, chosen if column.name in series_axes else 0, column.html)
+            )
+        if (present is None or not present.looks) and len(levels) <= MOST_CHIPS and column.name != "seed":
             looks = hue_looks([str(level) for level in levels], kind, {})
-            found.append(Control(column.name, label, labels, looks, html=column.html))
-    return found
+            choices.append(Control(column.name, label, labels, looks, html=column.html))
+    return choices
 
 
 def _styles(looks: list[Look]) -> list[dict[str, Any]]:
@@ -293,7 +297,7 @@ def _choices(
     """Return the choices of axes and colours for the page's script."""
     xs, ys, hue = chosen
     held = {column.name for column in table.columns}
-    boxes = {control.column: control for part in controls for control in part if control.looks}
+    boxes = {control.column: control for group in controls for control in group if control.looks}
     of_hues = {name: _styles(box.looks or []) for name, box in boxes.items()}
     looks_of_dynamics: list[dict[str, Any]] = []
     levels = next((column.levels for column in table.columns if column.name == "dynamics"), None) or []
@@ -308,9 +312,9 @@ def _choices(
 
     horizontals = [horizontal_choice(data, name, declared, is_log) for name in xs if name in held]
     verticals = [vertical_choice(data, name, held, declared, is_log) for name in ys if name in held]
-    for each in (*horizontals, *verticals):
-        each["positive"] = positive(data[each["name"]])
-        each["ticks"] = few_ticks(data[each["name"]]) if each["positive"] and each in horizontals else None
+    for choice in (*horizontals, *verticals):
+        choice["positive"] = positive(data[choice["name"]])
+        choice["ticks"] = few_ticks(data[choice["name"]]) if choice["positive"] and choice in horizontals else None
     return {
         "choice": {"x": horizontals, "y": verticals, "hue": hue, "dims": dims},
         "hues": [{"name": name, "label": boxes[name].label} for name in of_hues if name in boxes],
@@ -338,7 +342,7 @@ def _spec(
     declared: Interactive,
     data: xr.Dataset,
     dims: list[str],
-    drawn: list[str],
+    series_axes: list[str],
     controls: list[Control],
     kind: str,
 ) -> dict[str, Any]:
@@ -348,10 +352,10 @@ def _spec(
     held = {column.name for column in table.columns}
     ends = [value + end for end in ("_low", "_high") if value + end in held]
     looks = {control.column: [look.json() for look in control.looks or []] for control in _layered(controls)}
-    shown = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
+    names = [*dims, *(name for name in (declared.x, declared.y, *declared.hover) if name not in (*dims, value))]
     return {
         "kind": kind,
-        "joined": drawn[-1] != POINT,
+        "joined": series_axes[-1] != POINT,
         "x": declared.x,
         "y": declared.y,
         "value": value,
@@ -361,9 +365,9 @@ def _spec(
         "theory": declared.theory if declared.theory in held else None,
         "solid": _theories_differ(data, declared, kind),
         "bound": bound if (bound := data[value].attrs.get("bound")) in held and kind != "map" else None,
-        "series": [dim for dim in dims if dim not in drawn],
+        "series": [dim for dim in dims if dim not in series_axes],
         "shown": [
-            name for name in dict.fromkeys(shown) if name in held and not name.endswith(("_error", "_low", "_high"))
+            name for name in dict.fromkeys(names) if name in held and not name.endswith(("_error", "_low", "_high"))
         ],
         "seeds": sorted(name for name in held if name.startswith("seeds_")),
         "looks": looks,

@@ -20,19 +20,19 @@ def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
     that the teacher does not have has none.
     """
     status = dataset["status"]
-    kept = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
-    over = [dim for dim in status.dims if dim not in kept]
+    axes = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
+    over = [dim for dim in status.dims if dim not in axes]
     meanings = status.attrs["flag_meanings"].split()
     counts = {}
     for code, meaning in zip(status.attrs["flag_values"], meanings, strict=True):
         if meaning != "missing":
             number = (status == code).sum(over).reset_coords(drop=True)
-            counts[meaning] = number.reindex({dim: data[dim] for dim in kept}, fill_value=0).transpose(*kept)
+            counts[meaning] = number.reindex({dim: data[dim] for dim in axes}, fill_value=0).transpose(*axes)
     table = np.stack([count.values for count in counts.values()], axis=-1)
     rows, place = np.unique(table.reshape(-1, len(counts)), axis=0, return_inverse=True)
     texts = np.array([_text(row.tolist(), list(counts)) for row in rows])
-    shape = [data.sizes[dim] for dim in kept]
-    runs = xr.DataArray(texts[place].reshape(shape), dims=kept)
+    shape = [data.sizes[dim] for dim in axes]
+    runs = xr.DataArray(texts[place].reshape(shape), dims=axes)
     runs = runs.where(has_direction(data, dataset).reset_coords(drop=True), "none")
     return runs.assign_attrs(long_name="runs by status")
 
@@ -52,7 +52,7 @@ class Journal:
 
     seconds: float
     workers: frozenset[str]
-    taken: Mapping[str, int] = field(default_factory=dict)
+    copies: Mapping[str, int] = field(default_factory=dict)
 
 
 def journals(directory: Path, dynamics: Iterable[str]) -> list[Journal]:
@@ -65,9 +65,9 @@ def _journal(directory: Path, dynamics: str) -> Journal:
     from sweeplib.storage.records.files import read_lines
     from sweeplib.storage.store.journal import journal
 
-    lines, taken = read_lines(journal(directory, dynamics)), Counter[str]()
+    lines, copies = read_lines(journal(directory, dynamics)), Counter[str]()
     for line in lines:
         if "from" in line:
-            taken[str(line["from"]).split("/")[0]] += sum(line["computed"].values())
+            copies[str(line["from"]).split("/")[0]] += sum(line["computed"].values())
     seconds = sum(float(line.get("seconds", 0.0)) for line in lines)
-    return Journal(seconds, frozenset(str(line["worker"]) for line in lines if "worker" in line), taken)
+    return Journal(seconds, frozenset(str(line["worker"]) for line in lines if "worker" in line), copies)

@@ -20,7 +20,7 @@ FEW_TICKS = 5
 def cells(data: xr.Dataset, declared: Interactive) -> dict[str, list[float]]:
     """Return the edges of a map's cells along each axis, as those of the static map."""
     places = {axis: data[name].values.astype(float) for axis, name in (("x", declared.x), ("y", declared.y))}
-    return {axis: edges_of(np.unique(found[np.isfinite(found)])).tolist() for axis, found in places.items()}
+    return {axis: edges_of(np.unique(along[np.isfinite(along)])).tolist() for axis, along in places.items()}
 
 
 def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
@@ -28,27 +28,27 @@ def ticks_of_cells(places: xr.DataArray) -> dict[str, Any] | None:
 
     Where the places are logarithms, the texts and the label are those of the quantity itself.
     """
-    found = np.unique(places.values[np.isfinite(places.values)].astype(float))
+    centres = np.unique(places.values[np.isfinite(places.values)].astype(float))
     of = places.attrs.get(LOGARITHM_OF)
-    values = few(found if of is None else np.array([float(f"{10.0**place:.9g}") for place in found]))
+    values = few(centres if of is None else np.array([float(f"{10.0**place:.9g}") for place in centres]))
     if values is None:
         return None
     label = heading(places) if of is None else capital(of)
     texts = [plain_label(number(value)) for value in values]
-    return {"places": found.tolist(), "texts": texts, "label": plain_label(label)}
+    return {"places": centres.tolist(), "texts": texts, "label": plain_label(label)}
 
 
 def few_ticks(values: xr.DataArray) -> list[float] | None:
     """Return the values as ticks if there are few of them; otherwise None."""
-    found = np.unique(values.values)
-    return found.tolist() if len(found) <= FEW_TICKS else None
+    distinct = np.unique(values.values)
+    return distinct.tolist() if len(distinct) <= FEW_TICKS else None
 
 
 def range_of(numbers: xr.DataArray) -> list[float] | None:
     """Return the least and the largest number; None if there are none."""
-    if numbers.dtype.kind not in "fiu" or not (known := numbers.values[np.isfinite(numbers.values)]).size:
+    if numbers.dtype.kind not in "fiu" or not (finite := numbers.values[np.isfinite(numbers.values)]).size:
         return None
-    return [float(known.min()), float(known.max())]
+    return [float(finite.min()), float(finite.max())]
 
 
 def positive(values: xr.DataArray) -> bool:

@@ -39,7 +39,7 @@ class ComparisonRow:
 
     heading: str
     cells: list[str]
-    said: list[str]
+    ratios: list[str]
     apart: bool = False
 
 
@@ -49,7 +49,7 @@ class Headlines:
 
     name: str
     rows: list[ComparisonRow]
-    left: int
+    hidden: int
     at_edge: bool
 
 
@@ -84,7 +84,7 @@ def _shortened(text: str) -> str:
 def headline_tables(sweeps: Sequence[tuple[Design, Path]]) -> list[Headlines]:
     """Return the headlines of the analyses that at least one sweep has, one table for each."""
     names = dict.fromkeys(name for sweep, _ in sweeps for name in sweep.analyses if ANALYSES[name].headline)
-    tables = [_headlines(name, [_analysis(name, *each) for each in sweeps]) for name in names]
+    tables = [_headlines(name, [_analysis(name, *pair) for pair in sweeps]) for name in names]
     return [table for table in tables if table.rows]
 
 
@@ -98,22 +98,25 @@ def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
     """Return the headline of an analysis at all points of several sweeps, a cell for each sweep."""
     variable = ANALYSES[name].headline
     assert variable is not None
-    known = [found for found in analyses if found is not None]
-    if not known:
+    present = [analysis for analysis in analyses if analysis is not None]
+    if not present:
         return Headlines(name, [], 0, at_edge=False)
     dims = dict.fromkeys(
-        str(dim) for found in known for dim in found[variable].dims if found.sizes[dim] > 1 or dim == "dynamics"
+        str(dim)
+        for analysis in present
+        for dim in analysis[variable].dims
+        if analysis.sizes[dim] > 1 or dim == "dynamics"
     )
-    points = [{} if found is None else _points(found, variable, list(dims)) for found in analyses]
-    places = list(dict.fromkeys(place for each in points for place in each))
+    points = [{} if analysis is None else _points(analysis, variable, list(dims)) for analysis in analyses]
+    places = list(dict.fromkeys(place for points_of in points for place in points_of))
     if "dynamics" in dims:
         at = list(dims).index("dynamics")
         places.sort(key=lambda place: not is_stochastic(str(place[at])))
-    labels = {dim: next(symbol(found[dim]) for found in known if dim in found.coords) for dim in dims}
-    rows = [_row(labels, place, [each.get(place) for each in points]) for place in places[:MOST_POINTS]]
+    labels = {dim: next(symbol(analysis[dim]) for analysis in present if dim in analysis.coords) for dim in dims}
+    rows = [_row(labels, place, [points_of.get(place) for points_of in points]) for place in places[:MOST_POINTS]]
     edges = any("†" in cell for row in rows for cell in row.cells)
-    what = str(known[0][variable].attrs["long_name"])
-    return Headlines(what[:1].upper() + what[1:], rows, max(0, len(places) - MOST_POINTS), edges)
+    title = str(present[0][variable].attrs["long_name"])
+    return Headlines(title[:1].upper() + title[1:], rows, max(0, len(places) - MOST_POINTS), edges)
 
 
 @dataclass(frozen=True)
@@ -126,16 +129,16 @@ class Value:
     at_edge: bool
 
 
-def _points(found: xr.Dataset, variable: str, dims: list[str]) -> dict[tuple[Any, ...], Value]:
+def _points(analysis: xr.Dataset, variable: str, dims: list[str]) -> dict[tuple[Any, ...], Value]:
     """Return the known values of a variable of an analysis by their values along `dims`."""
-    own = [str(dim) for dim in found[variable].dims]
+    axes = [str(dim) for dim in analysis[variable].dims]
     values = {}
-    for place in product(*(range(found.sizes[dim]) for dim in own)):
-        one = found.isel(dict(zip(own, place, strict=True)))
-        best, low, high = (one[f"{variable}{end}"].item() for end in ("", "_low", "_high"))
+    for place in product(*(range(analysis.sizes[dim]) for dim in axes)):
+        point = analysis.isel(dict(zip(axes, place, strict=True)))
+        best, low, high = (point[f"{variable}{end}"].item() for end in ("", "_low", "_high"))
         if np.isfinite(best):
-            key = tuple(_key(one[dim].item()) if dim in one.coords else None for dim in dims)
-            values[key] = Value(best, low, high, bool(one["at_edge"]) if "at_edge" in one else False)
+            key = tuple(_key(point[dim].item()) if dim in point.coords else None for dim in dims)
+            values[key] = Value(best, low, high, bool(point["at_edge"]) if "at_edge" in point else False)
     return values
 
 
@@ -152,9 +155,9 @@ def _row(labels: Mapping[str, str], place: tuple[Any, ...], values: Sequence[Val
         if value is not None
     ]
     first, *others = values
-    said = [_ratio(first, other) for other in others]
+    ratios = [_ratio(first, other) for other in others]
     apart = any(first and other and _apart(first, other) for other in others)
-    return ComparisonRow(", ".join(parts), [_written(value) for value in values], said, apart)
+    return ComparisonRow(", ".join(parts), [_written(value) for value in values], ratios, apart)
 
 
 def _apart(first: Value, other: Value) -> bool:
@@ -202,7 +205,7 @@ def _ratio(first: Value | None, other: Value | None) -> str:
 
 def beside(pairs: Sequence[Sequence[tuple[str, str]]]) -> list[ComparisonRow]:
     """Return a row for each name of several lists of (name, text); `apart` where the texts differ."""
-    lists = [dict(each) for each in pairs]
-    names = dict.fromkeys(name for each in lists for name in each)
-    rows = [(name, [each.get(name, ABSENT) for each in lists]) for name in names]
+    lists = [dict(mapping) for mapping in pairs]
+    names = dict.fromkeys(name for mapping in lists for name in mapping)
+    rows = [(name, [mapping.get(name, ABSENT) for mapping in lists]) for name in names]
     return [ComparisonRow(name, texts, [], any(text != texts[0] for text in texts)) for name, texts in rows]

@@ -73,7 +73,7 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
 
 def headline_lines(sweep: Design, directory: Path) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
-    lines = [line for each in headlines(sweep, directory) for line in each.lines]
+    lines = [line for main in headlines(sweep, directory) for line in main.lines]
     title = "by the analyses, whose intervals need not be those of the answers:"
     return [*undecided_lines(directory), *([title] if lines and sweep.questions else []), *lines]
 
@@ -91,7 +91,7 @@ def headlines(
     sweep: Design,
     directory: Path,
     most: int = MOST,
-    said: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
+    words: "Callable[[xr.DataArray, xr.DataArray], str] | None" = None,
 ) -> "Iterator[Headline]":
     """Yield the headlines of the analyses that have some and did not fail, with at most `most` points in words."""
     from sweeplib.analysis import ANALYSES
@@ -103,7 +103,7 @@ def headlines(
     for name in sweep.analyses:
         variable, path = ANALYSES[name].headline, directory / "analysis" / f"{name}.zarr"
         if variable is not None and path.exists():
-            yield headline(open_dataset(path), variable, most, said, ds)
+            yield headline(open_dataset(path), variable, most, words, ds)
 
 
 def _failures(failed: list[dict[str, Any]]) -> list[str]:

@@ -35,8 +35,8 @@ class PageColumn:
     def json(self) -> dict[str, Any]:
         """Return the object for the page's script."""
         coded = {} if self.levels is None else {"levels": self.levels, "labels": self.labels}
-        drawn = {} if self.html is None else {"html": self.html}
-        return {"name": self.name, "label": self.label, "values": self.values} | coded | drawn
+        markup = {} if self.html is None else {"html": self.html}
+        return {"name": self.name, "label": self.label, "values": self.values} | coded | markup
 
 
 @dataclass(frozen=True)
@@ -60,10 +60,10 @@ def analysis_tables(name: str, analysis: xr.Dataset) -> list[PageTable]:
     """
     axes = {str(variable): {str(dim) for dim in array.dims} for variable, array in analysis.data_vars.items()}
     unique = _tabulated(list(axes.values()))
-    tables, left = [], list(axes)
+    tables, remaining = [], list(axes)
     for dims in sorted(unique, key=len):
-        names = [variable for variable in left if axes[variable] <= dims]
-        left = [variable for variable in left if variable not in names]
+        names = [variable for variable in remaining if axes[variable] <= dims]
+        remaining = [variable for variable in remaining if variable not in names]
         order = [str(dim) for dim in analysis.dims if dim in dims]
         suffix = "_".join(["", *sorted(dim for dim in dims if not all(dim in other for other in unique))])
         tables.append(_table(name + suffix, analysis, order, names))
@@ -84,32 +84,32 @@ def _table(name: str, analysis: xr.Dataset, dims: list[str], names: list[str]) -
     if cells > MOST_CELLS:
         return PageTable(name, title, cells // (len(dims) + len(names)))
     floats = [xr.ufuncs.isfinite(analysis[variable]) for variable in names if analysis[variable].dtype.kind == "f"]
-    kept = _spread(sum(floats, xr.DataArray(False)) > 0, analysis, dims) if floats else None
-    found = columns(analysis, dims, names, kept)
-    return PageTable(name, title, len(found[0].values) if found else 0, found)
+    mask = _spread(sum(floats, xr.DataArray(False)) > 0, analysis, dims) if floats else None
+    table_columns = columns(analysis, dims, names, mask)
+    return PageTable(name, title, len(table_columns[0].values) if table_columns else 0, table_columns)
 
 
 def columns(
-    ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], kept: np.ndarray | None = None
+    ds: xr.Dataset, dims: Sequence[str], names: Iterable[str], mask: np.ndarray | None = None
 ) -> list[PageColumn]:
     """Return the axes `dims` and the variables `names` as columns over the points in C order, for those in `kept`."""
-    return [*(_axis(ds, dim, dims, kept) for dim in dims), *(_variable(ds, name, dims, kept) for name in names)]
+    return [*(_axis(ds, dim, dims, mask) for dim in dims), *(_variable(ds, name, dims, mask) for name in names)]
 
 
-def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], kept: np.ndarray | None) -> PageColumn:
+def _axis(ds: xr.Dataset, dim: str, dims: Sequence[str], mask: np.ndarray | None) -> PageColumn:
     places = xr.DataArray(np.arange(ds.sizes[dim]), dims=dim)
     flat = _spread(places, ds, dims)
-    codes = flat if kept is None else flat[kept]
+    codes = flat if mask is None else flat[mask]
     label = heading(ds[dim])
     levels = _levels(ds[dim], ds[dim].values.tolist())
     return PageColumn(dim, plain_label(label), codes.tolist(), *levels, html=_html(label))
 
 
-def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], kept: np.ndarray | None) -> PageColumn:
+def _variable(ds: xr.Dataset, name: str, dims: Sequence[str], mask: np.ndarray | None) -> PageColumn:
     """Return a variable as a column: numbers, or the indices of its levels if these are names."""
     array = ds[name]
     flat = _spread(array, ds, dims)
-    flat = flat if kept is None else flat[kept]
+    flat = flat if mask is None else flat[mask]
     label = heading(array) if name in ds.coords else name_of(array)
     if flat.dtype.kind in "UOTb" or "flag_meanings" in array.attrs:
         levels, codes = np.unique(flat.astype("U") if flat.dtype.kind in "OT" else flat, return_inverse=True)
@@ -134,16 +134,16 @@ def name_of(array: xr.DataArray) -> str:
 
 def capital(text: str) -> str:
     """Return a label with a capital letter; names of parameters and Greek symbols stay as they are."""
-    kept = "_" in text.split(maxsplit=1)[0] or not text[:1].isascii()
-    return text if kept else text[:1].upper() + text[1:]
+    is_symbol = "_" in text.split(maxsplit=1)[0] or not text[:1].isascii()
+    return text if is_symbol else text[:1].upper() + text[1:]
 
 
 def _spread(array: xr.DataArray, ds: xr.Dataset, dims: Sequence[str]) -> np.ndarray:
     """Return the values at every point of `dims`, flat."""
     shape = [ds.sizes[dim] for dim in dims]
-    own = [dim for dim in dims if dim in array.dims]
-    index = tuple(slice(None) if dim in own else None for dim in dims)
-    return np.broadcast_to(array.transpose(*own).values[index], shape).ravel()
+    axes = [dim for dim in dims if dim in array.dims]
+    index = tuple(slice(None) if dim in axes else None for dim in dims)
+    return np.broadcast_to(array.transpose(*axes).values[index], shape).ravel()
 
 
 def _levels(array: xr.DataArray, levels: list[Any]) -> tuple[list[Any], list[str]]:

@@ -48,16 +48,16 @@ def _html(sweep: Design, directory: Path) -> str:
     from sweeplib.report.summary import answers, headlines, undecided_lines
 
     contents = Contents(sweep, directory)
-    made, dataset = contents.made(), contents.dataset
+    content, dataset = contents.content(), contents.dataset
     counts, journal = case_counts(sweep, directory), journals(directory, sweep.runs)
-    failed, main = cards(sweep, directory), headlines(sweep, directory, said=value_label)
+    failed, main = cards(sweep, directory), headlines(sweep, directory, words=value_label)
     return page(
-        **made,
+        **content,
         name=sweep.name,
         config=sweep.source,
         headlines=[
             *answers(sweep, directory)[:1],
-            *(_unbroken(each.text) for each in main),
+            *(_unbroken(main_line.text) for main_line in main),
             *undecided_lines(directory),
         ],
         answers=_answers(sweep, directory),
@@ -98,12 +98,12 @@ def environment() -> jinja2.Environment:
     import jinja2
 
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    found = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    found.filters["math"] = html_label
-    found.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
-    return found
+    templates.filters["math"] = html_label
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return templates
 
 
 def page(**contents: Any) -> str:
@@ -126,10 +126,10 @@ def _bokeh() -> list[str]:
     """Return BokehJS and its interface, once for all plots of the page; Bokeh itself is not imported."""
     from importlib.util import find_spec
 
-    found = find_spec("bokeh")
-    if found is None or found.origin is None:
+    spec = find_spec("bokeh")
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError("bokeh, a dependency of sweeplib, is not installed", name="bokeh")
-    folder = Path(found.origin).parent / "server" / "static" / "js"
+    folder = Path(spec.origin).parent / "server" / "static" / "js"
     texts = [(folder / name).read_text(encoding="utf-8") for name in ("bokeh.min.js", "bokeh-api.min.js")]
     return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
@@ -165,7 +165,7 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
     figure, _ = requested(name, sweep.figures[name])
     whose = exit_words(sweep.recording.exit_on)
     exits = f" Exits are on another observable than the risk{whose}." if whose else ""
-    shown = {
+    view = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
         "caption": figure.caption + (exits if "xit" in figure.caption else ""),
@@ -175,13 +175,13 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
             (card["exception"] for card in failed if (card["kind"], card["name"]) == ("figure", name)), None
         ),
     }
-    if shown["problem"] is None:
+    if view["problem"] is None:
         picture = (directory / "figures" / f"{name}.png").read_bytes()
-        shown["source"] = data_url("image/png", picture)
-        shown["pdf"] = data_url("application/pdf", (directory / "figures" / f"{name}.pdf").read_bytes())
-        shown["script"] = REPRODUCE.format(name=name)
-        shown["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
-    return shown
+        view["source"] = data_url("image/png", picture)
+        view["pdf"] = data_url("application/pdf", (directory / "figures" / f"{name}.pdf").read_bytes())
+        view["script"] = REPRODUCE.format(name=name)
+        view["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
+    return view
 
 
 def data_url(kind: str, content: bytes) -> str:

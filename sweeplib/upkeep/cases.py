@@ -164,12 +164,12 @@ def _refusal(matches: list[tuple[CasesByName, np.ndarray]], text: str, values: M
         cases, places = several[0]
         columns = {name: cases.wanted.column(name, places) for name in (*cases.sweep.grid.dims, "seed")}
         differing = [f"{name} ({_extent(column)})" for name, column in columns.items() if len(set(column.tolist())) > 1]
-        differing += [f"dynamics ({'|'.join(each.dynamics for each, _ in several)})"] if len(several) > 1 else []
+        differing += [f"dynamics ({'|'.join(case.dynamics for case, _ in several)})"] if len(several) > 1 else []
         return InputError(f"{number} cases have these coordinates", value=text, expected=f"also {', '.join(differing)}")
     for name, value in (values or {}).items():
-        known = {each for cases, _ in matches for each in cases.wanted.column(name).tolist()}
-        if not any(_is_equal(each, value) for each in known):
-            return InputError("no case has this value", key=name, value=value, choices=map(str, known))
+        there = {case for cases, _ in matches for case in cases.wanted.column(name).tolist()}
+        if not any(_is_equal(case, value) for case in there):
+            return InputError("no case has this value", key=name, value=value, choices=map(str, there))
     problem = "no case of this config has this identity" if values is None else "no case has all of these coordinates"
     return InputError(problem, value=text)
 

@@ -22,7 +22,7 @@ class Finding:
     """A damaged, lost or stale file.
 
     path : the file; of an object of the published dataset, its name below the `address`.
-    part : what it belongs to: a dynamics, "dataset", "analyses", "published dataset" or "other files".
+    section : what it belongs to: a dynamics, "dataset", "analyses", "published dataset" or "other files".
     stage, of : the stage of the workflow that makes it again, and of which analysis or figure; `block` the number of a
         block of the layout `of`.
     cases : the identities of the cases whose results it holds; `words` describes these, or another content.
@@ -32,7 +32,7 @@ class Finding:
     path: Path
     problem: str
     remedy: Remedy
-    part: str
+    section: str
     stage: str = ""
     of: str = ""
     block: int = -1
@@ -61,7 +61,7 @@ class Finding:
         return {
             "file": self.place,
             "problem": self.problem,
-            "part": self.part,
+            "part": self.section,
             "content": self.words,
             "cases": [whole(identity).hex() for identity in self.cases],
             "repair": self.remedy.name,

@@ -55,21 +55,21 @@ class OtherFiles:
     def _artefact(self, artefact: Artefact) -> Iterator[Finding]:
         """Yield the damaged and lost files of what a stage has made, if its output or its manifest is there."""
         stage, of, path, record = artefact.stage, artefact.name, artefact.path, _stage_record(artefact.output)
-        part = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
+        section = {"finalise": DATASET, "analyse": ANALYSES}.get(stage, FILES)
         if "failed" in record or not (artefact.output.exists() or manifest_path(path).exists()):
             return
         if path.suffix == ".zarr" and not path.exists():
-            yield Finding(path, LOST, Remedy.again, part, stage, of)
+            yield Finding(path, LOST, Remedy.again, section, stage, of)
             return
         version = present_folder(path)
         chunks, problems = examination(version)
-        if part in self.chunks:
-            self.chunks[part] += chunks
+        if section in self.chunks:
+            self.chunks[section] += chunks
         for name, problem in sorted(problems.items()):
             file = manifest_path(version).parent / name
-            yield Finding(file, problem, Remedy.again, part, stage, of, words=self._chunk_in_words(version, name))
+            yield Finding(file, problem, Remedy.again, section, stage, of, words=self._chunk_in_words(version, name))
         if not problems and "digest" in record and record["digest"] != name_of(version):
-            yield Finding(path, DAMAGED, Remedy.again, part, stage, of)
+            yield Finding(path, DAMAGED, Remedy.again, section, stage, of)
 
     def _dataset(self, artefact: Artefact) -> Iterator[Finding]:
         """Yield the findings about the dataset, also as the link that earlier versions wrote."""
@@ -134,9 +134,9 @@ class OtherFiles:
         for path in sorted(path for pattern in RECORDS for path in self.directory.glob(pattern)):
             if not path.name.startswith(".") and _is_damaged(path):
                 stage, of = self._stage_of_json(path)
-                part = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
+                section = of if stage == "simulate" else ANALYSES if stage == "analyse" else FILES
                 remedy = Remedy.cases if stage == "simulate" else Remedy.again if stage else Remedy.delete
-                yield Finding(path, DAMAGED, remedy, part, stage, of if part != of else "")
+                yield Finding(path, DAMAGED, remedy, section, stage, of if section != of else "")
 
     def _stage_of_json(self, path: Path) -> tuple[str, str]:
         """Return the stage that makes a JSON file again, and of which name; "" if nothing needs it."""

@@ -41,7 +41,7 @@ class Stale:
     layout, blocks : results that are parts of a layout which the config uses.
     """
 
-    what: str
+    title: str
     files: tuple[Path, ...]
     cases: int | None = None
     layout: Layout | None = None
@@ -63,16 +63,18 @@ def stale(sweep: Design, directory: Path) -> list[Stale]:
 
     Only what a record says is sweeplib's own is listed, and nothing that is a link or lies behind one.
     """
-    found: list[Stale] = []
+    items: list[Stale] = []
     for dynamics in sweep.runs:
         store = RunStore(directory, dynamics)
         cases = inventory(sweep, dynamics, store)
         for number, layout in enumerate(store.layouts.values()):
-            found += _stale_in_layout(layout, cases.row[cases.layout == number])
-    found += _other_dynamics(sweep, directory)
-    found += _other_files(sweep, directory)
-    own = [replace(each, files=tuple(file for file in each.files if _is_file(directory, file))) for each in found]
-    return [each for each in own if each.files]
+            items += _stale_in_layout(layout, cases.row[cases.layout == number])
+    items += _other_dynamics(sweep, directory)
+    items += _other_files(sweep, directory)
+    items_with_files = [
+        replace(item, files=tuple(file for file in item.files if _is_file(directory, file))) for item in items
+    ]
+    return [item for item in items_with_files if item.files]
 
 
 def _is_file(directory: Path, path: Path) -> bool:
@@ -94,8 +96,8 @@ def _stale_in_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:
     if blocks:
         files = tuple(file for number in blocks for file in layout.files(number))
         cases = sum(int(done[layout.block(number)].sum()) for number in blocks)
-        what = f"cases of other configs or of other code: {len(blocks)} block{'s' * (len(blocks) > 1)} of {name}"
-        yield Stale(what, files, cases, layout, tuple(blocks))
+        title = f"cases of other configs or of other code: {len(blocks)} block{'s' * (len(blocks) > 1)} of {name}"
+        yield Stale(title, files, cases, layout, tuple(blocks))
 
 
 def _own_files(folder: Path, is_own: Callable[[str], bool]) -> tuple[Path, ...]:
@@ -119,18 +121,18 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
     dataset = directory / DATASET
     for version in versions(dataset):
         if version.name != linked_version(dataset) and dataset.exists():
-            what = f"the version of the dataset before the present one: {version.name}"
-            yield Stale(what, _own_files(version, is_own(version)))
+            title = f"the version of the dataset before the present one: {version.name}"
+            yield Stale(title, _own_files(version, is_own(version)))
     for record in sorted((directory / "analysis").glob("*.done.json")):
         name, path = record.name.removesuffix(".done.json"), Path(f"{record}".removesuffix(".done.json") + ".zarr")
         if name not in sweep.analyses and intact_json(record):
-            own = _own_files(path, is_own(path)) if has_manifest(path) else ()
-            yield Stale(f"analysis {name}, which is not in the config", (*own, record))
+            files_of_analysis = _own_files(path, is_own(path)) if has_manifest(path) else ()
+            yield Stale(f"analysis {name}, which is not in the config", (*files_of_analysis, record))
     for record in sorted((directory / "figures").glob(f"*.{MANIFEST}")):
         name = record.name.removesuffix(f".{MANIFEST}")
         if name not in sweep.figures and (manifest := manifest_at(record.with_name(name))).files:
-            drawn = manifest.files.keys() - dict(manifest.problems()).keys()
-            yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(drawn)), record))
+            files = manifest.files.keys() - dict(manifest.problems()).keys()
+            yield Stale(f"figure {name}, which is not in the config", (*map(record.with_name, sorted(files)), record))
     replaced = [path for pattern in EARLIER_RECORDS for path in sorted(directory.glob(pattern)) if intact_json(path)]
     yield Stale(f"{len(replaced)} records of an earlier version of sweeplib", tuple(replaced))
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
@@ -155,8 +157,8 @@ def _is_of_a_case(path: Path) -> bool:
 def _is_current(path: Path, sweep: Design) -> bool:
     """Return whether a description of a failed attempt is of the config, or not of an analysis or a figure."""
     kind, _, name = path.name.removesuffix(".json").partition(".")
-    known = {"analysis": sweep.analyses, "figure": sweep.figures}
-    return kind not in known or name in known[kind]
+    names = {"analysis": sweep.analyses, "figure": sweep.figures}
+    return kind not in names or name in names[kind]
 
 
 def delete_stale(sweep: Design, directory: Path) -> list[Stale]:
@@ -167,11 +169,11 @@ def delete_stale(sweep: Design, directory: Path) -> list[Stale]:
     with alone(directory, "deletes stale results"):
         refuse_other_config(sweep, directory)
         deleted = stale(sweep, directory)
-        for each in deleted:
-            if each.layout is not None:
-                each.layout.forget(each.blocks)
+        for item in deleted:
+            if item.layout is not None:
+                item.layout.forget(item.blocks)
                 continue
-            remove_files(directory, each.files)
+            remove_files(directory, item.files)
     return deleted
 
 
@@ -181,12 +183,12 @@ def table(results: Sequence[Stale]) -> "Table":
 
     rows = [
         [
-            each.what,
-            "" if each.cases is None else f"{each.cases:,}",
-            bytes_text(each.bytes),
-            datetime.fromtimestamp(each.since).astimezone().strftime("%Y-%m-%d %H:%M"),
+            item.title,
+            "" if item.cases is None else f"{item.cases:,}",
+            bytes_text(item.bytes),
+            datetime.fromtimestamp(item.since).astimezone().strftime("%Y-%m-%d %H:%M"),
         ]
-        for each in results
+        for item in results
     ]
-    caption = f"in all {bytes_text(sum(each.bytes for each in results))}"
+    caption = f"in all {bytes_text(sum(item.bytes for item in results))}"
     return text_table(("stale", "cases", "size", "last written"), rows, caption=caption)

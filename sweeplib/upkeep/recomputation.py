@@ -50,14 +50,14 @@ def differences(layout: Layout, row: int, records: Records, place: int) -> list[
 
 def _difference(name: str, stored: np.ndarray, computed: np.ndarray) -> Difference | None:
     """Return how two arrays of one shape differ in their bits, None if they do not."""
-    own, other = (np.ascontiguousarray(values).reshape(-1) for values in (stored, computed))
-    bits = (values.view(np.uint8).reshape(len(values), -1) for values in (own, other))
+    flat, other = (np.ascontiguousarray(values).reshape(-1) for values in (stored, computed))
+    bits = (values.view(np.uint8).reshape(len(values), -1) for values in (flat, other))
     differing = np.flatnonzero(np.not_equal(*bits).any(axis=1))
     if not len(differing):
         return None
     first = int(differing[0])
     where = tuple(int(index) for index in np.unravel_index(first, np.shape(stored)))
-    return Difference(name, len(differing), len(own), where, float(own[first]), float(other[first]))
+    return Difference(name, len(differing), len(flat), where, float(flat[first]), float(other[first]))
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
     layouts = [(cases, name, rows) for cases in stored for name, rows in _rows_by_layout(cases)]
     ends = np.cumsum([len(rows) for _, _, rows in layouts], dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
-    drawn = random.sample(range(total), min(total, SIZE if number is None else number))
+    places = random.sample(range(total), min(total, SIZE if number is None else number))
     seconds, chosen = 0.0, list[int]()
-    for place in drawn:
+    for place in places:
         cases, name, _ = layouts[int(np.searchsorted(ends, place, side="right"))]
         seconds += SECONDS_A_WORK_UNIT * cases.store.layouts[name].work
         if number is not None or seconds <= SECONDS:
@@ -140,7 +140,7 @@ def random_sample(stored: Sequence[StoredCases], number: int | None) -> Sample:
         (cases, name, sorted(int(rows[place - start]) for place in chosen if start <= place < start + len(rows)))
         for (cases, name, rows), start in zip(layouts, starts, strict=False)
     ]
-    return Sample([drawn_rows for drawn_rows in inside if drawn_rows[2]], len(drawn) - len(chosen))
+    return Sample([drawn_rows for drawn_rows in inside if drawn_rows[2]], len(places) - len(chosen))
 
 
 def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list[str]]:
@@ -156,8 +156,10 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     for of_dynamics in outcomes.values():
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
         all_differ = len(differing) == len(of_dynamics) > 1
-        findings += [_finding(*each, all_differ=all_differ) for each in differing if each[1].comparable]
-        notes += [_other_processor_note(*each) for each in differing if not each[1].comparable]
+        findings += [
+            _finding(*difference, all_differ=all_differ) for difference in differing if difference[1].comparable
+        ]
+        notes += [_other_processor_note(*difference) for difference in differing if not difference[1].comparable]
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 

@@ -22,24 +22,24 @@ DAMAGED = "damaged"
 ALL = "all"
 
 
-def retry(sweep: Design, directory: Path, what: Sequence[str]) -> dict[str, int]:
+def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str, int]:
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
     `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
     removed, so that a workflow runs it again. InputError for anything else, and while another process is at work in the
     directory.
     """
-    names = [name for name in what if not is_case(name)]
-    if len(names) < len(what) > 1:
-        raise InputError("one case at a time", value=" ".join(what), expected="one case, or statuses")
+    names = [name for name in selection if not is_case(name)]
+    if len(names) < len(selection) > 1:
+        raise InputError("one case at a time", value=" ".join(selection), expected="one case, or statuses")
     for name in names:
         if name not in (*RETRIED, DAMAGED, ALL):
             choices = (*RETRIED, ALL, DAMAGED)
             expected = f"one of {', '.join(choices)}, an identity, or coordinates such as p=4,seed=3"
             raise InputError("not a status to retry", value=name, choices=choices, expected=expected)
     with alone(directory, "clears cases"):
-        if len(names) < len(what):
-            reset = _reset_case(sweep, directory, what[0])
+        if len(names) < len(selection):
+            reset = _reset_case(sweep, directory, selection[0])
         else:
             chosen = RETRIED if ALL in names or not names else names
             reset = {dynamics: _reset(sweep, dynamics, directory, {*names, *chosen}) for dynamics in sweep.runs}

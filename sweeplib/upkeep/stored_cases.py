@@ -68,8 +68,8 @@ class StoredCases:
         if layout in self.damage.unreadable:
             wanted = self.cases.wanted if self.cases else None
             ids = tuple(wanted.ids[wanted.new[layout]].tolist()) if wanted and layout in wanted.new else ()
-            what = "results" if harm.block is not None else "index or metadata"
-            words = f"{what} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
+            content = "results" if harm.block is not None else "index or metadata"
+            words = f"{content} of the layout {layout}" + (f", {self.described(ids)}" if ids else "")
             return Finding(harm.file, harm.problem, Remedy.cases, self.dynamics, of=layout, cases=ids, words=words)
         if harm.block == -1:
             words = "left from an interrupted append"
@@ -125,13 +125,15 @@ class StoredCases:
 
     def forget(self, sweep: Design, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
-        own = [finding for finding in findings if finding.part == self.dynamics]
-        paths = {finding.path for finding in own}
+        findings_here = [finding for finding in findings if finding.section == self.dynamics]
+        paths = {finding.path for finding in findings_here}
         folder = self.directory / "runs.zarr" / self.dynamics
         for group in self.damage.groups:
             write_group(group)
         blocks = {
-            (finding.of, finding.block) for finding in own if finding.remedy is Remedy.cases and finding.block >= 0
+            (finding.of, finding.block)
+            for finding in findings_here
+            if finding.remedy is Remedy.cases and finding.block >= 0
         }
         if (path := journal(self.directory, self.dynamics)) in paths:
             blocks |= {(layout, number) for layout, numbers in self._unrecorded().items() for number in numbers}
@@ -139,21 +141,21 @@ class StoredCases:
         damaged = set(self.damage.unreadable)
         wanted = self.cases.wanted if self.cases else None
         new = {name: wanted.cases(places) for name, places in wanted.new.items() if name in damaged} if wanted else {}
-        kept = {layout for layout, cases in new.items() if is_restored(folder / layout, cases)}
-        blocks |= {(layout, number) for layout in kept for number in damaged_blocks(Layout(folder / layout))}
-        for layout in damaged - kept:
+        restored = {layout for layout, cases in new.items() if is_restored(folder / layout, cases)}
+        blocks |= {(layout, number) for layout in restored for number in damaged_blocks(Layout(folder / layout))}
+        for layout in damaged - restored:
             remove_own(folder / layout, is_of_layout)
         store = RunStore(self.directory, self.dynamics)
         for layout in {layout for layout, _ in blocks}:
             store.layouts[layout].forget(number for name, number in blocks if name == layout)
         if (path := reasons_path(self.directory, self.dynamics)) in paths:
             drop_damaged_lines(path)
-            unknown = [each for finding in own if finding.path == path for each in finding.cases]
+            unknown = [case for finding in findings_here if finding.path == path for case in finding.cases]
             numbers, rows = store.locate(np.array(unknown, "S16"))
             for number, of_layout in enumerate(store.layouts.values()):
                 of_layout.reset(np.unique(rows[numbers == number]))
-        unread = {finding.of or finding.path for finding in own if finding.remedy is Remedy.cases}
-        return bool(blocks) or not unread <= {*kept, journal(self.directory, self.dynamics)}
+        unread = {finding.of or finding.path for finding in findings_here if finding.remedy is Remedy.cases}
+        return bool(blocks) or not unread <= {*restored, journal(self.directory, self.dynamics)}
 
     def _unrecorded(self) -> dict[str, list[int]]:
         """Return the blocks, by layout, with more results than the intact lines of the journal account for."""
@@ -223,16 +225,16 @@ def _restore_metadata(path: Path, case: Case) -> None:
 
 def _restore_index(layout: Layout, rows: slice, cases: Cases) -> None:
     """Write the damaged columns of a part of the index again. KeyError if too much is lost."""
-    known = {name: column for name in INDEX if (column := layout.index(name, rows)) is not None}
-    if len(known) == len(INDEX):
+    columns = {name: column for name in INDEX if (column := layout.index(name, rows)) is not None}
+    if len(columns) == len(INDEX):
         return
-    if "case_id" in known:
-        ids = np.ascontiguousarray(known["case_id"]).view("S16").ravel()
+    if "case_id" in columns:
+        ids = np.ascontiguousarray(columns["case_id"]).view("S16").ravel()
         places = {identity: place for place, identity in enumerate(cases.identities().tolist())}
         fields = index_of(cases.at(np.array([places[identity] for identity in ids.tolist()])))
     else:
-        fields = {name: known[name] for name in OWN_FIELDS}
+        fields = {name: columns[name] for name in OWN_FIELDS}
         ids = cases_of(layout.shared, fields).identities()
     for name, column in (fields | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
-        if name not in known:
+        if name not in columns:
             layout.replace_index(name, rows, column)

@@ -39,8 +39,8 @@ class Verification:
     notes : lines about what could not be done.
     """
 
-    found: list[Finding] = field(default_factory=list)
-    left: list[Finding] | None = None
+    findings: list[Finding] = field(default_factory=list)
+    remaining: list[Finding] | None = None
     chunks: dict[str, int] = field(default_factory=dict)
     cases: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -48,21 +48,21 @@ class Verification:
     @property
     def exit_status(self) -> int:
         """Return 0 if all is as it was written, 1 if there was damage."""
-        return int(bool(self.found))
+        return int(bool(self.findings))
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each finding and each note."""
-        left = {(finding.path, finding.problem) for finding in self.left or ()}
-        for finding in self.found:
-            if self.left is None or finding.remedy is Remedy.refused:
+        remaining = {(finding.path, finding.problem) for finding in self.remaining or ()}
+        for finding in self.findings:
+            if self.remaining is None or finding.remedy is Remedy.refused:
                 yield finding.line(finding.advice)
-            elif (finding.path, finding.problem) in left:
+            elif (finding.path, finding.problem) in remaining:
                 yield finding.line("not repaired")
             else:
                 yield finding.line(f"repaired: {finding.remedy.value}")
-        seen = {(finding.path, finding.problem) for finding in self.found}
-        for finding in self.left or ():
-            if (finding.path, finding.problem) not in seen:
+        first = {(finding.path, finding.problem) for finding in self.findings}
+        for finding in self.remaining or ():
+            if (finding.path, finding.problem) not in first:
                 yield finding.line("found after the repair")
         yield from self.notes
 
@@ -70,17 +70,19 @@ class Verification:
         """Return the numbers of chunks, cases and damaged files of each part."""
         from sweeplib.process.terminal import table
 
-        headings = ["part", "chunks read", "cases recomputed", "damaged"] + ([] if self.left is None else ["left"])
-        rows = [[part, *map("{:,}".format, counts)] for part, counts in self._counts().items()]
+        headings = ["part", "chunks read", "cases recomputed", "damaged"] + ([] if self.remaining is None else ["left"])
+        rows = [[section, *map("{:,}".format, counts)] for section, counts in self._counts().items()]
         return table(headings, rows)
 
     def _counts(self) -> dict[str, list[int]]:
         counts = {}
-        for part in (*self.chunks, FILES):
+        for section in (*self.chunks, FILES):
             damaged = [
-                sum(each.part == part for each in which) for which in (self.found, self.left) if which is not None
+                sum(finding.section == section for finding in which)
+                for which in (self.findings, self.remaining)
+                if which is not None
             ]
-            counts[part] = [self.chunks.get(part, 0), self.cases.get(part, 0), *damaged]
+            counts[section] = [self.chunks.get(section, 0), self.cases.get(section, 0), *damaged]
         return counts
 
     def record(self) -> dict[str, Any]:
@@ -88,8 +90,8 @@ class Verification:
         return {
             "chunks_read": self.chunks,
             "cases_recomputed": self.cases,
-            "damaged": [finding.record() for finding in self.found],
-            "left": None if self.left is None else [finding.record() for finding in self.left],
+            "damaged": [finding.record() for finding in self.findings],
+            "left": None if self.remaining is None else [finding.record() for finding in self.remaining],
             "notes": self.notes,
         }
 
@@ -116,23 +118,23 @@ def verify(
     steps, done = Steps(sweep.name if progress else None), Verification()
     with _lock_if_writable(directory):
         with steps.step("reading all files"):
-            stored, done.found, done.chunks = _findings(sweep, directory)
-        drawn = random_sample(stored, sample)
-        if drawn.expensive:
-            done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")
-        with steps.step(f"computing {drawn.size} cases again") if drawn.size else nullcontext():
-            done.cases, differing, notes = sample_findings(drawn)
-        done.found += differing
+            stored, done.findings, done.chunks = _findings(sweep, directory)
+        chosen = random_sample(stored, sample)
+        if chosen.expensive:
+            done.notes.append(f"{chosen.expensive} more cases of the sample would take long: --sample N computes N")
+        with steps.step(f"computing {chosen.size} cases again") if chosen.size else nullcontext():
+            done.cases, differing, notes = sample_findings(chosen)
+        done.findings += differing
         done.notes += notes
-        harmed = repaired and any(finding.remedy is not Remedy.refused for finding in done.found)
-        repair = Repair(sweep, config, directory, done.found, stored, done.notes.append) if harmed else None
+        harmed = repaired and any(finding.remedy is not Remedy.refused for finding in done.findings)
+        repair = Repair(sweep, config, directory, done.findings, stored, done.notes.append) if harmed else None
     if repair is not None:
         with steps.step("repairing"):
             repair.complete(workers=workers, progress=progress)
         with _lock_if_writable(directory), steps.step("reading all files again"):
-            _, done.left, _ = _findings(sweep, directory)
+            _, done.remaining, _ = _findings(sweep, directory)
     elif repaired:
-        done.left = list(done.found)
+        done.remaining = list(done.findings)
     return done
 
 
@@ -145,8 +147,8 @@ def _findings(sweep: Design, directory: Path) -> tuple[list[StoredCases], list[F
     names = dict.fromkeys([*sweep.runs, *stored_dynamics(directory)])  # those of earlier configs too
     stored = [stored_cases(sweep, name, directory) for name in names]
     others = OtherFiles(sweep, directory, stored)
-    findings = [finding for each in stored for finding in each.findings()] + list(others.findings())
-    return stored, findings, {each.dynamics: each.damage.chunks for each in stored} | others.chunks
+    findings = [finding for cases in stored for finding in cases.findings()] + list(others.findings())
+    return stored, findings, {cases.dynamics: cases.damage.chunks for cases in stored} | others.chunks
 
 
 class Repair:
@@ -170,7 +172,7 @@ class Repair:
         self.stages = {(finding.stage, finding.of) for finding in findings if finding.remedy is Remedy.again}
         self.unsent = [finding.path.as_posix() for finding in findings if finding.stage == "publish"]
         complete = {name for name in sweep.runs if (directory / f"{name}.done.json").exists()}
-        affected = {each.dynamics for each in stored if each.forget(sweep, findings)}
+        affected = {cases.dynamics for cases in stored if cases.forget(sweep, findings)}
         for finding in findings:
             self._forget(finding, config)
         self.again, self.unfinished = sorted(affected & complete), sorted(affected - complete)
@@ -187,9 +189,9 @@ class Repair:
             record_origin(config, self.directory)
         elif finding.path == self.directory / "config.yaml":
             write_complete_config(self.sweep, self.directory)
-        elif finding.path == outcomes_path(self.directory, finding.part):
-            store = RunStore(self.directory, finding.part)
-            write_outcomes(store, inventory(self.sweep, finding.part, store))
+        elif finding.path == outcomes_path(self.directory, finding.section):
+            store = RunStore(self.directory, finding.section)
+            write_outcomes(store, inventory(self.sweep, finding.section, store))
 
     def complete(self, *, workers: int | None = None, progress: bool = True) -> None:
         """Compute and write again what was forgotten or is damaged; InputError if a driver runs."""

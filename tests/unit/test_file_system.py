@@ -62,7 +62,7 @@ def doubled(x: float) -> float:
 def test_code_that_cannot_be_cached_is_kept_in_memory(
     fails: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(cache, "_told", [])
+    monkeypatch.setattr(cache, "_messages", [])
     if fails == "place":
         monkeypatch.setattr(numba.core.caching.CompileResultCacheImpl, "_locator_classes", [])
     else:

@@ -40,7 +40,7 @@ class Calls(NamedTuple):
 
     slope_of: Any
     level_of: Any
-    given: NDArray[np.int64]
+    arguments: NDArray[np.int64]
 
 
 def no_level(i: int, state: Array, systems: Any, work: Any) -> float:
@@ -59,9 +59,9 @@ class EquationRule:
     ) -> None:
         self.kind = numba.typeof((systems, work))
         state, opened = numba.types.Array(numba.types.float64, 1, "C"), unpacker(self.kind)
-        given = numba.types.int64, state, PACKED
-        self.slope = pointer(_slope, numba.void(*given, state), filled=inlined(slope), opened=opened)
-        self.level = pointer(_level, numba.float64(*given), filled=inlined(level), opened=opened)
+        types = numba.types.int64, state, PACKED
+        self.slope = pointer(_slope, numba.void(*types, state), filled=inlined(slope), opened=opened)
+        self.level = pointer(_level, numba.float64(*types), filled=inlined(level), opened=opened)
 
 
 class Equations:
@@ -79,13 +79,13 @@ def _unbound(*_):  # type: ignore[no-untyped-def]
 filled = opened = _unbound
 
 
-def _slope(i, state, given, out):  # type: ignore[no-untyped-def]
-    systems, work = opened(given)
+def _slope(i, state, arguments, out):  # type: ignore[no-untyped-def]
+    systems, work = opened(arguments)
     filled(i, state, systems, work, out)
 
 
-def _level(i, state, given):  # type: ignore[no-untyped-def]
-    systems, work = opened(given)
+def _level(i, state, arguments):  # type: ignore[no-untyped-def]
+    systems, work = opened(arguments)
     return filled(i, state, systems, work)
 
 
@@ -145,7 +145,7 @@ class Solutions(NamedTuple):
     length: Array
     start: Array
     start_slope: Array
-    left: NDArray[np.int64]
+    steps_left: NDArray[np.int64]
     evaluations: NDArray[np.int64]
     stiff_steps: NDArray[np.int64]
     calm_steps: NDArray[np.int64]
@@ -173,7 +173,7 @@ def solutions(
         length=np.zeros(n),
         start=states.copy(),
         start_slope=np.zeros((n, size)),
-        left=np.full(n, max_steps),
+        steps_left=np.full(n, max_steps),
         evaluations=np.zeros(n, dtype=np.int64),
         stiff_steps=np.zeros(n, dtype=np.int64),
         calm_steps=np.zeros(n, dtype=np.int64),
@@ -206,13 +206,13 @@ def combination(out, start, length, weights, slopes, count):  # type: ignore[no-
 @kernel
 def fill_slope(i, equations, state, out):  # type: ignore[no-untyped-def]
     """Fill out with the time derivative of a state of system i."""
-    equations.slope_of(i, state, equations.given, out)
+    equations.slope_of(i, state, equations.arguments, out)
 
 
 @kernel
 def level(i, equations, state):  # type: ignore[no-untyped-def]
     """The level of a state of system i."""
-    return equations.level_of(i, state, equations.given)
+    return equations.level_of(i, state, equations.arguments)
 
 
 @kernel
@@ -336,8 +336,8 @@ def count_stiffness(i, limited, solutions):  # type: ignore[no-untyped-def]
     if limited:
         solutions.calm_steps[i] = 0
         solutions.stiff_steps[i] += 1
-        left = 12.0 * (solutions.end[i] - solutions.time[i]) / solutions.step[i]
-        worth = left > _FEWEST_IMPLICIT + _JACOBIANS * solutions.state.shape[1]
+        steps = 12.0 * (solutions.end[i] - solutions.time[i]) / solutions.step[i]
+        worth = steps > _FEWEST_IMPLICIT + _JACOBIANS * solutions.state.shape[1]
         solutions.stiff[i] = worth and solutions.stiff_steps[i] >= _STIFF_STEPS
     else:
         solutions.calm_steps[i] += 1

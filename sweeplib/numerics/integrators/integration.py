@@ -71,7 +71,7 @@ class Integration:
     def _follow_on(self, other: "Integration") -> None:
         """Begin where other solutions came."""
         self.times[:] = self._solutions.time[:] = self._solutions.before[:] = other.times
-        self._solutions.failed[:], self._solutions.left[:] = other.failed, other.steps_left
+        self._solutions.failed[:], self._solutions.steps_left[:] = other.failed, other.steps_left
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -94,7 +94,7 @@ class Integration:
     @property
     def steps_left(self) -> NDArray[np.int64]:
         """The steps that each solution (n,) may still take."""
-        return self._solutions.left
+        return self._solutions.steps_left
 
     @property
     def spent(self) -> NDArray[np.bool_]:
@@ -141,8 +141,8 @@ class Integration:
         if i not in self._stiff:
             self._stiff[i] = self._implicit(i, solutions.time[i], solutions.state[i].copy())
         solution, before = self._stiff[i], self._stiff[i].steps
-        solution.advance(until, min(self._steps_a_round, int(solutions.left[i])), stops=stops)
-        solutions.left[i] -= solution.steps - before
+        solution.advance(until, min(self._steps_a_round, int(solutions.steps_left[i])), stops=stops)
+        solutions.steps_left[i] -= solution.steps - before
         solutions.failed[i] = solution.failed
         end = solutions.passages[i].max(initial=-np.inf) if stops and solutions.passages.shape[1] else np.inf
         self.times[i] = min(solution.time, until, end)
@@ -187,15 +187,17 @@ class Integration:
         if step == 0.0:  # an implicit method that has just begun: how far its steps reach is not known
             return
         self._rounds[i] += 1
-        tolerance, left = self._atol[i] + self._rtol[i] * np.abs(state), solutions.end[i] - time
+        tolerance, span = self._atol[i] + self._rtol[i] * np.abs(state), solutions.end[i] - time
         moved = step * np.abs(self._system(i).slope(time, state))
         spared = FEWEST_STEPS * max(step, np.spacing(time))  # never a flow without progress
-        if self._rounds[i] < self._next_trial[i] or left <= spared + size * step or (moved > tolerance).any():
+        if self._rounds[i] < self._next_trial[i] or span <= spared + size * step or (moved > tolerance).any():
             return
         self._next_trial[i] = 2 * self._rounds[i]
         flow = LinearFlow(self._system(i), time, state)
         ends = (
-            solutions.end[i] if part == 0 else time + left / 10.0**part for part in range(7) if left > spared * 10**part
+            solutions.end[i] if power == 0 else time + span / 10.0**power
+            for power in range(7)
+            if span > spared * 10**power
         )
         if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
             self._flows[i], self._next_trial[i] = flow, 0

@@ -30,7 +30,7 @@ def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-
     moved, other = state.copy(), np.empty(size)
     for v in range(size):
         moved[v] = state[v] + INCREMENT * max(abs(state[v]), 1.0)
-        equations.slope_of(i, moved, equations.given, other)
+        equations.slope_of(i, moved, equations.arguments, other)
         for u in range(size):
             out[u, v] = (other[u] - slope[u]) / (moved[v] - state[v])
         moved[v] = state[v]
