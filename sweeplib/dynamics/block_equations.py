@@ -50,7 +50,7 @@ def block_equations(replicas: Replicas, fields: Systems) -> Equations:
     parts = replicas.eigenvalues * replicas.multiplicities / replicas.d[:, None]
     state = *replicas.fields, replicas.a, replicas.a_star, replicas.Delta
     resolution = resolution_of(replicas.equations, *state)
-    values, parts, P_b = (np.ascontiguousarray(part) for part in (start.eigenvalues, parts, start.P))
+    values, parts, P_b = (np.ascontiguousarray(array) for array in (start.eigenvalues, parts, start.P))
     inverse: Any = np.linalg.pinv(P, hermitian=True)
     systems = BlockSystems(fields, values, parts, P_b, inverse, resolution, gradients_address())
     return Equations(block_rule(), systems, block_work_space(parts.shape[1], replicas.p, replicas.k))

@@ -98,37 +98,37 @@ class Dmft(StepDynamics):
 
     def _compute(self, i: int, deadline: float) -> None:
         """Compute the history of each batch of replica i, and its exits; give up at the deadline."""
-        given = self.replicas
-        parts = split_factors(*(part[i : i + 1] for part in (given.Q, given.M, given.P)))
-        L_star, A, B = (part[0] for part in parts)
+        replicas = self.replicas
+        parts = split_factors(*(array[i : i + 1] for array in (replicas.Q, replicas.M, replicas.P)))
+        L_star, A, B = (array[0] for array in parts)
         setting = Setting(
-            given.activation,
-            given.teacher_activation,
-            given.target,
-            given.spherical,
-            float(given.samples[i] / given.d[i]),
-            given.numbers_of(i),
-            given.a[i],
-            given.a_star[i],
-            np.block([[L_star, np.zeros((given.k, given.p))], [A, B]]),
+            replicas.activation,
+            replicas.teacher_activation,
+            replicas.target,
+            replicas.spherical,
+            float(replicas.samples[i] / replicas.d[i]),
+            replicas.numbers_of(i),
+            replicas.a[i],
+            replicas.a_star[i],
+            np.block([[L_star, np.zeros((replicas.k, replicas.p))], [A, B]]),
         )
         steps, paths = int(self.until[i, -1]), self.options.paths // BATCHES
         histories: list[History] = []
 
         def late(step: int) -> bool:
-            part = path_work(given.p, given.k, steps, step) / path_work(given.p, given.k, steps, steps)
-            self._done[i] = (len(histories) + part) / BATCHES
+            array = path_work(replicas.p, replicas.k, steps, step) / path_work(replicas.p, replicas.k, steps, steps)
+            self._done[i] = (len(histories) + array) / BATCHES
             return self.clock() > deadline
 
         for batch in range(BATCHES):
-            stream = int(given.keys[i]), int(given.seeds[i]), batch
+            stream = int(replicas.keys[i]), int(replicas.seeds[i]), batch
             history = effective_history(setting, steps, paths, stream, late)
             if history is None or (late(steps) and batch < BATCHES - 1):
                 self.timed_out[i], self.running[i] = True, False
                 return
             histories.append(history)
         self._batches[i] = histories
-        if given.thresholds.size:
+        if replicas.thresholds.size:
             self._find_exits(i)
 
     def _find_exits(self, i: int) -> None:
@@ -155,7 +155,7 @@ class Dmft(StepDynamics):
 
     def _risks_of(self, i: int, Q: Array, M: Array, a: Array) -> Array:
         """The population risks (n,) of replica i at n overlaps."""
-        P, a_star = (np.repeat(part[i : i + 1], len(Q), axis=0) for part in (self.replicas.P, self.replicas.a_star))
+        P, a_star = (np.repeat(array[i : i + 1], len(Q), axis=0) for array in (self.replicas.P, self.replicas.a_star))
         return self.replicas.expectations.risks(Q, M, P, a, a_star)
 
     def _now(self, name: str) -> Array:
@@ -183,34 +183,34 @@ class Dmft(StepDynamics):
 
     def look(self) -> list[tuple[Array, View]]:
         """The means over the batches, with weight one."""
-        given = self.replicas
+        replicas = self.replicas
         Q, M, a = (self._now(name).mean(axis=1) for name in ("Q", "M", "a"))
         view = TwoTimeView(
             Q,
             M,
-            given.P,
+            replicas.P,
             a,
-            given.a_star,
-            given.Delta,
-            given.expectations,
+            replicas.a_star,
+            replicas.Delta,
+            replicas.expectations,
             C=lambda: self._two_times("C").mean(axis=1),
             R=lambda: self._two_times("R").mean(axis=1),
             training_risk=self._now("training_risk").mean(axis=1),
-            refit=given.refitted,
-            of_labels=given.of_labels,
+            refit=replicas.refitted,
+            of_labels=replicas.of_labels,
         )
-        return [(np.ones(len(given)), view)]
+        return [(np.ones(len(replicas)), view)]
 
     @classmethod
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """The standard errors of what is recorded, from the scatter of the batches."""
-        wanted = {part for name in observables for part in MADE_OF.get(name, (name,))}
+        wanted = {source for name in observables for source in MADE_OF.get(name, (name,))}
         rule = {"units": "1", "comment": f"standard error, from {BATCHES} independent batches of samples"}
         return {
-            f"{name}_error": Diagnostic(dims, {"long_name": f"error of the {said}", "error_of": name} | rule)
-            for name, (dims, said) in ERRORS.items()
+            f"{name}_error": Diagnostic(dims, {"long_name": f"error of the {title}", "error_of": name} | rule)
+            for name, (dims, title) in ERRORS.items()
             if name in wanted
         }
 

@@ -278,23 +278,25 @@ class OverlapDynamics(Dynamics):
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """`risk_error` where a risk without exact form is recorded, `drift_error` of drifts by quadrature."""
-        found, expectations = {}, problem_expectations(problem)
+        diagnostics, expectations = {}, problem_expectations(problem)
         if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
             comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
-            found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
+            diagnostics["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
         if cls.uses_drifts and (expectations.finer or not problem.has_closed_drifts):
             rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
-            found["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
-        return found
+            diagnostics["drift_error"] = Diagnostic(
+                (), {"long_name": "error of the drifts", "units": "1"} | rule, False
+            )
+        return diagnostics
 
     def diagnosed(self) -> Mapping[str, Array]:
         """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
         replicas, error = self.replicas, self.risk_errors()
-        found = {} if error is None else {"risk_error": error}
+        values = {} if error is None else {"risk_error": error}
         if self.uses_drifts and replicas.equations.finer:
             self._drift_error = np.fmax(self._drift_error, self.drift_errors(self.fields, self.a, self.end_time))
-            found["drift_error"] = self._drift_error
-        return found
+            values["drift_error"] = self._drift_error
+        return values
 
     def drift_errors(self, fields: tuple[Array, Array, Array], a: Array, times: Array) -> Array:
         """The errors (n,) of the drifts that it uses, at some state of the replicas."""

@@ -132,14 +132,14 @@ class EffectiveProcess:
         self.tails, self.training_tails = np.zeros((steps + 1, self.p, 2)), np.zeros((steps + 1, 1, 2))
         self._observe()
 
-    def _known(self, step: int) -> int:
+    def _count_known(self, step: int) -> int:
         """The number of directions that w^step may have components along."""
         return self.k + (step + 1) * self.p
 
     def _observe(self) -> bool:
         """Compute the fields, displacements and training risk of the present weights; false if they diverged."""
-        known, activated = self._known(self.step), activation(self.setting.activation)
-        lam = combinations(self.U[self.step, :, :known], self.V[:known])
+        count, activated = self._count_known(self.step), activation(self.setting.activation)
+        lam = combinations(self.U[self.step, :, :count], self.V[:count])
         self.value, self.slope = (function_values(form, lam) for form in (activated.value, activated.derivative))
         self.E = self.y - combinations(self.a[self.step][None] / self.p, self.value)[0]
         if not np.abs(self.E).max() < OVERFLOW:
@@ -165,10 +165,10 @@ class EffectiveProcess:
     def _stepped(self, g: Array) -> tuple[Array, Array]:
         """Return the weights, as components along the directions, and the second layer after a step by g."""
         t, numbers = self.step, self.setting.numbers
-        known, T = self._known(t), numbers.T
+        count, T = self._count_known(t), numbers.T
         U, a = (1.0 - numbers.weight_decay * T) * self.U[t], self.a[t].copy()
-        U[:, :known] += T * self._means(g, self.V[:known])
-        U[:, known : known + self.p] = T / math.sqrt(self.setting.alpha) * self._orthonormalise(g)
+        U[:, :count] += T * self._means(g, self.V[:count])
+        U[:, count : count + self.p] = T / math.sqrt(self.setting.alpha) * self._orthonormalise(g)
         a += numbers.second_layer_rate * T * self._means(self.value, self.E[None])[:, 0]
         a -= numbers.second_layer_rate * numbers.second_layer_decay * T * self.a[t]
         if self.setting.spherical:
@@ -180,8 +180,8 @@ class EffectiveProcess:
 
         Normal draws lose their part along the h so far, and get h_{t+1}/√α of the step itself.
         """
-        known = self._known(self.step)
-        new, h = self.V[known : known + self.p], self.h[: known - self.k]
+        count = self._count_known(self.step)
+        new, h = self.V[count : count + self.p], self.h[: count - self.k]
         new -= combinations(self._means(new, h), h)
         new += h[-self.p :] / math.sqrt(self.setting.alpha)
 
@@ -192,33 +192,33 @@ class EffectiveProcess:
         """
         done, sizes = self.step * self.p, np.sqrt([float(self._means(row[None], row[None])[0, 0]) for row in g])
         rows = slice(done, done + self.p)
-        rest, self.G[rows, :done] = self._rest(g, self.h[:done])
+        remainder, self.G[rows, :done] = self._remainder(g, self.h[:done])
         for i, place in enumerate(range(done, done + self.p)):
-            own, known = self._rest(rest[i : i + 1], self.h[done:place])
-            length = math.sqrt(float(self._means(own, own)[0, 0]))
-            self.G[place, done:place] = known[0]
+            residual, coefficients = self._remainder(remainder[i : i + 1], self.h[done:place])
+            length = math.sqrt(float(self._means(residual, residual)[0, 0]))
+            self.G[place, done:place] = coefficients[0]
             self.h[place] = 0.0
             if length > ALIGNED * sizes[i]:
-                self.h[place], self.G[place, place] = own[0] / length, length
+                self.h[place], self.G[place, place] = residual[0] / length, length
                 inverse = -self.G[place, :place] @ self.G_inverse[:place, :place]
                 self.G_inverse[place, :place], self.G_inverse[place, place] = inverse / length, 1.0 / length
         return self.G[rows, rows]
 
-    def _rest(self, rows: Array, h: Array) -> tuple[Array, Array]:
+    def _remainder(self, rows: Array, h: Array) -> tuple[Array, Array]:
         """Rows (p, n) without their components along orthonormal ones (m, n), and these components (p, m).
 
         They are taken out twice: once would lose the orthogonality of small rests.
         """
         components = np.zeros((len(rows), len(h)))
         for _ in range(2):
-            found = self._means(rows, h)
-            components += found
-            rows = rows - combinations(found, h)
+            projections = self._means(rows, h)
+            components += projections
+            rows = rows - combinations(projections, h)
         return rows, components
 
-    def _means(self, one: Array, other: Array) -> Array:
+    def _means(self, first: Array, second: Array) -> Array:
         """The means (p, m) of the products of rows (p, n) and rows (m, n)."""
-        return means(one if self.weights is None else one * self.weights, other)
+        return means(first if self.weights is None else first * self.weights, second)
 
     def _tails(self, squares: Array) -> Array:
         """The tails (m, 2) of the terms of the means of squares (m, n)."""
@@ -227,14 +227,14 @@ class EffectiveProcess:
     def history(self) -> History:
         """The history up to the present."""
         count, p, k = self.step + 1, self.p, self.k
-        U = self.U[:count, :, : self._known(self.step)]
+        U = self.U[:count, :, : self._count_known(self.step)]
         C = np.einsum("tim,sjm->tsij", U, U, optimize=True)
         R = np.zeros((count, count, p, p))
         done = self.step * p
         responses = U[:, :, k + p :] @ self.G_inverse[:done, :done] / math.sqrt(self.setting.alpha)
         R[:, : self.step] = responses.reshape(count, p, self.step, p).swapaxes(1, 2)
         M = U[:, :, :k] @ self.setting.L[:k, :k].T
-        alone = (each[:count] for each in (self.training_risk, self.tails, self.training_tails))
+        alone = (array[:count] for array in (self.training_risk, self.tails, self.training_tails))
         return History(np.einsum("ttij->tij", C).copy(), M, self.a[:count], C, R, *alone)
 
 

@@ -126,10 +126,10 @@ class MeanSystem(StiffSystem):
         """The mean risk, to second order in the fluctuations."""
         if not np.isfinite(state).all():
             return np.nan
-        found = self.ensemble(state)
-        risks = np.empty(len(found.weights))
-        fill_risks(self._equations.calls, self._i, found.states, risks)
-        return float(found.weights @ risks)
+        ensemble = self.ensemble(state)
+        risks = np.empty(len(ensemble.weights))
+        fill_risks(self._equations.calls, self._i, ensemble.states, risks)
+        return float(ensemble.weights @ risks)
 
     def _split(self, state: Array) -> tuple[Array, Array]:
         """μ (m,) and Σ (m, m)."""
@@ -144,13 +144,13 @@ class MeanSystem(StiffSystem):
         """
         if not np.isfinite(state).all():
             return np.full_like(state, np.nan)
-        (mean, spread), found = self._split(state), self.ensemble(state)
-        slopes = np.empty_like(found.states)
-        fill_slopes(self._equations.calls, self._i, found.states, slopes)
+        (mean, spread), ensemble = self._split(state), self.ensemble(state)
+        slopes = np.empty_like(ensemble.states)
+        fill_slopes(self._equations.calls, self._i, ensemble.states, slopes)
         self.evaluations += len(slopes)
         slope, forth, back = slopes[0], slopes[1 : self._size + 1], slopes[self._size + 1 :]
-        curvature = 0.5 * (found.variances / found.lengths**2) @ (forth + back - 2.0 * slope)
-        J = self._jacobian = ((0.5 * (forth - back)).T / found.lengths**2) @ found.displacements
+        curvature = 0.5 * (ensemble.variances / ensemble.lengths**2) @ (forth + back - 2.0 * slope)
+        J = self._jacobian = ((0.5 * (forth - back)).T / ensemble.lengths**2) @ ensemble.displacements
         drift, covariance = self._moments.at(*self._overlaps(mean))
         mean_slope = slope + curvature + self._step_time * (drift - 0.5 * J @ slope)
         moved = J @ spread
@@ -210,8 +210,10 @@ class MeanIntegration:
 
     def ensembles(self) -> tuple[Array, Array]:
         """The states (n, 2m + 1, m) and weights (n, 2m + 1) whose weighted means are the means."""
-        found = [system.ensemble(state) for system, state in zip(self._systems, self.states, strict=True)]
-        return np.array([one.states for one in found]), np.array([one.weights for one in found])
+        all_ensembles = [system.ensemble(state) for system, state in zip(self._systems, self.states, strict=True)]
+        return np.array([ensemble.states for ensemble in all_ensembles]), np.array(
+            [ensemble.weights for ensemble in all_ensembles]
+        )
 
     def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
         """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.

@@ -78,9 +78,9 @@ class LabelMeans:
         layers, errors, rule = (now.Q, now.M, now.P), np.zeros(len(now.a)), now.expectations
 
         def risks(a: Array) -> Array:
-            found = rule.risks(*layers, a, now.a_star)
-            errors[:] += rule.risk_errors(found, *layers, a, now.a_star)
-            return found
+            losses = rule.risks(*layers, a, now.a_star)
+            errors[:] += rule.risk_errors(losses, *layers, a, now.a_star)
+            return losses
 
         return Estimate(mean(risks, now.a, now.Delta), errors)
 
@@ -101,10 +101,10 @@ class LabelMeans:
 
     def _classification_error(self, now: OverlapView, i: int) -> Estimate:
         Delta, others = float(now.Delta[i]), sum(now.M.shape[1:]) - 1
-        drawn = others == 1 and 0.0 < Delta < LEAST_SMOOTH
-        lines = _lines(others + drawn, Delta < SHARP)
-        f, f_star = self._on_lines(now, i, lines, jumps=drawn or Delta == 0.0)
-        if drawn:
+        needs_line = others == 1 and 0.0 < Delta < LEAST_SMOOTH
+        lines = _lines(others + needs_line, Delta < SHARP)
+        f, f_star = self._on_lines(now, i, lines, jumps=needs_line or Delta == 0.0)
+        if needs_line:
             f_star, Delta = f_star + math.sqrt(Delta) * lines.others[-1][:, None], 0.0
         fine, coarse = (
             _wrong(f[:, ::step], f_star[:, ::step], lines.density[:, ::step], step * SPACING, Delta) for step in (1, 2)
@@ -158,8 +158,8 @@ def _lines(others: int, sharp: bool) -> Lines:
         weight, batch = np.prod(spacing * _density(z), axis=0), 2 ** np.arange(others) @ (place % 2)
     else:
         points = [low_discrepancy_normals(0, 0, number, others + 1, BATCH) for number in range(BATCHES)]
-        *rest, last = np.concatenate(points, axis=1)
-        z, weight = np.array(rest), np.full(len(last), 1.0 / len(last))
+        *coordinates, last = np.concatenate(points, axis=1)
+        z, weight = np.array(coordinates), np.full(len(last), 1.0 / len(last))
         batch, shift = np.arange(len(last)) // BATCH, scipy.special.ndtr(last)[None] - 0.5
     nodes = NODES + SPACING * shift.T
     return Lines(z, weight, batch, nodes, _density(nodes))
@@ -174,8 +174,12 @@ def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float
     if f.all() and f_star.all():
         return _differ(f, f_star, density, spacing, Delta)
     whole = spacing * density.sum(axis=1)
-    pairs = [(one, other, _differ(one * f, other * f_star, density, spacing, Delta)) for one, other in SIGNS]
-    return np.asarray(sum(found if one == other else whole - found for one, other, found in pairs) / 4.0)
+    pairs = [
+        (sign, sign_star, _differ(sign * f, sign_star * f_star, density, spacing, Delta)) for sign, sign_star in SIGNS
+    ]
+    return np.asarray(
+        sum(product if sign == sign_star else whole - product for sign, sign_star, product in pairs) / 4.0
+    )
 
 
 def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
@@ -237,8 +241,8 @@ def _where_positive(F: Array, g: Array, spacing: float) -> Array:
     line, cell = np.nonzero(left != right)
     u = _roots(*(g[line, cell + n] for n in range(4)))
     rise, bend, twist = _cubic(*(F[line, cell + n] for n in range(4)))
-    part = spacing * u * (F[line, cell + 1] + u * (rise / 2.0 + u * (bend / 3.0 + u * twist / 4.0)))
-    values[line, cell] = np.where(left[line, cell], part, cells[line, cell] - part)
+    integral = spacing * u * (F[line, cell + 1] + u * (rise / 2.0 + u * (bend / 3.0 + u * twist / 4.0)))
+    values[line, cell] = np.where(left[line, cell], integral, cells[line, cell] - integral)
     return np.asarray(values)
 
 

@@ -30,10 +30,10 @@ class LaneDynamics(StepDynamics):
 
     def begin(self, state: Array, L_star: Array) -> None:
         """Start from a block of states, with L* (n, k, k)."""
-        given = self.replicas
-        self._rates = rates(given.schedule, self.stride, given.noise_schedule)
+        replicas = self.replicas
+        self._rates = rates(replicas.schedule, self.stride, replicas.noise_schedule)
         self.state = np.ascontiguousarray(state)
-        self._constants = np.concatenate([rows(L_star), given.a_star.T, given.numbers])
+        self._constants = np.concatenate([rows(L_star), replicas.a_star.T, replicas.numbers])
 
     def begin_phase(self, phase: int) -> None:
         """Go on with the second layers of the task."""
@@ -64,7 +64,7 @@ class LaneDynamics(StepDynamics):
 
     def advance(self, to: int, deadline: float = np.inf) -> None:
         """Run rounds of steps until every running replica is at recording time number `to`."""
-        self.part[:] = 0.0
+        self.share[:] = 0.0
         until = np.ascontiguousarray(self.until[:, to])
         progress = Progress(self.step, until, self.targets, self.exits, self.failed, *self._streams)
         while (order := self.behind(to)).size:
@@ -81,22 +81,22 @@ class LaneDynamics(StepDynamics):
         The part has the random numbers of the step, which is then taken as a whole: what is recorded changes no path.
         """
         between, state, step = self.between(to), self.state.copy(), self.step.copy()
-        self.part[between] = self.rest[between, to]
+        self.share[between] = self.remainder[between, to]
         no_exits = np.empty((len(step), 0)), np.empty((len(step), 0), np.int64)
         progress = Progress(step, step + 1, *no_exits, self.failed, *self._streams)
-        for part in np.unique(self.part[between]):
-            called = self.settings_of(float(part)), self.called, self._rates
-            self.round(between[self.part[between] == part], 1, *called, state, self._constants, progress)
+        for share in np.unique(self.share[between]):
+            called = self.settings_of(float(share)), self.called, self._rates
+            self.round(between[self.share[between] == share], 1, *called, state, self._constants, progress)
         self.stop()
-        self.part[~self.running] = 0.0
+        self.share[~self.running] = 0.0
         return state
 
     @property
     def _streams(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         return self.replicas.keys, self.replicas.seeds
 
-    def settings_of(self, part: float) -> Any:
-        """The settings of a step of the first `part` SGD steps; for dynamics whose steps are longer than one of SGD."""
+    def settings_of(self, share: float) -> Any:
+        """The settings of a step of a `share` of SGD steps; for dynamics whose steps are longer than one of SGD."""
         raise NotImplementedError
 
     @property
@@ -109,9 +109,9 @@ class LaneDynamics(StepDynamics):
         """Take Q, M and a from the states (rows, n) at a recording time."""
 
 
-def rows(part: Array) -> Array:
+def rows(array: Array) -> Array:
     """An array (n, ...) as rows (..., n) of a block."""
-    return part.transpose(*range(1, part.ndim), 0).reshape(-1, len(part))
+    return array.transpose(*range(1, array.ndim), 0).reshape(-1, len(array))
 
 
 def unrolled(block: Array, *shape: int) -> Array:

@@ -69,8 +69,8 @@ def root(P: Array) -> Array:
     if not P.size:
         return P
     values, vectors = np.linalg.eigh(P)
-    kept = values > SINGULAR * values[-1]
-    return vectors[:, kept] * np.sqrt(values[kept])
+    positive = values > SINGULAR * values[-1]
+    return vectors[:, positive] * np.sqrt(values[positive])
 
 
 DYNAMICS.register("mean_field", MeanField)

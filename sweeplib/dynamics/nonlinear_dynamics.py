@@ -41,35 +41,35 @@ class AmongOthers:
     count : number of particles in all.
     """
 
-    own: Starts
+    single: Starts
     units: int
     count: int
 
     def weights(self, i: int) -> tuple[Array, Array]:
         """W (p, d) and W* (k, d) of the units alone."""
-        return self.own.weights(i)
+        return self.single.weights(i)
 
     def overlaps(self, i: int) -> Overlaps:
         """The overlaps of the units alone."""
-        return self.own.overlaps(i)
+        return self.single.overlaps(i)
 
     def block_overlaps(self, i: int, multiplicities: Array) -> tuple[Array, Array, Array]:
         """The overlaps of blocks of inputs of the units alone."""
-        return self.own.block_overlaps(i, multiplicities)
+        return self.single.block_overlaps(i, multiplicities)
 
     def teacher_overlaps(self, i: int) -> Array:
         """P (k, k) of replica i."""
-        return self.own.teacher_overlaps(i)
+        return self.single.teacher_overlaps(i)
 
     def particles(self, i: int, count: int | None) -> tuple[Array, Array]:
         """Overlaps m (count, k) and squared norms q (count,); the units first."""
-        m, q = self.own.particles(i, None)
-        other_m, other_q = self.own.particles(i, self.count)
+        m, q = self.single.particles(i, None)
+        other_m, other_q = self.single.particles(i, self.count)
         return np.concatenate([m, other_m[len(m) :]]), np.concatenate([q, other_q[len(q) :]])
 
     def offsets(self, i: int, count: int) -> Array:
         """Offsets b (count,); the units first."""
-        return np.concatenate([self.own.offsets(i, self.units), self.own.offsets(i, count)[self.units :]])
+        return np.concatenate([self.single.offsets(i, self.units), self.single.offsets(i, count)[self.units :]])
 
 
 class NonlinearDynamics(MeanField):
@@ -94,7 +94,7 @@ class NonlinearDynamics(MeanField):
         """The p units now, with the risk of the measure."""
         (weight, all_of_them), p = super().look()[0], self._units
         assert isinstance(all_of_them, NetworkView)
-        units = {part: getattr(all_of_them, part)[:, :p] for part in ("m", "q", "a")}
+        units = {name: getattr(all_of_them, name)[:, :p] for name in ("m", "q", "a")}
         units |= {} if all_of_them.b is None else {"b": all_of_them.b[:, :p]}
         view = dataclasses.replace(all_of_them, **units, weight=np.full((len(weight), p), 1.0 / p))
         return [(weight, view)]

@@ -96,8 +96,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             expected = "independent teacher rows with finite_d; or `finite_d: false`"
             raise InputError("no equations at finite d, as P is singular", key="initial", expected=expected)
         self._rtol = self._tolerances()
-        given = replicas.equations
-        self._finer = given.finer or given
+        equations = replicas.equations
+        self._finer = equations.finer or equations
         self._solution, self._companion = self._integrations(self.replicas.targets)
         self.risk_error = np.zeros(len(replicas))
 
@@ -108,7 +108,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
         tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
         rules, starts = (self.replicas.equations, self._finer), before or (None, None)
-        return [self._integration(*given) for given in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)]
+        return [
+            self._integration(*arguments)
+            for arguments in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)
+        ]
 
     def begin_phase(self, phase: int) -> None:
         """Integrate the equations of the task, from where the solutions came."""
@@ -125,16 +128,16 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         equations = states.equations(self.systems(needed))
         starts = states.starts() if before is None else states.starts_after(before.states)
         ends, rtol = np.ascontiguousarray(replicas.times[:, -1]), np.maximum(rtol, LEAST_RTOL)
-        asked: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
+        options: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            asked |= {"longest": self.longest_step, "beyond": states.without_lost_units}
-            return Integration(equations, starts, ends, **asked, max_steps=most, after=before)
+            options |= {"longest": self.longest_step, "beyond": states.without_lost_units}
+            return Integration(equations, starts, ends, **options, max_steps=most, after=before)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=replicas.trains_second_layer), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
         ]
-        return MeanIntegration(systems, starts, ends, **asked, max_steps=most)
+        return MeanIntegration(systems, starts, ends, **options, max_steps=most)
 
     @property
     def _adapts(self) -> bool:
@@ -217,12 +220,14 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         )
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
-        self._bounds = tuple(bound for each in (risk, other) for bound in risk_bounds(each, self.risk_error, explained))
+        self._bounds = tuple(
+            bound for risks in (risk, other) for bound in risk_bounds(risks, self.risk_error, explained)
+        )
 
-    def _overlaps_of(self, found: Integration | MeanIntegration) -> Overlaps:
+    def _overlaps_of(self, solution: Integration | MeanIntegration) -> Overlaps:
         """The covariances Q and M of the fields, and a; at finite d as they are, since means need not have Ω ≥ 0."""
-        take = self._states.overlaps if isinstance(found, MeanIntegration) else self._states.fields
-        return take(found.states)
+        take = self._states.overlaps if isinstance(solution, MeanIntegration) else self._states.fields
+        return take(solution.states)
 
     def _recorded_risks(self) -> Array:
         if self._finite_d:
@@ -230,8 +235,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         Q, M, _ = self.fields
         return self._risks(Q, M, self.a)
 
-    def _risks_of(self, found: Integration | MeanIntegration, needed: Expectations) -> Array:
-        return found.risks if isinstance(found, MeanIntegration) else self._risks(*self._overlaps_of(found), needed)
+    def _risks_of(self, solution: Integration | MeanIntegration, needed: Expectations) -> Array:
+        return (
+            solution.risks
+            if isinstance(solution, MeanIntegration)
+            else self._risks(*self._overlaps_of(solution), needed)
+        )
 
     def look(self) -> list[tuple[Array, View]]:
         """The state or, with `finite_d`, the members of the ensembles of the replicas."""
@@ -253,7 +262,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """The errors of the drifts and, where the risk or the test error is recorded, of the integrated risk."""
-        found = super().diagnostics(problem, options, observables)
+        diagnostics = super().diagnostics(problem, options, observables)
         if OF_RISK.intersection(observables):
             comment = (
                 "difference to a solution at ten times the tolerance, by a finer rule of quadrature; at least a tenth "
@@ -261,17 +270,17 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             )
             if isinstance(options, OdeOptions) and options.finite_d:
                 comment += "; without that of the expansion, whose terms of order 1/d^2 are left out"
-            found["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
+            diagnostics["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
         if problem.has_spectrum or UPDATES[problem.update].has_velocities:
-            found["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
-        return found
+            diagnostics["limit_error"] = LIMIT_ERROR if problem.has_spectrum else MOMENTUM_ERROR
+        return diagnostics
 
     def diagnosed(self) -> Mapping[str, Array]:
         """And, with several eigenvalues or momentum, the relative error of the limit d → ∞."""
-        given, found = self.replicas, dict(super().diagnosed())
-        if given.has_spectrum or UPDATES[given.rule.update].has_velocities:
-            found["limit_error"] = self._factor**2 * limit_errors(given)
-        return found
+        replicas, values = self.replicas, dict(super().diagnosed())
+        if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:
+            values["limit_error"] = self._factor**2 * limit_errors(replicas)
+        return values
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk, of the integration and of the quadrature."""

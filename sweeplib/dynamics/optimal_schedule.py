@@ -71,11 +71,11 @@ def _minimum(risk: "RiskAtEnd", knots: int) -> Optimum:
     """The lowest minimum from several starts; with more than `FEW` knots, from the minimum of half as many."""
     if knots == 1:
         return _lowest(risk, _multiples(risk, np.ones((1, 1))))
-    part = np.linspace(0.0, 1.0, knots)
+    time = np.linspace(0.0, 1.0, knots)
     if knots > FEW:
         coarse = _minimum(risk, knots // 2 + 1).rates
-        return _descent(risk, np.interp(part, np.linspace(0.0, 1.0, len(coarse)), coarse))
-    shapes = np.array([*(1.0 / (1.0 + decay * part) for decay in DECAYS), part])
+        return _descent(risk, np.interp(time, np.linspace(0.0, 1.0, len(coarse)), coarse))
+    shapes = np.array([*(1.0 / (1.0 + decay * time) for decay in DECAYS), time])
     return _lowest(risk, [np.full(knots, _minimum(risk, 1).rates[0]), *_multiples(risk, shapes)])
 
 
@@ -139,9 +139,9 @@ class RiskAtEnd:
     @cached_property
     def largest(self) -> float:
         """The mean risk of a student that is zero."""
-        given = self._replicas
-        state = given.Q, given.M, given.P, np.zeros_like(given.a), given.a_star
-        return float(given.expectations.risks(*state).mean())
+        replicas = self._replicas
+        state = replicas.Q, replicas.M, replicas.P, np.zeros_like(replicas.a), replicas.a_star
+        return float(replicas.expectations.risks(*state).mean())
 
     def mean(self, rates: Array) -> Array:
         """The mean risks (m,) of schedules (m, K) by coarse steps, not finite for a solution that blows up."""
@@ -162,11 +162,11 @@ class RiskAtEnd:
 
     def _risks(self, states: Array, among: NDArray[np.intp]) -> Array:
         """The risks (n,) of states (n, size) of the replicas `among`."""
-        given = self._replicas
-        Q, M, rest = overlap_flow.overlaps_of(states, given.p, given.k, given.spherical)
-        a = rest if self._trained else given.a[among]
+        replicas = self._replicas
+        Q, M, layers = overlap_flow.overlaps_of(states, replicas.p, replicas.k, replicas.spherical)
+        a = layers if self._trained else replicas.a[among]
         with np.errstate(all="ignore"):  # of solutions that blew up
-            return given.expectations.risks(Q, M, given.P[among], a, given.a_star[among])
+            return replicas.expectations.risks(Q, M, replicas.P[among], a, replicas.a_star[among])
 
     def _ends(self, rates: Array, accuracy: Accuracy, *, derivatives: bool) -> tuple[Array, NDArray[np.intp]]:
         """The states (m n, ...) at the last time, NaN where one blew up, and the replicas (m n,) that they are of."""
@@ -177,8 +177,8 @@ class RiskAtEnd:
         width = self._replicas.times[among, -1] / max(1, knots - 1)
         systems = overlap_flow.chosen_systems(self._systems, among)
         overlaps = Equations(overlap_flow.rule(), systems, overlap_flow.work_space(self._replicas.p, self._replicas.k))
-        each = np.repeat(rates, len(self._replicas), axis=0)
-        segment = schedule_flow.systems_of(overlaps, systems.numbers.noise, each, width)
+        repeated = np.repeat(rates, len(self._replicas), axis=0)
+        segment = schedule_flow.systems_of(overlaps, systems.numbers.noise, repeated, width)
         equations = Equations(schedule_flow.rule(), segment, schedule_flow.room(self._size))
         for knot in range(max(1, knots - 1)):
             segment.knot[0] = knot

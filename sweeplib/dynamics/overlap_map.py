@@ -102,15 +102,15 @@ class OverlapMap(StepDynamics):
     def end_state(self) -> Array:
         """Q, M and a, and those of the companion."""
         parts = *self._overlaps, self.a, *(self._companion or ())
-        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+        return np.concatenate([array.reshape(len(array), -1) for array in parts], axis=1)
 
     def go_on(self, earlier: Mapping[str, Array]) -> None:
         """Go on from the states of runs that ended earlier."""
         super().go_on(earlier)
         parts = *self._overlaps, self.a, *(self._companion or ())
-        ends = np.cumsum([part[0].size for part in parts])[:-1]
-        for part, values in zip(parts, np.split(earlier["end_state"], ends, axis=1), strict=True):
-            part[:] = values.reshape(part.shape)
+        ends = np.cumsum([array[0].size for array in parts])[:-1]
+        for array, values in zip(parts, np.split(earlier["end_state"], ends, axis=1), strict=True):
+            array[:] = values.reshape(array.shape)
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
@@ -126,13 +126,13 @@ class OverlapMap(StepDynamics):
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self) -> Array | None:
         """The error (n,) of the present risk: its own, and its difference to that of the map by a finer rule."""
-        given = self.replicas
+        replicas = self.replicas
         if self._finer is None or self._companion is None:
             return super().risk_errors()
         Q, M, a = self._companion
-        everyone = np.arange(len(given))
-        finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, given.a_star)
-        usual = given.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, given.a_star)
+        everyone = np.arange(len(replicas))
+        finer = self._finer.risks(*self._fields_of(everyone, Q, M), a, replicas.a_star)
+        usual = replicas.expectations.risks(*self._fields_of(everyone, *self._overlaps), self.a, replicas.a_star)
         return self._judged(SLOW * np.abs(finer - usual))
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverge
@@ -140,11 +140,13 @@ class OverlapMap(StepDynamics):
         """Take a step of the replicas in `order`; note exits and divergences."""
         state = *self._overlaps, self.a
         T, rule = self._step_time(order), self.replicas.expectations
-        for part, found in zip(state, self._stepped(order, T, rule, state), strict=True):
-            part[order] = found
+        for array, values in zip(state, self._stepped(order, T, rule, state), strict=True):
+            array[order] = values
         if self._companion and self._finer:
-            for part, found in zip(self._companion, self._stepped(order, T, self._finer, self._companion), strict=True):
-                part[order] = found
+            for array, values in zip(
+                self._companion, self._stepped(order, T, self._finer, self._companion), strict=True
+            ):
+                array[order] = values
         self.step[order] += 1
         self._note(order)
 
@@ -152,56 +154,56 @@ class OverlapMap(StepDynamics):
         self, order: NDArray[np.intp], T: Array, rule: Expectations, state: tuple[Array, Array, Array]
     ) -> tuple[Array, Array, Array]:
         """Q, M and a of the replicas in `order` after a step of length T (n,) from a state of all, by a rule."""
-        given, (Q, M, a) = self.replicas, (part[order] for part in state)
-        fields, n_b = self._fields_of(order, Q, M), given.batch_size
+        replicas, (Q, M, a) = self.replicas, (array[order] for array in state)
+        fields, n_b = self._fields_of(order, Q, M), replicas.batch_size
         drifts = self._drifts(order, rule, *fields, a)
         long = T[:, None, None]
-        numbers = Numbers(*(values[order] for values in given.numbers))
+        numbers = Numbers(*(values[order] for values in replicas.numbers))
         force = drifts.a - numbers.second_layer_decay[:, None] * a
         a = a + (numbers.second_layer_rate * T)[:, None] * force
         if self.by_block is not None:
             return *self._stepped_blocks(order, T, drifts, fields, Q, M), a
         products = mean_gradient_products(drifts.M, drifts.GF, *fields, self._resolution[order])
-        noise = (given.d[order] / n_b)[:, None, None] * drifts.Var
+        noise = (replicas.d[order] / n_b)[:, None, None] * drifts.Var
         square = (T * T)[:, None, None]
-        if UPDATES[given.rule.update].is_tangent:
+        if UPDATES[replicas.rule.update].is_tangent:
             slopes = mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order])
             drifts, products = along_sphere(drifts, products, slopes, Q, M)
-        kept = 1.0 - numbers.weight_decay[:, None, None] * long
-        M = kept * M + long * drifts.M
-        Q = kept**2 * Q + kept * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
-        if given.spherical:
+        shrinkage = 1.0 - numbers.weight_decay[:, None, None] * long
+        M = shrinkage * M + long * drifts.M
+        Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
+        if replicas.spherical:
             Q, M = on_sphere(Q, M)
         return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a
 
     def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:
         """The covariances of the fields of the replicas in `order`, from their overlaps or those of their blocks."""
-        given = self.replicas
+        replicas = self.replicas
         if self.by_block is None:
-            return Q, M, given.P[order]
-        return Blocks(given.eigenvalues[order], Q, M, given.blocks.P[order]).weighted()
+            return Q, M, replicas.P[order]
+        return Blocks(replicas.eigenvalues[order], Q, M, replicas.blocks.P[order]).weighted()
 
     def _stepped_blocks(
         self, order: NDArray[np.intp], T: Array, drifts: Drifts, fields: tuple[Array, Array, Array], Q: Array, M: Array
     ) -> tuple[Array, Array]:
         """Q_b (n, L, p, p) and M_b (n, L, p, k) after a step of the replicas in `order`."""
-        given, n_b = self.replicas, self.replicas.batch_size
-        D, D_star = (part[:, None] for part in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
-        X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ given.blocks.P[order]
+        replicas, n_b = self.replicas, self.replicas.batch_size
+        D, D_star = (array[:, None] for array in mean_slopes(drifts.M, drifts.GF, *fields, self._resolution[order]))
+        X, Y = D @ Q + D_star @ M.swapaxes(2, 3), D @ M + D_star @ replicas.blocks.P[order]
         products = X @ D.swapaxes(2, 3) + Y @ D_star.swapaxes(2, 3)
-        long, values = T[:, None, None, None], given.eigenvalues[order][:, :, None, None]
-        noise = values * given.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
-        kept = 1.0 - given.numbers.weight_decay[order][:, None, None, None] * long
-        M = kept * M + long * values * Y
-        Q = kept**2 * Q + kept * long * values * (X + X.swapaxes(2, 3))
+        long, values = T[:, None, None, None], replicas.eigenvalues[order][:, :, None, None]
+        noise = values * replicas.multiplicities[order][:, :, None, None] / n_b * drifts.Var[:, None]
+        shrinkage = 1.0 - replicas.numbers.weight_decay[order][:, None, None, None] * long
+        M = shrinkage * M + long * values * Y
+        Q = shrinkage**2 * Q + shrinkage * long * values * (X + X.swapaxes(2, 3))
         Q += long**2 * (noise + (1.0 - 1.0 / n_b) * values**2 * products)
         Q = 0.5 * (Q + Q.swapaxes(2, 3))
-        return blocks_on_sphere(Q, M) if given.spherical else (Q, M)
+        return blocks_on_sphere(Q, M) if replicas.spherical else (Q, M)
 
     def _step_time(self, order: NDArray[np.intp]) -> Array:
         """T of the next step of the replicas in `order`."""
         T: Array = self.replicas.step_time[order]
-        if not self._rates.given:
+        if not self._rates.varying:
             return T
         times, factors = (self.step[order] + 0.5) * T, np.empty(len(order))
         call_by_address(self._rates.rates, times, factors)
@@ -209,10 +211,10 @@ class OverlapMap(StepDynamics):
 
     def _drifts(self, order: NDArray[np.intp], rule: Expectations, Q: Array, M: Array, P: Array, a: Array) -> Drifts:
         """The drifts of the replicas in `order`, as the first axis."""
-        given = self.replicas
-        stretch = 1.0 + (2.0 / given.d[order] if self.by_block is None else np.zeros(len(order)))
-        parts = (Q, M, P, a, given.a_star[order], given.Delta[order], stretch)
-        lanes = System(*(np.moveaxis(part, 0, -1) for part in parts))
+        replicas = self.replicas
+        stretch = 1.0 + (2.0 / replicas.d[order] if self.by_block is None else np.zeros(len(order)))
+        parts = (Q, M, P, a, replicas.a_star[order], replicas.Delta[order], stretch)
+        lanes = System(*(np.moveaxis(array, 0, -1) for array in parts))
         drifts = Drifts(*(np.moveaxis(drift, -1, 0) for drift in rule.drifts_of_many(lanes)))
         most = np.sqrt(np.einsum("nii,nrr->nir", drifts.Var, P))
         drifts.M[(M == 0.0) & (np.abs(drifts.M) <= ROUNDING * most)] = 0.0
@@ -221,26 +223,26 @@ class OverlapMap(StepDynamics):
     def _note(self, order: NDArray[np.intp]) -> None:
         """Note the exits and the divergences of the last step of the replicas in `order`."""
         state = *self._overlaps, self.a
-        largest = [np.abs(part[order]).reshape(len(order), -1).max(axis=1) for part in state]
-        kept = (np.array(largest) < OVERFLOW).all(axis=0)
-        self.failed[order[~kept]] = self.step[order[~kept]]
-        waiting = order[kept & (self.exits[order] < 0).any(axis=1)]
+        largest = [np.abs(array[order]).reshape(len(order), -1).max(axis=1) for array in state]
+        bounded = (np.array(largest) < OVERFLOW).all(axis=0)
+        self.failed[order[~bounded]] = self.step[order[~bounded]]
+        waiting = order[bounded & (self.exits[order] < 0).any(axis=1)]
         if waiting.size:
-            given = self.replicas
-            fields = self._fields_of(waiting, *(part[waiting] for part in self._overlaps))
-            levels = given.exit_values(*fields, self.a[waiting], given.a_star[waiting])
+            replicas = self.replicas
+            fields = self._fields_of(waiting, *(array[waiting] for array in self._overlaps))
+            levels = replicas.exit_values(*fields, self.a[waiting], replicas.a_star[waiting])
             reached = levels[:, None] <= self.targets[waiting]
-            found = reached & (self.exits[waiting] < 0)
-            self.exits[waiting] = np.where(found, self.step[waiting, None], self.exits[waiting])
+            exits = reached & (self.exits[waiting] < 0)
+            self.exits[waiting] = np.where(exits, self.step[waiting, None], self.exits[waiting])
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError too for steps that have another gradient, and for tangent ones of inputs with a spectrum."""
         super().check(problem, options)
         step = UPDATES[problem.update]
-        known = ", ".join(name for name, one in UPDATES.items() if one.is_plain or one.is_tangent)
+        names = ", ".join(name for name, update in UPDATES.items() if update.is_plain or update.is_tangent)
         if not (step.is_plain or step.is_tangent):
-            raise InputError("no overlap map", key="update", value=problem.update, expected=f"one of {known}")
+            raise InputError("no overlap map", key="update", value=problem.update, expected=f"one of {names}")
         if step.is_tangent and problem.has_spectrum:
             expected = f"plain with inputs of {problem.data} in overlap_map"
             raise InputError("no overlap map", key="update", value=problem.update, expected=expected)

@@ -37,8 +37,8 @@ class OverlapStates:
 
     def starts(self) -> Array:
         """The states at time zero."""
-        given, last = self.replicas, self.replicas.memory[:, 0] if self._timed else None
-        return pack(given.Q, given.M, given.a, given.spherical, self.trained, last)
+        replicas, last = self.replicas, self.replicas.memory[:, 0] if self._timed else None
+        return pack(replicas.Q, replicas.M, replicas.a, replicas.spherical, self.trained, last)
 
     def starts_after(self, states: Array) -> Array:
         """The states at the start of a task, from those at the end of the one before; with the head of the task."""
@@ -49,9 +49,9 @@ class OverlapStates:
 
     def overlaps(self, states: Array) -> Overlaps:
         """The overlaps in the states, which rounding and the integrator's error may leave without Ω ≥ 0."""
-        given = self.replicas
-        Q, M, rest = overlaps_of(states, given.p, given.k, given.spherical)
-        return Q, M, (rest[:, : given.p] if self.trained else given.a).copy()
+        replicas = self.replicas
+        Q, M, others = overlaps_of(states, replicas.p, replicas.k, replicas.spherical)
+        return Q, M, (others[:, : replicas.p] if self.trained else replicas.a).copy()
 
     def fields(self, states: Array) -> Overlaps:
         """The covariances Q and M of the fields, with the nearest Q for which Ω ≥ 0; and a."""
@@ -69,17 +69,17 @@ class OverlapStates:
         Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
         finite time. No integrator passes this point.
         """
-        given = self.replicas
-        if given.spherical or kink(activation(given.activation)) == 0.0:
+        replicas = self.replicas
+        if replicas.spherical or kink(activation(replicas.activation)) == 0.0:
             return None
-        (Q,), (M,), (rest,) = overlaps_of(state[None], given.p, given.k, given.spherical)
-        a, norms = rest[: given.p] if self.trained else given.a[i], np.diagonal(Q)
+        (Q,), (M,), (others,) = overlaps_of(state[None], replicas.p, replicas.k, replicas.spherical)
+        a, norms = others[: replicas.p] if self.trained else replicas.a[i], np.diagonal(Q)
         lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
         if not lost.any():
             return None
         Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
         last = state[-1:] if self._timed else None
-        return pack(Q[None], M[None], a[None], given.spherical, self.trained, last)[0]
+        return pack(Q[None], M[None], a[None], replicas.spherical, self.trained, last)[0]
 
     @property
     def _timed(self) -> bool:
@@ -105,9 +105,9 @@ class BlockStates(OverlapStates):
 
     def fields(self, states: Array) -> Overlaps:
         """The covariances of the fields, of blocks with Ω_b ≥ 0; and a."""
-        given = self.replicas
-        Q, M, a = blocks_of(given, states)
-        return *Blocks(given.eigenvalues, Q, M, given.blocks.P).weighted()[:2], a
+        replicas = self.replicas
+        Q, M, a = blocks_of(replicas, states)
+        return *Blocks(replicas.eigenvalues, Q, M, replicas.blocks.P).weighted()[:2], a
 
     def values(self, states: Array) -> dict[str, Any]:
         """And `by_block`; Q and M are sums over the blocks."""

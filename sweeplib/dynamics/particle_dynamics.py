@@ -103,24 +103,24 @@ class ParticleDynamics(IntegratedDynamics):
 
     def _at_start(self, i: int) -> Array:
         """The coordinates u of replica i at the start, with the offsets as the last if there are any."""
-        given, u = self.replicas, self._starts[i].u
-        return np.vstack([u, given.starts.offsets(i, given.p)]) if given.has_offsets else u
+        replicas, u = self.replicas, self._starts[i].u
+        return np.vstack([u, replicas.starts.offsets(i, replicas.p)]) if replicas.has_offsets else u
 
     def _path(self, i: int) -> ParticlePath:
         """The solution of replica i, at its start."""
-        given, longest = self.replicas, self.longest_step
+        replicas, longest = self.replicas, self.longest_step
         coordinates, form = self._at_start(i), self._accuracy(i, COARSEST)
         start = self._starts[i]
         level = level_of_label(self._labels(i), len(start.u), start.D, form, MOST_NODES[form.rough])
-        shape = given.p, len(coordinates), level
+        shape = replicas.p, len(coordinates), level
         rules = Rules(lambda levels: self._flow(i, levels), *shape, rough=form.rough, exact=form.exact)
         return ParticlePath(
             rules,
-            pack(coordinates, start.q, given.a[i], rules.rule.flow),
-            given.times[i],
-            given.thresholds,
+            pack(coordinates, start.q, replicas.a[i], rules.rule.flow),
+            replicas.times[i],
+            replicas.thresholds,
             None if longest is None else float(longest[i]),
-            stops=given.stop_at_exit,
+            stops=replicas.stop_at_exit,
             rtol=self.options.rtol,
             atol=self.options.atol,
             max_steps=self.options.max_steps,
@@ -131,44 +131,44 @@ class ParticleDynamics(IntegratedDynamics):
         return self.options.noise if isinstance(self.options, NoiseOptions) else "none"
 
     def _accuracy(self, i: int, levels: Levels) -> Accuracy:
-        given, start = self.replicas, self._starts[i]
-        label, whole = _label(given.data, given.target, given.teacher_activation), self._noise == "whole"
-        of_law = given.activation, label, len(start.u), start.D
-        return accuracy(*of_law, offsets=given.has_offsets, whole=whole, levels=levels)
+        replicas, start = self.replicas, self._starts[i]
+        label, whole = _label(replicas.data, replicas.target, replicas.teacher_activation), self._noise == "whole"
+        of_law = replicas.activation, label, len(start.u), start.D
+        return accuracy(*of_law, offsets=replicas.has_offsets, whole=whole, levels=levels)
 
     def _flow(self, i: int, levels: Levels) -> Flow:
         """The constants of replica i, with rules of these levels."""
-        given, start = self.replicas, self._starts[i]
-        student, fine = activation(given.activation), self._accuracy(i, levels)
-        law = DATA[given.data]
+        replicas, start = self.replicas, self._starts[i]
+        student, fine = activation(replicas.activation), self._accuracy(i, levels)
+        law = DATA[replicas.data]
         assert law.classes is not None  # by `check`
-        classes = law.classes(**given.law_of(i))
-        parity = 0 if given.has_offsets else parity_of(given.activation)
+        classes = law.classes(**replicas.law_of(i))
+        parity = 0 if replicas.has_offsets else parity_of(replicas.activation)
         nodes = inputs(start.L_star, start.D, self._labels(i), classes, parity, fine)
-        scheduled, xi, *_ = rates(given.schedule)
+        scheduled, xi, *_ = rates(replicas.schedule)
         return Flow(
-            given.spherical,
+            replicas.spherical,
             self.replicas.trains_second_layer,
             start.D > 0,
-            given.has_offsets,
+            replicas.has_offsets,
             NOISES[self._noise],
-            given.numbers_of(i),
-            np.ascontiguousarray(given.a[i]),
-            with_constant(nodes) if given.has_offsets else nodes,
+            replicas.numbers_of(i),
+            np.ascontiguousarray(replicas.a[i]),
+            with_constant(nodes) if replicas.has_offsets else nodes,
             smoothing(student, start.D, fine.omega),
-            self_rule(student, classes, fine.own, offsets=given.has_offsets),
+            self_rule(student, classes, fine.own, offsets=replicas.has_offsets),
             _nodes(start.D, fine),
             scheduled,
             xi,
-            float(given.times[i, -1]),
+            float(replicas.times[i, -1]),
         )
 
     def _labels(self, i: int) -> Callable[[Array], Array]:
         """The function of g (κ, n) that returns f* (n,)."""
-        given, L_star, a_star = self.replicas, self._starts[i].L_star, self.replicas.a_star[i]
-        if not given.k:
+        replicas, L_star, a_star = self.replicas, self._starts[i].L_star, self.replicas.a_star[i]
+        if not replicas.k:
             return lambda g: np.zeros(g.shape[1])
-        rule = compiled(target(given.target).labels(given.teacher_activation))
+        rule = compiled(target(replicas.target).labels(replicas.teacher_activation))
 
         def labels(g: Array) -> Array:
             out = np.empty(g.shape[1])
@@ -202,17 +202,24 @@ class ParticleDynamics(IntegratedDynamics):
 
     def look(self) -> list[tuple[Array, View]]:
         """The particles now, with weight one."""
-        given, count = self.replicas, len(self.replicas)
-        m, q, a = np.empty((count, given.p, given.k)), np.empty((count, given.p)), np.empty((count, given.p))
-        b = np.zeros((count, given.p)) if given.has_offsets else None
+        replicas, count = self.replicas, len(self.replicas)
+        m, q, a = (
+            np.empty((count, replicas.p, replicas.k)),
+            np.empty((count, replicas.p)),
+            np.empty((count, replicas.p)),
+        )
+        b = np.zeros((count, replicas.p)) if replicas.has_offsets else None
         for i, start in enumerate(self._starts):
-            u, rest, a[i] = self._particles(i)
+            u, q_i, a[i] = self._particles(i)
             if b is not None:
                 u, b[i] = u[:-1], u[-1]
             m[i] = (start.L_star @ u).T
-            q[i] = np.einsum("ri,ri->i", u, u) + rest
-        weight, risk = np.full((count, given.p), 1.0 / given.p), np.array([found.risk for found in self._risks])
-        return [(np.ones(count), NetworkView(m, q, a, weight, given.P, given.a_star, given.Delta, risk, b=b))]
+            q[i] = np.einsum("ri,ri->i", u, u) + q_i
+        weight, risk = (
+            np.full((count, replicas.p), 1.0 / replicas.p),
+            np.array([risk_of_one.risk for risk_of_one in self._risks]),
+        )
+        return [(np.ones(count), NetworkView(m, q, a, weight, replicas.P, replicas.a_star, replicas.Delta, risk, b=b))]
 
     @classmethod
     def diagnostics(
@@ -221,21 +228,21 @@ class ParticleDynamics(IntegratedDynamics):
         """`drift_error`, of the rules of integration over inputs, and, with a risk, `risk_error`."""
         comment = "largest so far, over the largest drift then; estimated by a finer rule"
         labels = {"long_name": "error of the drifts", "units": "1", "comment": comment}
-        found = {"drift_error": Diagnostic((), labels, False)}
+        diagnostics = {"drift_error": Diagnostic((), labels, False)}
         if OF_RISK.intersection(observables):
             comment = "difference to a finer rule, and change of the risk when variables move by their own errors"
             labels = {"long_name": "error of the risk", "units": "1", "symbol": r"\delta\mathcal{R}"}
-            found["risk_error"] = Diagnostic((), labels | {"error_of": "risk", "comment": comment})
-        return found
+            diagnostics["risk_error"] = Diagnostic((), labels | {"error_of": "risk", "comment": comment})
+        return diagnostics
 
     def diagnosed(self) -> Mapping[str, Array]:
         """The largest error of the drifts so far, and the error of the risk."""
-        self._drift_error = np.fmax(self._drift_error, [found.drift_error for found in self._risks])
-        return {"drift_error": self._drift_error, "risk_error": np.array([found.error for found in self._risks])}
+        self._drift_error = np.fmax(self._drift_error, [risk.drift_error for risk in self._risks])
+        return {"drift_error": self._drift_error, "risk_error": np.array([risk.error for risk in self._risks])}
 
     def bounds(self) -> Sequence[Bound]:
         """Those of the risk, and the `largest_drift_error`."""
-        risk, error, terms, drifts = np.array([list(found) for found in self._risks]).T
+        risk, error, terms, drifts = np.array([list(risks) for risks in self._risks]).T
         largest = np.full_like(drifts, self.options.largest_drift_error)
         return *risk_bounds(risk, error, terms), Bound("drift_error", drifts, largest)
 
@@ -258,8 +265,8 @@ class ParticleDynamics(IntegratedDynamics):
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
         """Raise InputError for inputs that are no mixture of isotropic Gaussians."""
         if DATA[problem.data].classes is None:
-            known = [name for name in DATA if DATA[name].classes is not None]
-            raise InputError("no mixture of isotropic Gaussians", key="data", value=problem.data, choices=known)
+            laws = [name for name in DATA if DATA[name].classes is not None]
+            raise InputError("no mixture of isotropic Gaussians", key="data", value=problem.data, choices=laws)
 
     @classmethod
     def reads_of(cls, problem: Problem, options: NumericalOptions) -> frozenset[str]:
@@ -290,9 +297,9 @@ def _label(data: str, name: str, teacher_activation: str) -> Label:
     """The degree and the kinks of the label of a target, or of a data law without a teacher."""
     if not DATA[data].teacher:
         return Label(0, kinked=False)
-    found = target(name)
-    own = {teacher_activation} if "teacher_activation" in found.reads else set()
-    parts = [activation(part) for part in own.union(found.activations)]
+    law = target(name)
+    names = {teacher_activation} if "teacher_activation" in law.reads else set()
+    parts = [activation(activation_name) for activation_name in names.union(law.activations)]
     kinked = any(map(kinks, parts))
     form = activation(teacher_activation).hermite if name == "committee" else None
     elsewhere = kinked and (name != "committee" or bends_off_zero(activation(teacher_activation)))

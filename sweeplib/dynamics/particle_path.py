@@ -64,7 +64,7 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
         parts[2],
         parts[3],
         means(p, flow.smoothing),
-        self_means(p, flow.own),
+        self_means(p, flow.self_rule),
         np.empty((4, p)),
         np.empty(size),
         np.empty(size),
@@ -78,12 +78,12 @@ def room(p: int, dimensions: int, flow: Flow) -> Room:
 @cache
 def particle_rule() -> dop853.EquationRule:
     """`fill_slope` and `state_risk` for an integrator, compiled once for all activations."""
-    one, line, square = np.ones(1), np.ones((2, 1)), activation("square")
-    own = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
-    inputs = Inputs(np.ones((1, 1)), one, one, one, one)
+    ones, line, square = np.ones(1), np.ones((2, 1)), activation("square")
+    self_terms = self_rule(square, [(1.0, 1.0, 0.0)], 3, offsets=False)
+    inputs = Inputs(np.ones((1, 1)), ones, ones, ones, ones)
     rule = smoothing(square, 3, 1)
     numbers, xi = Numbers(*[1.0] * COUNT), rates(None)[:2]
-    flow = Flow(False, False, True, False, 0, numbers, one, inputs, rule, own, line, *xi, 1.0)
+    flow = Flow(False, False, True, False, 0, numbers, ones, inputs, rule, self_terms, line, *xi, 1.0)
     return dop853.EquationRule(fill_slope, flow, room(1, 1, flow), state_risk)
 
 
@@ -149,9 +149,9 @@ class Rule:
     @property
     def operations(self) -> float:
         """Nominal operations of a right-hand side."""
-        return 20.0 * self._shape[1] * (self.nodes + self.flow.own.line.shape[1])
+        return 20.0 * self._shape[1] * (self.nodes + self.flow.self_rule.line.shape[1])
 
-    def found(self, state: Array) -> Found:
+    def derivative(self, state: Array) -> Found:
         """The time derivative and the risk of a state."""
         slope, risk = np.empty_like(state), self.equations.work.risk
         risk[0] = 1.0  # asks for the risk, in risk[1]
@@ -195,7 +195,7 @@ class Rules:
 
     def errors(self, now: Found, finer: Rule | None = None) -> tuple[Array, float]:
         """The errors of the drifts and the risk that were found at a state, by the finer rule."""
-        there, factor = (finer or self.finer).found(now.state), ROUGH_ESTIMATE if self.rough else 1.0
+        there, factor = (finer or self.finer).derivative(now.state), ROUGH_ESTIMATE if self.rough else 1.0
         return factor * np.abs(there.slope - now.slope), factor * abs(there.risk - now.risk)
 
     def relative(self, drifts: Array, now: Found) -> float:
@@ -233,7 +233,7 @@ class Rules:
         """Take finer rules until the errors at a state are as aimed at, or cost too much; whether any was taken."""
         before = self.levels
         while True:
-            now = self.rule.found(state)
+            now = self.rule.derivative(state)
             self.largest = max(self.largest, float(np.abs(now.slope).max(initial=0.0)))
             if not self._excess(now, time) > 1.0:
                 break
@@ -264,7 +264,7 @@ class ParticlePath:
         max_steps: int,
     ) -> None:
         self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
-        self._left, self._given_atol = max_steps, atol
+        self._steps_left, self._given_atol = max_steps, atol
         self.time, self.state, self.passages, self.failed = 0.0, start, np.full(len(thresholds), np.inf), False
         rules.refined(start, 0.0)
         self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
@@ -301,7 +301,7 @@ class ParticlePath:
             rtol=np.full(1, self._rtol),
             atol=np.full(1, self._atol),
             targets=np.where(waiting, self._targets, np.inf)[None],
-            max_steps=self._left,
+            max_steps=self._steps_left,
             longest=None if self._longest is None else np.full(1, self._longest),
             steps_a_round=max(1, int(WORK_A_LOOK / (12.0 * self.rules.rule.operations))),
         )
@@ -331,28 +331,28 @@ class ParticlePath:
         """Integrate to the next look and, if the errors there are as aimed at, keep the states at times on the way."""
         begin = self._checked[0]
         look = next((look for look in self._looks if look > begin), float(self.times[-1]))
-        kept, found = {}, self._solution
+        looks, solution = {}, self._solution
         for until in [*self.times[(self.times > begin) & (self.times < look)].tolist(), look]:
-            found.advance(np.zeros(1, np.intp), np.full(1, until - self._begun), stops=self._stops, late=late)
-            came = self._begun + float(found.times[0])
-            short = float(found.times[0]) < until - self._begun
-            kept[until] = (came if short else until, found.states[0].copy())
+            solution.advance(np.zeros(1, np.intp), np.full(1, until - self._begun), stops=self._stops, late=late)
+            came = self._begun + float(solution.times[0])
+            short = float(solution.times[0]) < until - self._begun
+            looks[until] = (came if short else until, solution.states[0].copy())
             if short:
                 break
-        time, state = kept[until]
-        self.failed = bool(found.failed[0])
-        ended = not short or (np.isfinite(found.passages[0]).all() and self._stops)
+        time, state = looks[until]
+        self.failed = bool(solution.failed[0])
+        ended = not short or (np.isfinite(solution.passages[0]).all() and self._stops)
         again = ended and not self.failed and self.rules.refined(state, time)
         if not again:
-            self.passages = np.minimum(self.passages, self._begun + found.passages[0])
+            self.passages = np.minimum(self.passages, self._begun + solution.passages[0])
             self._checked = time, state
-            self._ahead |= kept
-            rules, last, now = self.rules, self._errors[-1], self.rules.rule.found(state)
+            self._ahead |= looks
+            rules, last, now = self.rules, self._errors[-1], self.rules.rule.derivative(state)
             moved = last.moved + rules.rise(now, last.since(time, rules.drifts)) / max(abs(now.risk), TINY)
             self._errors.append(Look(time, rules.drift_error, rules.risk_error, rules.drifts, moved))
         if again or (self._given_rtol is None and self._allowed_rtol > MUCH * self._rtol):
             self._rtol = self._given_rtol or max(self._rtol, self._allowed_rtol)
-            self._earlier, self._left = self.evaluations, max(int(found.steps_left[0]), 0)
+            self._earlier, self._steps_left = self.evaluations, max(int(solution.steps_left[0]), 0)
             self._solution = self._from(self._checked[1])
 
     def risk_now(self) -> RiskNow:
@@ -364,12 +364,12 @@ class ParticlePath:
         chance now, it is, relative to the risk, at least a third of the largest one at an earlier look.
         """
         rules, state = self.rules, self.state
-        now = rules.rule.found(state)
+        now = rules.rule.derivative(state)
         drifts, of_rule = rules.errors(now)
         looks = [look for look in self._errors if look.time <= self.time]
-        own, last = self._rtol * np.abs(state) + self._atol, looks[-1]
-        rise = rules.rise(now, own + last.since(self.time, drifts)) + GROWS * last.moved * abs(now.risk)
-        rise = max(rise, rules.rise(now, own + self.time * drifts))
+        tolerance, last = self._rtol * np.abs(state) + self._atol, looks[-1]
+        rise = rules.rise(now, tolerance + last.since(self.time, drifts)) + GROWS * last.moved * abs(now.risk)
+        rise = max(rise, rules.rise(now, tolerance + self.time * drifts))
         lasting = LASTING * max(look.risk_error for look in looks) * abs(now.risk)
         error = max(BEYOND_FINER * of_rule + rise, lasting) + rules.least_error(now.risk)
         largest = max(rules.relative(drifts, now), *(look.drift_error for look in looks))

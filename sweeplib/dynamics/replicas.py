@@ -202,9 +202,9 @@ class Replicas:
     def numbers(self) -> Any:
         """The `Numbers` (n,) of the replicas, for kernels."""
         noise = self.gamma / (self.p * self.batch_size)
-        own: dict[str, Array] = {"d": self.d.astype(float), "T": self.step_time}
+        numbers: dict[str, Array] = {"d": self.d.astype(float), "T": self.step_time}
         least = FAINT if self.criterion.signs else 0.0
-        return Numbers(**self.parameters, **own, noise=noise, deviation=np.maximum(np.sqrt(self.Delta), least))
+        return Numbers(**self.parameters, **numbers, noise=noise, deviation=np.maximum(np.sqrt(self.Delta), least))
 
     def numbers_of(self, i: int) -> Any:
         """The `Numbers` of replica i."""
@@ -298,7 +298,7 @@ class Replicas:
         P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
         start = self.exit_values(*self.fields, self.a, self.a_star).tolist()
         of_replicas = zip(self.levels, start, P, self.a_star, strict=True)
-        return np.array([[level.target(x, part, *teacher) for part in parts] for level, x, *teacher in of_replicas])
+        return np.array([[level.target(x, share, *teacher) for share in parts] for level, x, *teacher in of_replicas])
 
     def drift_errors(
         self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0
@@ -343,8 +343,8 @@ class Replicas:
         """The overlaps of the blocks of inputs at the start; one block without a spectrum."""
         if not self.has_spectrum:
             return Blocks(self.eigenvalues, self.Q[:, None], self.M[:, None], self.P[:, None])
-        drawn = [self.starts.block_overlaps(i, sizes) for i, sizes in enumerate(self.multiplicities)]
-        return Blocks(self.eigenvalues, *(np.array(part) for part in zip(*drawn, strict=True)))
+        overlaps = [self.starts.block_overlaps(i, sizes) for i, sizes in enumerate(self.multiplicities)]
+        return Blocks(self.eigenvalues, *(np.array(array) for array in zip(*overlaps, strict=True)))
 
     @cached_property
     def fields(self) -> tuple[Array, Array, Array]:

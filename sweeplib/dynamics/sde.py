@@ -69,21 +69,21 @@ class Sde(LaneDynamics):
         self.round = round_of(sde_work, prepare=sde_prepare, take_step=sde_step, fill_network=sde_network)
         L_star = teacher_factors(replicas.P)
         Q, M = on_sphere(replicas.Q, replicas.M) if replicas.spherical else (replicas.Q, replicas.M)
-        self.begin(np.concatenate([rows(part) for part in (Q, M, replicas.a)]), L_star)
+        self.begin(np.concatenate([rows(array) for array in (Q, M, replicas.a)]), L_star)
 
     @property
     def steps_a_round(self) -> int:
         """The number of steps of a round, smaller at large p."""
         return max(1, super().steps_a_round // self.replicas.p**2)
 
-    def settings_of(self, part: float) -> Settings:
+    def settings_of(self, length: float) -> Settings:
         """The settings of a step of this length; a record between two steps is at the end of a shorter one."""
-        given, samples = self.replicas, self.options.samples
-        n_b = given.batch_size
-        share, spread = (factor / n_b for factor in multiplier(n_b * part, samples))
-        shape = given.p, given.k, given.spherical, given.trains_second_layer
-        decays = bool((given.numbers.weight_decay + given.numbers.second_layer_decay > 0.0).any())
-        return Settings(*shape, part, samples, share, spread, n_b, decays, reflection())
+        replicas, samples = self.replicas, self.options.samples
+        n_b = replicas.batch_size
+        share, spread = (factor / n_b for factor in multiplier(n_b * length, samples))
+        shape = replicas.p, replicas.k, replicas.spherical, replicas.trains_second_layer
+        decays = bool((replicas.numbers.weight_decay + replicas.numbers.second_layer_decay > 0.0).any())
+        return Settings(*shape, length, samples, share, spread, n_b, decays, reflection())
 
     def observe(self, state: Array) -> None:
         """Take Q, M and a from the states."""

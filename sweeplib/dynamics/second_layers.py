@@ -42,8 +42,8 @@ def second_layers(now: OverlapView, regression: Regression, student: str, target
     squares, products = np.full((n, p, p), np.nan), np.full((n, p), np.nan)
     whole = np.flatnonzero(regression.samples == 0)
     if whole.size:
-        found = population_moments(now.expectations, now.Q, now.M, now.P, now.a_star)
-        squares[whole], products[whole] = (part[whole] for part in found)
+        moments = population_moments(now.expectations, now.Q, now.M, now.P, now.a_star)
+        squares[whole], products[whole] = (array[whole] for array in moments)
     for i in np.flatnonzero(regression.samples):
         if np.isfinite(now.Q[i]).all() and np.isfinite(now.M[i]).all():
             stream = int(regression.keys[i]), int(regression.seeds[i]), int(regression.samples[i])

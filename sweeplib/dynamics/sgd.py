@@ -96,7 +96,7 @@ class Sgd(StepDynamics):
                 self.give_up()
         if self.stride > 1.0:
             for i in self.between(to):
-                self._use(int(i), int(self.rest[i, to]))
+                self._use(int(i), int(self.remainder[i, to]))
             self.stop()
         if self.replicas.thresholds.size:
             for i in np.flatnonzero(self.running):
@@ -104,49 +104,49 @@ class Sgd(StepDynamics):
 
     def _take(self, i: int, until: int) -> None:
         """Take some steps of replica i, the first with the uses of its batch that are left."""
-        given, used = self.replicas, int(self.part[i])
-        block = 1 if given.samples[i] else BLOCK
-        work = block * given.batch_size * given.repeats * self._weights[i][0].size
+        replicas, used = self.replicas, int(self.share[i])
+        block = 1 if replicas.samples[i] else BLOCK
+        work = block * replicas.batch_size * replicas.repeats * self._weights[i][0].size
         count = 1 if used else min(until - int(self.step[i]), block * max(1, int(WORK_A_ROUND / work)))
-        exits = Exits(self.targets[i], self.exits[i], given.stop_at_exit, *self._carried(i))
-        self.step[i] += self._taken(i, count, given.repeats - used, exits)
-        self.part[i] = 0.0
+        exits = Exits(self.targets[i], self.exits[i], replicas.stop_at_exit, *self._carried(i))
+        self.step[i] += self._steps(i, count, replicas.repeats - used, exits)
+        self.share[i] = 0.0
 
     def _use(self, i: int, uses: int) -> None:
         """Take replica i into its next step: to the state after so many `uses` of the batch, fewer than `repeats`."""
-        more, self.part[i] = uses - int(self.part[i]), uses
+        more, self.share[i] = uses - int(self.share[i]), uses
         if more:
-            self._taken(i, 1, more, Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
+            self._steps(i, 1, more, Exits(self.targets[i, :0], self.exits[i, :0], False, *self._carried(i)))
 
-    def _taken(self, i: int, count: int, repeats: int, exits: Exits) -> int:
+    def _steps(self, i: int, count: int, repeats: int, exits: Exits) -> int:
         """Take up to `count` steps of replica i, each of `repeats` uses of a batch; return how many were taken."""
-        given, step = self.replicas, int(self.step[i])
-        if given.replayed is not None:
-            return self._taken_of_tasks(i, count, exits, given.replayed)
+        replicas, step = self.replicas, int(self.step[i])
+        if replicas.replayed is not None:
+            return self._taken_of_tasks(i, count, exits, replicas.replayed)
         called = self._replica(i), self._rates, self._called, exits
-        if given.samples[i]:
+        if replicas.samples[i]:
             data = self._training_set(i)
-            taken, fate = self._kernel(training_steps)(count, step, given.batch_size, repeats, *called, data)
-        elif given.batch_size == given.repeats == 1 and not self._called.rule.moves_rows:
-            taken, fate = self._plain_steps(count, step, *called)
+            count_done, fate = self._kernel(training_steps)(count, step, replicas.batch_size, repeats, *called, data)
+        elif replicas.batch_size == replicas.repeats == 1 and not self._called.rule.moves_rows:
+            count_done, fate = self._plain_steps(count, step, *called)
         else:
-            taken, fate = self._kernel(batch_steps)(count, step, given.batch_size, repeats, *called)
+            count_done, fate = self._kernel(batch_steps)(count, step, replicas.batch_size, repeats, *called)
         if fate == DIVERGED:
-            self.failed[i], self.part[i] = step + taken, 0.0
-        return int(taken)
+            self.failed[i], self.share[i] = step + count_done, 0.0
+        return int(count_done)
 
     def _taken_of_tasks(self, i: int, count: int, exits: Exits, lessons: Lessons) -> int:
         """The same, with steps of tasks drawn at random, those of one task in a row together."""
-        given, first = self.replicas, int(self.step[i])
+        replicas, first = self.replicas, int(self.step[i])
         self.heads = lessons.heads.copy() if self.heads is None else self.heads
         ends = np.cumsum(lessons.shares[i, lessons.phase])
-        tasks = tasks_of(ends, first, count, given.seeds[i], given.keys[i])
+        tasks = tasks_of(ends, first, count, replicas.seeds[i], replicas.keys[i])
         done, replica = 0, self._replica(i)
         for some in np.split(tasks, np.flatnonzero(np.diff(tasks)) + 1):
             layers = {"a": self.heads[i, min(some[0], self.heads.shape[1] - 1)], "a_star": lessons.a_star[i, some[0]]}
             called = replica._replace(**layers), self._rates, self._called, exits
-            taken, fate = self._plain_steps(len(some), first + done, *called)
-            done += int(taken)
+            steps, fate = self._plain_steps(len(some), first + done, *called)
+            done += int(steps)
             if fate == DIVERGED:
                 self.failed[i] = first + done
                 break
@@ -161,8 +161,8 @@ class Sgd(StepDynamics):
         exits: Exits = called[-1]
         done, fate = 0, GOING
         while done < count and fate == GOING:
-            taken, fate = self._kernel(sgd_steps)(count - done, step + done, replica, *called)
-            done += taken
+            steps, fate = self._kernel(sgd_steps)(count - done, step + done, replica, *called)
+            done += steps
             if done < count and fate == GOING and exits.targets.size:
                 Q, M = overlaps_of_weights(replica.W, replica.W_star)
                 exits.Q[:, :, 0], exits.M[:, :, 0] = Q, M
@@ -174,42 +174,42 @@ class Sgd(StepDynamics):
 
     def _replica(self, i: int) -> Replica:
         """The state and the constants of a replica, for kernels."""
-        given, (W, W_star) = self.replicas, self._weights[i]
+        replicas, (W, W_star) = self.replicas, self._weights[i]
         return Replica(
             W,
             self.a[i],
             self._offsets[i],
             W_star,
-            given.a_star[i],
-            given.numbers_of(i),
-            given.spherical,
+            replicas.a_star[i],
+            replicas.numbers_of(i),
+            replicas.spherical,
             self._velocities[i],
             self._memory[i],
-            given.keys[i],
-            given.seeds[i],
-            inputs_address(given.data),
-            given.law_numbers(i),
-            np.uint64(stream_key(int(given.keys[i]), "data", given.data)),
+            replicas.keys[i],
+            replicas.seeds[i],
+            inputs_address(replicas.data),
+            replicas.law_numbers(i),
+            np.uint64(stream_key(int(replicas.keys[i]), "data", replicas.data)),
         )
 
     def _training_set(self, i: int) -> TrainingSet:
         """The training set of a replica, drawn on first use."""
         if i not in self._training_sets:
-            self._training_sets[i] = self._drawn(i)
+            self._training_sets[i] = self._new_training_set(i)
         return self._training_sets[i]
 
-    def _drawn(self, i: int) -> TrainingSet:
-        given, (W, W_star) = self.replicas, self._weights[i]
-        n, key = int(given.samples[i]), given.keys[i]
+    def _new_training_set(self, i: int) -> TrainingSet:
+        replicas, (W, W_star) = self.replicas, self._weights[i]
+        n, key = int(replicas.samples[i]), replicas.keys[i]
         x, lam_star = np.empty((n, W.shape[1]), W.dtype), np.empty((len(W_star), n))
         shift, z = np.empty(n), np.empty(n)
         specialised(draw_samples)(self._replica(i), x, lam_star, shift, z)
-        y = labels(given.target, given.teacher_activation, lam_star, given.a_star[i]) + shift
-        y += given.numbers.deviation[i] * z
-        y = np.where(y > 0.0, 1.0, -1.0) if given.criterion.signs else y
+        y = labels(replicas.target, replicas.teacher_activation, lam_star, replicas.a_star[i]) + shift
+        y += replicas.numbers.deviation[i] * z
+        y = np.where(y > 0.0, 1.0, -1.0) if replicas.criterion.signs else y
         choices = np.uint64(stream_key(int(key), "batches"))
         numbers = np.arange(n), np.empty(n, np.int64), np.full(1, -1)
-        return TrainingSet(x, y, *numbers, choices, bool(given.epochs[i]))
+        return TrainingSet(x, y, *numbers, choices, bool(replicas.epochs[i]))
 
     def _training_means(self, i: int, *, with_gradient: bool) -> tuple[float, float]:
         """The training risk of a replica and, with the gradient, the variance of the gradients of the samples."""
@@ -312,17 +312,17 @@ def overlaps_of_weights(W: Array, W_star: Array) -> tuple[Array, Array]:
     return W @ W.T / W.shape[1], W @ W_star.T / W.shape[1]
 
 
-def population_with(given: Replicas, b: Array) -> OffsetRisks:
+def population_with(replicas: Replicas, b: Array) -> OffsetRisks:
     """The expectations over the inputs for units with offsets b (n, p)."""
-    law = DATA[given.data]
+    law = DATA[replicas.data]
     assert law.classes is not None  # by `check`
-    committee = law.teacher and given.target == DEFAULTS["target"]
+    committee = law.teacher and replicas.target == DEFAULTS["target"]
     return OffsetRisks(
-        given.activation,
-        given.teacher_activation if committee else None,
-        partial(labels, given.target, given.teacher_activation) if law.teacher and not committee else None,
-        tuple(law.classes(**given.law_of(i)) for i in range(len(given))),
-        given.population,
+        replicas.activation,
+        replicas.teacher_activation if committee else None,
+        partial(labels, replicas.target, replicas.teacher_activation) if law.teacher and not committee else None,
+        tuple(law.classes(**replicas.law_of(i)) for i in range(len(replicas))),
+        replicas.population,
         b,
     )
 
@@ -330,8 +330,8 @@ def population_with(given: Replicas, b: Array) -> OffsetRisks:
 def _check_offsets(problem: Problem) -> None:
     """Raise InputError where the population risk of students with offsets cannot be computed."""
     if DATA[problem.data].classes is None:
-        known = [name for name in DATA if DATA[name].classes is not None]
-        raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=known)
+        laws = [name for name in DATA if DATA[name].classes is not None]
+        raise InputError("no risk of units with offsets", key="data", value=problem.data, choices=laws)
     if problem.target == DEFAULTS["target"]:
         return
     forms = [activation(name) for name in target(problem.learned).activations]

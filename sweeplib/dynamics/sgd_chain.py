@@ -55,8 +55,8 @@ class SgdChain(LaneDynamics):
         remembers = UPDATES[replicas.rule.update].memory is not None
         lessons = replicas.replayed
         tasks = (0, 0) if lessons is None else (lessons.a_star.shape[1], lessons.heads.shape[1])
-        rest: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise, *tasks
-        self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *rest)
+        flags: Any = decays, self._rows, remembers, replicas.drops, replicas.has_input_noise, *tasks
+        self.settings = Settings(p, k, replicas.spherical, replicas.trains_second_layer, *of_batch, *flags)
         if replicas.has_spectrum:
             self.settings = block_settings(replicas)
             self.round = round_of(block_work, prepare=chain_prepare, take_step=block_step, fill_network=block_network)
@@ -73,7 +73,9 @@ class SgdChain(LaneDynamics):
         lessons = self.replicas.replayed
         if lessons is None:
             return []
-        return [rows(part) for part in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)]
+        return [
+            rows(array) for array in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)
+        ]
 
     def begin_phase(self, phase: int) -> None:
         """Go on with the second layers of the task, or of the tasks among those of which steps may be."""
@@ -98,10 +100,10 @@ class SgdChain(LaneDynamics):
         samples = self.replicas.batch_size * self.replicas.repeats * len(self.replicas)
         return min(most, max(1, most * self.replicas_at_once // samples))
 
-    def settings_of(self, part: float) -> Settings:
+    def settings_of(self, share: float) -> Settings:
         """The settings of the first uses of a batch."""
         settings: Settings = self.settings
-        return settings._replace(repeats=int(part))
+        return settings._replace(repeats=int(share))
 
     def observe(self, state: Array) -> None:
         """Take Q = A Aᵀ + B Bᵀ, M = A L*ᵀ and a from the states."""
@@ -186,18 +188,18 @@ def block_settings(replicas: Replicas) -> BlockSettings:
     lengths = 2 + (k + p) * coordinates + p * p * factored
     first_rows, first_draws = (np.cumsum([0, *counts]) for counts in (lengths, coordinates + p * factored))
     decays = bool((replicas.numbers.weight_decay > 0.0).any())
-    own = replicas.spherical, replicas.trains_second_layer, decays
-    return BlockSettings(p, k, *own, coordinates, factored, first_rows, first_draws)
+    flags = replicas.spherical, replicas.trains_second_layer, decays
+    return BlockSettings(p, k, *flags, coordinates, factored, first_rows, first_draws)
 
 
 def block_states(replicas: Replicas, settings: BlockSettings) -> Array:
     """The states (rows, n) at the start."""
-    start, found = replicas.blocks, list[Array]()
+    start, blocks = replicas.blocks, list[Array]()
     columns = _few_columns(replicas, settings)
     for b, factored in enumerate(settings.factored):
         parts = split_factors(start.Q[:, b], start.M[:, b], start.P[:, b]) if factored else columns[b]
-        found += [np.sqrt(replicas.eigenvalues[:, b]), replicas.multiplicities[:, b] - settings.p - settings.k, *parts]
-    return np.concatenate([rows(part) for part in (*found, replicas.a)])
+        blocks += [np.sqrt(replicas.eigenvalues[:, b]), replicas.multiplicities[:, b] - settings.p - settings.k, *parts]
+    return np.concatenate([rows(array) for array in (*blocks, replicas.a)])
 
 
 def _few_columns(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple[Array, Array]]:
@@ -205,13 +207,16 @@ def _few_columns(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple
     chosen = np.flatnonzero(~settings.factored)
     if not chosen.size:
         return {}
-    found: dict[int, list[tuple[Array, Array]]] = {b: [] for b in chosen.tolist()}
+    columns: dict[int, list[tuple[Array, Array]]] = {b: [] for b in chosen.tolist()}
     for i, sizes in enumerate(replicas.multiplicities):
         W, W_star = (weights / np.sqrt(replicas.d[i]) for weights in replicas.weights(i))
         ends = np.cumsum([0, *sizes]).astype(int)
-        for b, parts in found.items():
+        for b, parts in columns.items():
             parts.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
-    return {b: (np.array([one for one, _ in parts]), np.array([two for _, two in parts])) for b, parts in found.items()}
+    return {
+        b: (np.array([star for star, _ in parts]), np.array([student for _, student in parts]))
+        for b, parts in columns.items()
+    }
 
 
 def block_overlaps_of(state: Array, settings: BlockSettings) -> tuple[Array, Array, Array]:

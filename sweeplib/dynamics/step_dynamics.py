@@ -31,9 +31,9 @@ class StepDynamics(OverlapDynamics):
     def __init__(self, replicas: Replicas, options: NumericalOptions) -> None:
         super().__init__(replicas, options)
         self.stride = self.step_length(replicas, options)
-        self.until, self.rest = _landings(replicas.times / replicas.step_time[:, None], self.stride)
+        self.until, self.remainder = _landings(replicas.times / replicas.step_time[:, None], self.stride)
         count = len(replicas)
-        self.step, self.part = np.zeros(count, dtype=np.int64), np.zeros(count)
+        self.step, self.share = np.zeros(count, dtype=np.int64), np.zeros(count)
         self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
         self.targets = replicas.targets
@@ -54,9 +54,9 @@ class StepDynamics(OverlapDynamics):
 
     def functions(self, drifts: tuple[Callable[..., None], ...] = NO_DRIFTS) -> Functions:
         """The addresses of the functions of activations and target that kernels call."""
-        given = self.replicas
-        forms = given.activation, given.target, given.teacher_activation
-        return functions(*forms, given.criterion, given.rule, drifts, given.exit_rule)
+        replicas = self.replicas
+        forms = replicas.activation, replicas.target, replicas.teacher_activation
+        return functions(*forms, replicas.criterion, replicas.rule, drifts, replicas.exit_rule)
 
     def stop(self) -> None:
         """Stop the replicas that diverged, and those that made their last exit if they may stop there."""
@@ -84,11 +84,11 @@ class StepDynamics(OverlapDynamics):
 
     def between(self, to: int) -> NDArray[np.intp]:
         """The running replicas with a recording time number `to` between the present step and the next."""
-        return np.flatnonzero(self.running & (self.rest[:, to] > 0.0))
+        return np.flatnonzero(self.running & (self.remainder[:, to] > 0.0))
 
     def reached(self, to: int) -> NDArray[np.bool_]:
         """Which replicas (n,) took all steps to recording time number `to`."""
-        return self.stride * self._own_steps() + self.part >= self.stride * self.until[:, to] + self.rest[:, to]
+        return self.stride * self._own_steps() + self.share >= self.stride * self.until[:, to] + self.remainder[:, to]
 
     @property
     def exit_steps(self) -> Array:
@@ -98,7 +98,7 @@ class StepDynamics(OverlapDynamics):
     @property
     def end_steps(self) -> Array:
         """Steps taken by each replica (n,): up to its last exit if it stopped there, or its divergence."""
-        return np.asarray(self.stride * self._own_steps() + self.part, dtype=np.float64)
+        return np.asarray(self.stride * self._own_steps() + self.share, dtype=np.float64)
 
     def _own_steps(self) -> NDArray[np.int64]:
         steps = np.where(self.diverged, self.failed, self.step)

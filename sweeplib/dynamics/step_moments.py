@@ -54,9 +54,9 @@ def nodes(dimension: int, an_axis: int | None, *, noisy: bool) -> Nodes:
 
 
 def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
-    points, one = map(np.array, gauss.normal(an_axis))
+    points, factor = map(np.array, gauss.normal(an_axis))
     grids = np.meshgrid(*[points] * dimension, indexing="ij")
-    weights = np.prod(np.meshgrid(*[one] * dimension, indexing="ij"), axis=0)
+    weights = np.prod(np.meshgrid(*[factor] * dimension, indexing="ij"), axis=0)
     return np.stack([grid.ravel() for grid in grids]), weights.ravel()
 
 
@@ -82,8 +82,8 @@ class StepMoments:
         )
         self._label_noise = np.sqrt(replicas.Delta[i]) * z
         self._rows, self._columns = np.triu_indices(replicas.p)
-        self._kept = self._rows < self._columns if replicas.spherical else self._rows <= self._columns
-        self.size = int(self._kept.sum()) + replicas.p * (replicas.k + trained)
+        self._upper = self._rows < self._columns if replicas.spherical else self._rows <= self._columns
+        self.size = int(self._upper.sum()) + replicas.p * (replicas.k + trained)
 
     def _nodes_an_axis(self, dimension: int) -> int | None:
         """The nodes per axis that make means of four c_i exact for polynomials; None if no product rule is suitable."""
@@ -121,12 +121,12 @@ class StepMoments:
         if self._spherical:
             second_Q, second_M = self._second_order(Q, M, X_Q, X_M)
             X_Q, X_M = self._projected(Q, M, X_Q, X_M)
-            drift_Q, drift_M = (part[:, 0] for part in self._projected(Q, M, drift_Q[:, None], drift_M[:, None]))
+            drift_Q, drift_M = (array[:, 0] for array in self._projected(Q, M, drift_Q[:, None], drift_M[:, None]))
             drift_Q, drift_M = drift_Q + second_Q, drift_M + second_M
-        X = np.concatenate([X_Q[self._kept], X_M, X_a])
+        X = np.concatenate([X_Q[self._upper], X_M, X_a])
         mean = X @ self._weights
         covariance = self._share * ((X * self._weights) @ X.T - np.outer(mean, mean))
-        return np.concatenate([drift_Q[self._kept], drift_M, np.zeros(len(X_a))]), covariance
+        return np.concatenate([drift_Q[self._upper], drift_M, np.zeros(len(X_a))]), covariance
 
     def _fields(self, Q: Array, M: Array, a: Array) -> tuple[Array, Array, Array]:
         """λ (p, n), the displacement (n,) and λ* (k, n) at the nodes."""
@@ -152,7 +152,7 @@ class StepMoments:
         means = ((X @ self._weights)[:, None] for X in (X_Q, X_M))
         of_two = (terms[:, 0] for terms in self._products_of(Q, M, *means))
         second_Q, second_M = (
-            self._share * one + (1.0 - self._share) * two for one, two in zip(of_one, of_two, strict=True)
+            self._share * first + (1.0 - self._share) * second for first, second in zip(of_one, of_two, strict=True)
         )
         return second_Q, second_M
 
@@ -160,8 +160,8 @@ class StepMoments:
         """The second-order terms (·, n) of the projection after increments (·, n)."""
         rows, columns, k = self._rows, self._columns, M.shape[1]
         norms = X_Q[rows == columns]
-        one, other, of_M = norms[rows], norms[columns], np.repeat(norms, k, axis=0)
-        second_Q = -0.5 * X_Q * (one + other)
-        second_Q += Q[rows, columns][:, None] * (0.375 * (one**2 + other**2) + 0.25 * one * other)
+        first, second, of_M = norms[rows], norms[columns], np.repeat(norms, k, axis=0)
+        second_Q = -0.5 * X_Q * (first + second)
+        second_Q += Q[rows, columns][:, None] * (0.375 * (first**2 + second**2) + 0.25 * first * second)
         second_M = -0.5 * X_M * of_M + 0.375 * M.reshape(-1, 1) * of_M**2
         return second_Q, second_M

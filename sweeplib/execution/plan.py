@@ -74,7 +74,7 @@ class LayoutPlan:
 class DynamicsPlan:
     """The cases of one dynamics: points of the grid, cases, finished cases, and the layouts of the rest.
 
-    taken : the number of cases that the run will take from each other folder of results.
+    copies : the number of cases that the run will take from each other folder of results.
     begun : the number of cases to compute that go on from earlier runs, by where these ended.
     """
 

@@ -72,11 +72,11 @@ def empty_sums(p, k, lanes):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def begin_batches(stream, n_b, own):  # type: ignore[no-untyped-def]
-    """Set `own` to the first sample of each lane's batch: sample s of step ν is sample ν n_b + s of the stream."""
-    for lane in range(own.step.shape[0]):
-        own.key[lane], own.seed[lane] = stream.key[lane], stream.seed[lane]
-        own.step[lane] = stream.step[lane] * np.uint64(n_b)
+def begin_batches(stream, n_b, samples):  # type: ignore[no-untyped-def]
+    """Set `samples` to the first sample of each lane's batch: sample s of step ν is sample ν n_b + s of the stream."""
+    for lane in range(samples.step.shape[0]):
+        samples.key[lane], samples.seed[lane] = stream.key[lane], stream.seed[lane]
+        samples.step[lane] = stream.step[lane] * np.uint64(n_b)
 
 
 @allocating
@@ -143,11 +143,11 @@ def clear(sums):  # type: ignore[no-untyped-def]
 @kernel
 def load(chain, replica, samples):  # type: ignore[no-untyped-def]
     """Copy the second layer and the constants of a replica to all lanes of its samples."""
-    given, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
+    source, to, (width, lanes) = chain.constants.block, samples.constants.block, (chain.a.shape[1], samples.a.shape[1])
     for i in range(samples.a.shape[0]):
         samples.a[i, :] = chain.a[i, replica]
-    for row in range(given.shape[0] // width):
-        to[row * lanes : (row + 1) * lanes] = given[row * width + replica]
+    for row in range(source.shape[0] // width):
+        to[row * lanes : (row + 1) * lanes] = source[row * width + replica]
     samples.fields.deviation[:] = chain.fields.deviation[replica]
 
 
@@ -211,21 +211,21 @@ def add_to_replica(settings, functions, chain, replica, samples, filled, sums): 
 def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-untyped-def]
     """Fill the sums over the batch of each replica."""
     chain, samples, sums, n_b = work.chain, work.samples, work.sums, settings.batch_size
-    own, lanes = samples.stream, samples.stream.step.shape[0]
+    samples_stream, lanes = samples.stream, samples.stream.step.shape[0]
     clear(sums)
     if n_b < LARGE:
-        begin_batches(stream, n_b, own)
+        begin_batches(stream, n_b, samples_stream)
         for _ in range(n_b):
             add_to_replicas(settings, functions, chain, samples, sums)
             for lane in range(lanes):
-                own.step[lane] += np.uint64(1)
+                samples_stream.step[lane] += np.uint64(1)
         return
     for replica in range(filled_lanes(broken)):
         load(chain, replica, samples)
         for lane in range(lanes):
-            own.key[lane], own.seed[lane] = stream.key[replica], stream.seed[replica]
-            own.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)
-        for drawn in range(0, n_b, lanes):
-            add_to_replica(settings, functions, chain, replica, samples, min(lanes, n_b - drawn), sums)
+            samples_stream.key[lane], samples_stream.seed[lane] = stream.key[replica], stream.seed[replica]
+            samples_stream.step[lane] = stream.step[replica] * np.uint64(n_b) + np.uint64(lane)
+        for first in range(0, n_b, lanes):
+            add_to_replica(settings, functions, chain, replica, samples, min(lanes, n_b - first), sums)
             for lane in range(lanes):
-                own.step[lane] += np.uint64(lanes)
+                samples_stream.step[lane] += np.uint64(lanes)

@@ -34,17 +34,17 @@ def batch_steps(count, step, batch_size, repeats, replica, rates, functions, exi
     """
     room, moves, layer_moves = room_of(replica), np.empty(replica.W.shape), np.empty((3, len(replica.a)))
     clock = np.empty((2, 1))
-    for taken in range(count):
-        T, first = step_time(step + taken, replica.numbers.T, rates, clock), (step + taken) * batch_size
+    for step_number in range(count):
+        T, first = step_time(step + step_number, replica.numbers.T, rates, clock), (step + step_number) * batch_size
         if rates.anneals:
-            room.deviation[:] = label_deviation(step + taken, replica.numbers, rates, clock)
+            room.deviation[:] = label_deviation(step + step_number, replica.numbers, rates, clock)
         for _ in range(repeats):
             if not take_step(first, batch_size, T, replica, functions, moves, layer_moves, room):
-                return taken, DIVERGED
+                return step_number, DIVERGED
         if is_waiting(exits):
             fill_overlaps(replica, exits)
-            if note_exits(replica, exits, functions, step + taken + 1, room):
-                return taken + 1, STOPPED
+            if note_exits(replica, exits, functions, step + step_number + 1, room):
+                return step_number + 1, STOPPED
     return count, GOING
 
 
@@ -57,15 +57,15 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
     p, d = replica.W.shape
     share, root, numbers = 1.0 / batch_size, 1.0 / math.sqrt(d), replica.numbers
     moves[:], layer_moves[:] = 0.0, 0.0
-    for drawn in range(0, batch_size, BLOCK):
-        filled = min(BLOCK, batch_size - drawn)
-        draw_block(filled, first + drawn, replica, functions, 0, room)
+    for done in range(0, batch_size, BLOCK):
+        filled = min(BLOCK, batch_size - done)
+        draw_block(filled, first + done, replica, functions, 0, room)
         for s in range(filled):
             for i in range(p):
                 room.lam[i] = root * room.along[s, i]
             layer = replica.a
             if numbers.keep_probability < 1.0:
-                drop_units(replica, first + drawn + s, room)
+                drop_units(replica, first + done + s, room)
                 layer = room.layer
             E = displacement(replica, layer, room.label[s], functions, room)
             if not abs(E) < OVERFLOW:
@@ -84,9 +84,9 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
     if functions.rule.rescales or functions.rule.has_velocities:
         apply_rule(replica, functions.rule, T, moves, room.sample)
     for i in range(p):
-        square, kept = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
+        square, shrinkage = 0.0, kept_of_row(replica, functions.rule, T, layer_moves[2, i])
         for j in range(d):
-            replica.W[i, j] = kept * replica.W[i, j] + moves[i, j]
+            replica.W[i, j] = shrinkage * replica.W[i, j] + moves[i, j]
             square += replica.W[i, j] * replica.W[i, j]
         if replica.spherical:
             for j in range(d):
@@ -97,8 +97,8 @@ def take_step(first, batch_size, T, replica, functions, moves, layer_moves, room
 @kernel
 def kept_of_row(replica, rule, T, along):  # type: ignore[no-untyped-def]
     """The factor of a row in a step, beside its move; `along` is Σ c_i λ_i, which a tangent step leaves out."""
-    kept = kept_part(replica.numbers, T)
-    return kept - along if rule.is_tangent else kept
+    shrinkage = kept_part(replica.numbers, T)
+    return shrinkage - along if rule.is_tangent else shrinkage
 
 
 @loops

@@ -158,18 +158,18 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
     Φ is the sum of all Q̇_b, so that rows of all blocks are divided by the same norm.
     """
     unpacked(i, state, systems, work)
-    given, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
+    fields, D, D_star, flow = systems.fields, work.D, work.D_star, work.flow
     Q, M, a, drifts, _, clock = work.fields
-    numbers, (L, p, k) = given.numbers, work.M.shape
-    rate, chi = factors_now(i, state, given, clock)
+    numbers, (L, p, k) = fields.numbers, work.M.shape
+    rate, chi = factors_now(i, state, fields, clock)
     Delta, with_variance = numbers.Delta[i] * chi, needs_variance(numbers.noise[i], False, M)
     stretch = 1.0 if with_variance else 0.0
-    given.drifts(System(Q, M, given.P[i], a, given.a_star[i], Delta, stretch, given.pair, None), drifts)
+    fields.drifts(System(Q, M, fields.P[i], a, fields.a_star[i], Delta, stretch, fields.pair, None), drifts)
     if not with_variance:
         drifts.Var[:] = 0.0
     for j in range(p):
         for r in range(k):
-            if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * given.P[i, r, r]):
+            if M[j, r] == 0.0 and abs(drifts.M[j, r]) <= ROUNDING * np.sqrt(drifts.Var[j, j] * fields.P[i, r, r]):
                 drifts.M[j, r] = 0.0
     systems.gradients(Q, M, drifts.GF, drifts.M, systems.inverse[i], systems.resolution[i], D, D_star)
     pull = np.zeros(p)
@@ -185,7 +185,7 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
                 flow[b, j, l] = (
                     systems.eigenvalues[i, b] * total + noise - 2.0 * numbers.weight_decay[i] * work.Q[b, j, l]
                 )
-            if given.spherical:
+            if fields.spherical:
                 pull[j] += 0.5 * flow[b, j, j]
     at = 0
     for b in range(L):
@@ -203,7 +203,7 @@ def fill_block_slope(i: int, state: Array, systems: BlockSystems, work: BlockWor
                 decay = numbers.weight_decay[i] + pull[j]
                 slope[at] = systems.eigenvalues[i, b] * total - decay * work.M[b, j, r]
                 at += 1
-    finish_slope(i, at, rate, given, work.fields, slope)
+    finish_slope(i, at, rate, fields, work.fields, slope)
 
 
 def block_risk(i: int, state: Array, systems: BlockSystems, work: BlockWork) -> float:

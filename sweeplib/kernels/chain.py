@@ -117,12 +117,12 @@ class Chain(NamedTuple):
 def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
     p, k, count = settings.p, settings.k, settings.rows
-    own = 1 if settings.remembers else 0
-    lanes = state.shape[0] // (count * k + count * count + own + p)
+    remembered = 1 if settings.remembers else 0
+    lanes = state.shape[0] // (count * k + count * count + remembered + p)
     ends = count * k * lanes, (count * k + count * count) * lanes
     memory = state[ends[1] : ends[1] + lanes] if settings.remembers else np.zeros(lanes)
-    given = constants_of(constants, k)
-    d, rows = given.numbers.d, np.empty((10, lanes))
+    fixed = constants_of(constants, k)
+    d, rows = fixed.numbers.d, np.empty((10, lanes))
     z, sure, four = np.empty((4 * ((count + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
@@ -130,19 +130,19 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
         length.scale[lane], length.width[lane] = gamma_constants(length.degrees[lane])
     wide, teacher, push = np.empty((2, p, lanes)), np.empty((k, lanes)), np.empty((count, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.empty((k, k, lanes))
-    a = state[ends[1] + own * lanes :].reshape((p, lanes))
-    network = Network(Q, M, P, a, given.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
-    fill_teacher_overlaps(given.L_star, network.P)
+    a = state[ends[1] + remembered * lanes :].reshape((p, lanes))
+    network = Network(Q, M, P, a, fixed.a_star, np.empty(lanes), np.empty(lanes), np.zeros(1, np.bool_))
+    fill_teacher_overlaps(fixed.L_star, network.P)
     return Chain(
         state[: ends[0]].reshape((count, k, lanes)),
         state[ends[0] : ends[1]].reshape((count, count, lanes)),
         a,
         memory,
-        given,
+        fixed,
         z,
         push,
         length,
-        Fields(wide[0], teacher, wide[1], push[:p], rows[4], given.numbers.deviation, rows[9]),
+        Fields(wide[0], teacher, wide[1], push[:p], rows[4], fixed.numbers.deviation, rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         network,
         disturbed_work(settings, lanes),
@@ -186,12 +186,12 @@ def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
 @allocating
 def lengths_of_S(length, count):  # type: ignore[no-untyped-def]
     """The degrees, scales and widths (3, count, lanes) of the first S_jj² ~ χ²(m − j) of Bartlett's matrix."""
-    found = np.empty((3, count, length.degrees.shape[0]))
+    lengths = np.empty((3, count, length.degrees.shape[0]))
     for j in range(count):
-        for lane in range(found.shape[2]):
-            found[0, j, lane] = max(length.degrees[lane] - j, 0.0)
-            found[1, j, lane], found[2, j, lane] = gamma_constants(found[0, j, lane])
-    return found
+        for lane in range(lengths.shape[2]):
+            lengths[0, j, lane] = max(length.degrees[lane] - j, 0.0)
+            lengths[1, j, lane], lengths[2, j, lane] = gamma_constants(lengths[0, j, lane])
+    return lengths
 
 
 @kernel

@@ -65,21 +65,21 @@ def draw_outside(settings, stream, outside, length):  # type: ignore[no-untyped-
     The normals continue those of the first sample; S_jj is drawn in the stream of sample j.
     """
     p, n_b = settings.p, settings.batch_size
-    own, z, S, degrees = outside.stream, outside.z, outside.S, outside.degrees
+    samples, z, S, degrees = outside.stream, outside.z, outside.S, outside.degrees
     lanes = degrees.shape[1]
-    begin_batches(stream, n_b, own)
-    draw_normals(own.step, own.seed, own.key, z)
+    begin_batches(stream, n_b, samples)
+    draw_normals(samples.step, samples.seed, samples.key, z)
     row = p + settings.k + 1
     for j in range(min(p, n_b)):
-        one = Length(S[j, j], degrees[j], outside.scale[j], outside.width[j], length.sure, length.four)
-        draw_length(own, one, z[row])
+        length_j = Length(S[j, j], degrees[j], outside.scale[j], outside.width[j], length.sure, length.four)
+        draw_length(samples, length_j, z[row])
         row += 1
         for i in range(j + 1, p):
             for lane in range(lanes):
                 S[i, j, lane] = z[row, lane] if degrees[j, lane] > 0.0 else 0.0
             row += 1
         for lane in range(lanes):
-            own.step[lane] += np.uint64(1)
+            samples.step[lane] += np.uint64(1)
 
 
 @kernel

@@ -74,7 +74,7 @@ class BlockChain(NamedTuple):
     constants: Constants
     z: Array
     length: Length
-    own: Stream
+    block_stream: Stream
     fields: Fields
     rotations: Rotations
     push: Array
@@ -88,22 +88,22 @@ def block_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
     p, k = settings.p, settings.k
     lanes = state.shape[0] // (settings.rows[-1] + p)
-    given, rows, wide = constants_of(constants, k), np.empty((11, lanes)), np.empty((5, p, lanes))
+    fixed, rows, wide = constants_of(constants, k), np.empty((11, lanes)), np.empty((5, p, lanes))
     whole = state.reshape((settings.rows[-1] + p, lanes))
     z = np.empty((4 * ((settings.draws[-1] + settings.factored.size + 4) // 4), lanes))
     a, network_rows = whole[settings.rows[-1] :], np.empty((2, lanes))
     Q, M, P = np.empty((p, p, lanes)), np.empty((p, k, lanes)), np.zeros((k, k, lanes))
-    network = Network(Q, M, P, a, given.a_star, network_rows[0], network_rows[1], np.zeros(1, np.bool_))
+    network = Network(Q, M, P, a, fixed.a_star, network_rows[0], network_rows[1], np.zeros(1, np.bool_))
     length = Length(rows[0], rows[1], rows[2], rows[3], np.empty(lanes, np.bool_), np.empty((4, 1)))
     work = BlockChain(
         settings,
         whole,
         a,
-        given,
+        fixed,
         z,
         length,
         empty_stream(lanes),
-        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], given.numbers.deviation, rows[9]),
+        Fields(wide[0], np.empty((k, lanes)), wide[1], wide[2], rows[4], fixed.numbers.deviation, rows[9]),
         Rotations(rows[5], rows[6], rows[7], rows[8]),
         wide[3],
         wide[4],
@@ -177,13 +177,13 @@ def add_fields(root, rows, z, is_lower, out):  # type: ignore[no-untyped-def]
 @loops
 def draw_outside(stream, work, b, degrees):  # type: ignore[no-untyped-def]
     """Fill s_b, from the stream of the block and its normal."""
-    length, own = work.length, work.own
+    length, block_stream = work.length, work.block_stream
     for lane in range(degrees.shape[0]):
-        own.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
-        own.seed[lane], own.step[lane] = stream.seed[lane], stream.step[lane]
+        block_stream.key[lane] = stream.key[lane] + np.uint64(b) * OTHER_KEY
+        block_stream.seed[lane], block_stream.step[lane] = stream.seed[lane], stream.step[lane]
         length.degrees[lane] = degrees[lane]
         length.scale[lane], length.width[lane] = gamma_constants(degrees[lane])
-    draw_length(own, length, work.z[work.settings.draws[-1] + 1 + b])
+    draw_length(block_stream, length, work.z[work.settings.draws[-1] + 1 + b])
 
 
 @loops

@@ -58,15 +58,15 @@ def reuse_work(settings, state, constants):  # type: ignore[no-untyped-def]
 def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-def]
     """Fill the samples and their labels."""
     first, n_b = settings.k + settings.p, settings.batch_size
-    chain, own, label, degrees = work.chain, work.stream, work.label, work.degrees
+    chain, samples, label, degrees = work.chain, work.stream, work.label, work.degrees
     length, lam_star = chain.length, chain.fields.lam_star
     lanes = label.shape[1]
-    begin_batches(stream, n_b, own)
+    begin_batches(stream, n_b, samples)
     for s in range(n_b):
         x = work.x[s]
-        draw_normals(own.step, own.seed, own.key, x)
-        one = Length(length.s, degrees[s], work.scale[s], work.width[s], length.sure, length.four)
-        draw_length(own, one, x[first + s])
+        draw_normals(samples.step, samples.seed, samples.key, x)
+        length_s = Length(length.s, degrees[s], work.scale[s], work.width[s], length.sure, length.four)
+        draw_length(samples, length_s, x[first + s])
         for lane in range(lanes):
             x[first + s, lane] = length.s[lane]
         for j in range(s):
@@ -76,7 +76,7 @@ def draw_batch(settings, functions, stream, work):  # type: ignore[no-untyped-de
         functions.labels(lam_star, chain.constants.a_star, label[s])
         for lane in range(lanes):
             label[s, lane] += chain.fields.deviation[lane] * x[first + n_b, lane]
-            own.step[lane] += np.uint64(1)
+            samples.step[lane] += np.uint64(1)
 
 
 @kernel
@@ -123,8 +123,8 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
         norm[:] = 0.0
         for j in range(width):
             for lane in range(lanes):
-                kept = 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
-                V[i, j, lane] = kept * V[i, j, lane] + moves[i, j, lane]
+                shrinkage = 1.0 - numbers.weight_decay[lane] * numbers.T[lane]
+                V[i, j, lane] = shrinkage * V[i, j, lane] + moves[i, j, lane]
                 norm[lane] += V[i, j, lane] * V[i, j, lane]
         if settings.spherical:
             for lane in range(lanes):

@@ -72,11 +72,11 @@ def with_noisy_inputs(rule, noise, system, a, out):  # type: ignore[no-untyped-d
         for s in range(k):
             both[r, s] = both[r, k + s] = both[k + r, s] = P[r, s]
             both[k + r, k + s] = more * P[r, s]
-    found = Drifts(np.empty((p, 2 * k)), out.GF, out.Var, out.a)
-    rule(System(more * Q, twice, both, a, layer, Delta, stretch, pair, others), found)
+    drifts = Drifts(np.empty((p, 2 * k)), out.GF, out.Var, out.a)
+    rule(System(more * Q, twice, both, a, layer, Delta, stretch, pair, others), drifts)
     for i in range(p):
         for r in range(k):
-            out.M[i, r] = found.M[i, k + r]
+            out.M[i, r] = drifts.M[i, k + r]
         for j in range(p):
             out.Var[i, j] *= more
 
@@ -115,8 +115,8 @@ def disturbed(rule: Any, keep: float, noise: float, with_variance: bool, system:
         for j in range(i + 1):
             share = 1.0 / keep if i == j else 1.0
             out.Var[i, j] = out.Var[j, i] = share * (before[i, j] + change[i, j])
-            for one in (i, j):
-                out.GF[i, j] += Q[i, j] / Q[one, one] * flow[one] if Q[one, one] > 0.0 else 0.0
+            for unit in (i, j):
+                out.GF[i, j] += Q[i, j] / Q[unit, unit] * flow[unit] if Q[unit, unit] > 0.0 else 0.0
             out.GF[j, i] = out.GF[i, j]
 
 
@@ -125,10 +125,10 @@ def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-u
     """Add what W changes by with D_l: to the mean over it, of pairs without l, or to D_l = 1/π = 1 + r, of (l, l)."""
     for i in range(len(change)):
         for j in range(i + 1):
-            own = (1 if i == l else 0) + (1 if j == l else 0)
-            up, down = at_two[i, j] * 0.5**own, at_minus_one[i, j] * (-1.0) ** own
+            count = (1 if i == l else 0) + (1 if j == l else 0)
+            up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
             bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0
-            if own == 0:
+            if count == 0:
                 change[i, j] += r * bend
-            elif own == 2:
+            elif count == 2:
                 change[i, j] += r * (up - at_one[i, j]) + r * (r - 1.0) * bend

@@ -44,16 +44,16 @@ def factorise(Q, M, L_star, A, B, indefinite):  # type: ignore[no-untyped-def]
                 for lane in range(lanes):
                     B[i, j, lane] -= B[i, s, lane] * B[j, s, lane]
             for lane in range(lanes):
-                rest = B[i, j, lane]
+                remainder = B[i, j, lane]
                 if i == j:
-                    indefinite[lane] |= rest < -ROUNDING * Q[j, j, lane]
-                    B[i, j, lane] = math.sqrt(max(rest, 0.0))
+                    indefinite[lane] |= remainder < -ROUNDING * Q[j, j, lane]
+                    B[i, j, lane] = math.sqrt(max(remainder, 0.0))
                 else:
-                    B[i, j, lane] = rest / B[j, j, lane] if B[j, j, lane] > 0.0 else 0.0
-    found = False
+                    B[i, j, lane] = remainder / B[j, j, lane] if B[j, j, lane] > 0.0 else 0.0
+    some = False
     for lane in range(lanes):
-        found |= indefinite[lane]
-    return found
+        some |= indefinite[lane]
+    return some
 
 
 def reflect(Q, M, A, lane, spherical):  # type: ignore[no-untyped-def]

@@ -41,11 +41,11 @@ def functions(
     `drifts` are rules for many systems and for one, as `Expectations.of_many` returns them; `level` is in place of the
     risk, whose bound by the change of f it does not have.
     """
-    one = activation(student)
+    form = activation(student)
     needed = target_of(target).expectations(student, teacher)
     return Functions(
-        over_arrays(one.value),
-        over_arrays(one.derivative),
+        over_arrays(form.value),
+        over_arrays(form.derivative),
         labels_address(target, teacher),
         needed.pair,
         risk_address(level or needed.risk),

@@ -95,7 +95,7 @@ class Progress(NamedTuple):
     keys, seeds (n,) : names of the streams of random numbers.
     """
 
-    taken: NDArray[np.int64]
+    steps: NDArray[np.int64]
     until: NDArray[np.int64]
     targets: Array
     exits: NDArray[np.int64]
@@ -162,9 +162,9 @@ def constants_of(block, k):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def group_width(left):  # type: ignore[no-untyped-def]
+def group_width(count):  # type: ignore[no-untyped-def]
     """The lanes of the next group of replicas, with so many left."""
-    return min(MOST_LANES, FEWEST_LANES * ((left + FEWEST_LANES - 1) // FEWEST_LANES))
+    return min(MOST_LANES, FEWEST_LANES * ((count + FEWEST_LANES - 1) // FEWEST_LANES))
 
 
 @kernel
@@ -242,7 +242,7 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
     for lane in range(lanes):
         replica = order[min(first + lane, last)]
         stream.key[lane], stream.seed[lane] = progress.keys[replica], progress.seeds[replica]
-        stream.step[lane] = progress.taken[replica]
+        stream.step[lane] = progress.steps[replica]
     return stream
 
 
@@ -250,7 +250,7 @@ def begin(order, first, progress, lanes):  # type: ignore[no-untyped-def]
 def steps_to_take(order, first, progress, most):  # type: ignore[no-untyped-def]
     """The number of steps that all lanes of the next group can take."""
     for replica in order[first : first + MOST_LANES]:
-        most = min(most, progress.until[replica] - progress.taken[replica])
+        most = min(most, progress.until[replica] - progress.steps[replica])
     return most
 
 
@@ -292,10 +292,10 @@ def note_divergences(order, first, broken, step, failed):  # type: ignore[no-unt
 @kernel
 def any_of(flags):  # type: ignore[no-untyped-def]
     """Whether one of the flags is set."""
-    found = False
+    some = False
     for lane in range(flags.shape[0]):
-        found |= flags[lane]
-    return found
+        some |= flags[lane]
+    return some
 
 
 @kernel
@@ -311,10 +311,10 @@ def filled_lanes(broken):  # type: ignore[no-untyped-def]
 @kernel
 def may_exit(slack):  # type: ignore[no-untyped-def]
     """Whether the risk of some lane may have reached its target."""
-    found = False
+    some = False
     for lane in range(slack.shape[0]):
-        found |= slack[lane] <= 0.0
-    return found
+        some |= slack[lane] <= 0.0
+    return some
 
 
 @kernel
@@ -339,7 +339,7 @@ def take_steps(count, settings, functions, rates, clock, stream, work, group):  
     network.waiting[0] = next_targets(order, first, progress, target)
     prepare(settings, functions, work, broken)
     for _ in range(count):
-        if rates.given:
+        if rates.varying:
             set_rates(rates, stream.step, clock)
         if rates.anneals:
             set_noise(rates, stream.step, clock)
@@ -369,11 +369,13 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
     first = 0 * order.shape[0]  # functions would be compiled for the literal zero too
     while first < order.shape[0]:
         lanes = group_width(order.shape[0] - first)
-        own, given = np.empty((state.shape[0], lanes)), np.empty((constants.shape[0], lanes))
-        gather(state, order, first, own)
-        gather(constants, order, first, given)
-        work = work_space(settings, own.reshape(own.size), given.reshape(given.size))
-        clock = clock_of(constants_of(given.reshape(given.size), settings.k).numbers)
+        state_of_group, constants_of_group = np.empty((state.shape[0], lanes)), np.empty((constants.shape[0], lanes))
+        gather(state, order, first, state_of_group)
+        gather(constants, order, first, constants_of_group)
+        work = work_space(
+            settings, state_of_group.reshape(state_of_group.size), constants_of_group.reshape(constants_of_group.size)
+        )
+        clock = clock_of(constants_of(constants_of_group.reshape(constants_of_group.size), settings.k).numbers)
         work.network.slack[:] = 0.0
         stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)
         for lane in range(lanes):
@@ -381,9 +383,9 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         group = Group(order, first, progress, broken, np.empty(lanes))
         count = steps_to_take(order, first, progress, chunk)
         steps(count, settings, functions, rates, clock, stream, work, group)
-        scatter(own, order, first, state)
+        scatter(state_of_group, order, first, state)
         for lane in range(min(lanes, order.shape[0] - first)):
-            progress.taken[order[first + lane]] = stream.step[lane]
+            progress.steps[order[first + lane]] = stream.step[lane]
         first += lanes
 
 

@@ -65,10 +65,10 @@ def equations(
     spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
 
     def pair(finer: float) -> Pair:
-        own = needed
+        expectations_now = needed
         for _ in FINER[: FINER.index(finer)]:
-            own = own.finer or own
-        return own.pair._replace(spacing=spacing / finer, loss=numbers)
+            expectations_now = expectations_now.finer or expectations_now
+        return expectations_now.pair._replace(spacing=spacing / finer, loss=numbers)
 
     return refined(rule, pair)
 
@@ -82,10 +82,10 @@ def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
 @cache
 def _rescaled_means(step: str) -> Callable[..., Any]:
     """The same with E h g and E h² g² by the factor h of a step, for the square loss of real labels."""
-    known = UPDATES[step]
-    assert known.loss is not None  # by `equations`
-    means = inlined(LOSSES[known.loss].means)
-    return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(known.factor)))
+    update = UPDATES[step]
+    assert update.loss is not None  # by `equations`
+    means = inlined(LOSSES[update.loss].means)
+    return inlined(bound(_of_rescaled_steps, means=means, rescale=inlined(update.factor)))
 
 
 def _of_plain_steps(numbers, size, f_star, f, Delta):  # type: ignore[no-untyped-def]
@@ -117,13 +117,13 @@ def _factor(Q, M, P):  # type: ignore[no-untyped-def]
     L = np.zeros((k + p, k + p))
     for i in range(k + p):
         for j in range(i + 1):
-            rest = P[i, j] if i < k else (Q[i - k, j - k] if j >= k else M[i - k, j])
+            remainder = P[i, j] if i < k else (Q[i - k, j - k] if j >= k else M[i - k, j])
             for l in range(j):  # noqa: E741
-                rest -= L[i, l] * L[j, l]
+                remainder -= L[i, l] * L[j, l]
             if i == j:
-                L[i, i] = math.sqrt(max(rest, 0.0))
+                L[i, i] = math.sqrt(max(remainder, 0.0))
             elif L[j, j] > 0.0:
-                L[i, j] = rest / L[j, j]
+                L[i, j] = remainder / L[j, j]
     return L
 
 

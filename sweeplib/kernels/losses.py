@@ -47,17 +47,19 @@ def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
 @cache
 def means_of(loss: str, signs: bool) -> Callable[..., Any]:
     """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise of a label."""
-    known = LOSSES[loss]
-    functions = {"force": inlined(known.force), "value": inlined(known.value)}
+    definition = LOSSES[loss]
+    functions = {"force": inlined(definition.force), "value": inlined(definition.value)}
     if signs:
         return inlined(bound(_means_of_signs, **functions))
     over_noise = (
-        bound(_means_by_nodes, **functions) if known.means is None else bound(_given, means=inlined(known.means))
+        bound(_means_by_nodes, **functions)
+        if definition.means is None
+        else bound(_closed_means, means=inlined(definition.means))
     )
     return inlined(bound(_means, **functions, means=inlined(over_noise)))
 
 
-def _given(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
+def _closed_means(numbers, f_star, f, Delta):  # type: ignore[no-untyped-def]
     return means(numbers, f_star - f, Delta)
 
 

@@ -95,13 +95,13 @@ def rule() -> EquationRule:
 
 def example() -> Systems:
     """Systems of one unit, of the types that all systems have."""
-    one, square = np.ones(1), expectations("square")
+    ones, square = np.ones(1), expectations("square")
     layers = np.ones((1, 1, 1)), np.ones((1, 1)), np.ones((1, 1))
     addresses = drifts_address(square.drifts), risk_address(square.risk)
-    numbers = Numbers(*[one] * COUNT)
+    numbers = Numbers(*[ones] * COUNT)
     inside, (scheduled, xi, _, anneals, chi) = inside_address(), rates(None)
     others: Any = 1.0, False, False, disturbed_address(False)
-    schedules: Any = scheduled, xi, anneals, chi, one
+    schedules: Any = scheduled, xi, anneals, chi, ones
     return Systems(False, False, numbers, *layers, square.pair, *addresses, layers[0], inside, *schedules, *others)
 
 
@@ -118,11 +118,11 @@ def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
     Closed forms go on smoothly beyond Ω ≥ 0. Nodes cannot: at a field without variance they lose its correlations.
     """
     p, k = M.shape
-    A, rest = np.zeros((p, k)), np.empty((p, p))
-    fill_given_teacher(Q, M, L_star, A, rest)
-    if is_covariance(rest.copy()) or not np.isfinite(rest).all():
+    A, remainder = np.zeros((p, k)), np.empty((p, p))
+    fill_given_teacher(Q, M, L_star, A, remainder)
+    if is_covariance(remainder.copy()) or not np.isfinite(remainder).all():
         return
-    values, vectors = np.linalg.eigh(rest)
+    values, vectors = np.linalg.eigh(remainder)
     for m in range(p):
         for i in range(p if values[m] < 0.0 else 0):
             for j in range(p):
@@ -138,15 +138,15 @@ def take_inside(Q: Array, M: Array, L_star: Array, spherical: bool) -> None:
 
 
 @inlined
-def is_covariance(rest: Array) -> bool:
+def is_covariance(matrix: Array) -> bool:
     """Whether a symmetric matrix (p, p), which is overwritten, is positive semi-definite, by its pivots."""
-    for j in range(len(rest)):
-        for i in range(j + 1, len(rest)):
-            if rest[j, j] < 0.0 or (rest[j, j] == 0.0 and rest[i, j] != 0.0):
+    for j in range(len(matrix)):
+        for i in range(j + 1, len(matrix)):
+            if matrix[j, j] < 0.0 or (matrix[j, j] == 0.0 and matrix[i, j] != 0.0):
                 return False
             for l in range(j + 1, i + 1):  # noqa: E741
-                rest[i, l] -= rest[i, j] * rest[l, j] / rest[j, j] if rest[j, j] > 0.0 else 0.0
-    return len(rest) == 0 or bool(rest[-1, -1] >= 0.0)
+                matrix[i, l] -= matrix[i, j] * matrix[l, j] / matrix[j, j] if matrix[j, j] > 0.0 else 0.0
+    return len(matrix) == 0 or bool(matrix[-1, -1] >= 0.0)
 
 
 def unpack(state: Array, spherical: bool, trained: bool, Q: Array, M: Array, a: Array) -> None:
@@ -191,10 +191,10 @@ def pack(Q: Array, M: Array, a: Array, spherical: bool, trained: bool, last: Arr
 
 def chosen_systems(systems: Systems, order: NDArray[np.intp]) -> Systems:
     """The systems with these numbers."""
-    own: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
+    arrays: dict[str, Any] = {name: getattr(systems, name)[order] for name in ("P", "a", "a_star", "end")}
     factors = systems.L_star[order] if len(systems.L_star) else systems.L_star
     numbers = Numbers(*(values[order] for values in systems.numbers))
-    return systems._replace(numbers=numbers, L_star=factors, **own)
+    return systems._replace(numbers=numbers, L_star=factors, **arrays)
 
 
 @without_references

@@ -40,25 +40,25 @@ NO_NOISE, LABEL_NOISE, WHOLE_NOISE = 0, 1, 2
 class Flow(NamedTuple):
     """The constants of p particles.
 
-    rest : whether the input has coordinates beyond g.
+    self_terms : whether the input has coordinates beyond g.
     offsets : whether the last coordinate of u is an offset, and that of g is one.
     noise_kind : what noise there is.
     a (p,) : the second layer at the start.
-    own : the rule for means of a unit with itself, which has the addresses of σ and σ'.
+    self_rule : the rule for means of a unit with itself, which has the addresses of σ and σ'.
     omega (2, n) : nodes and weights of ω, for the whole noise.
     scheduled, rates, end : whether the learning rate has a schedule, the address of ξ, and the last time of the run.
     """
 
     spherical: bool
     trained: bool
-    rest: bool
+    self_terms: bool
     offsets: bool
     noise_kind: int
     numbers: Any
     a: Array
     inputs: Inputs
     smoothing: Smoothing
-    own: SelfRule
+    self_rule: SelfRule
     omega: Array
     scheduled: bool
     rates: Any
@@ -68,7 +68,7 @@ class Flow(NamedTuple):
 class Room(NamedTuple):
     """Work arrays: u (κ, p), q (p,), a (p,), their slopes, and the means at a node of the input.
 
-    own : the means of each unit with itself; `steep` becomes E[σ'²E²‖x‖²] for the whole noise.
+    self_means : the means of each unit with itself; `steep` becomes E[σ'²E²‖x‖²] for the whole noise.
     moments (4, p) : means of products at a node of the input.
     x, value, slope (p nodes,) : arguments, σ and σ' at nodes of one number.
     clock (2, 1) : a time, and ξ there.
@@ -83,7 +83,7 @@ class Room(NamedTuple):
     q_slope: Array
     a_slope: Array
     means: Means
-    own: SelfMeans
+    self_means: SelfMeans
     moments: Array
     x: Array
     value: Array
@@ -96,7 +96,7 @@ class Room(NamedTuple):
 def pack(u: Array, q: Array, a: Array, flow: Flow) -> Array:
     """The flat state (size,) at time zero of u (κ, p), q (p,) and a (p,)."""
     parts = [u.ravel()]
-    parts += [q] if flow.rest and not flow.spherical else []
+    parts += [q] if flow.self_terms and not flow.spherical else []
     parts += [a] if flow.trained else []
     parts += [np.zeros(1)] if flow.scheduled else []
     return np.concatenate(parts)
@@ -124,11 +124,11 @@ def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
             for i in range(p):
                 q[i] += u[r, i] * u[r, i]
         for i in range(p):
-            norm = math.sqrt(q[i]) if not flow.rest or q[i] > 1.0 else 1.0
-            q[i] = max(1.0 - q[i], 0.0) if flow.rest else 0.0
+            norm = math.sqrt(q[i]) if not flow.self_terms or q[i] > 1.0 else 1.0
+            q[i] = max(1.0 - q[i], 0.0) if flow.self_terms else 0.0
             for r in range(directions):
                 u[r, i] /= norm
-    elif flow.rest:
+    elif flow.self_terms:
         for i in range(p):
             q[i] = max(state[at + i], 0.0)
         at += p
@@ -168,28 +168,28 @@ def output(room: Room) -> float:
 @without_references
 def fill_self_terms(flow: Flow, room: Room, slopes: bool) -> None:
     """Fill the means of each unit with itself, over λ_i ~ N(b_i, |u_i|² + q_i); zero without a rest."""
-    own, p = room.own, room.a.shape[0]
-    if not flow.rest:
+    self_means, p = room.self_means, room.a.shape[0]
+    if not flow.self_terms:
         for i in range(p):
-            own.square[i], own.mixed[i], own.tilted[i], own.steep[i] = 0.0, 0.0, 0.0, 0.0
+            self_means.square[i], self_means.mixed[i], self_means.tilted[i], self_means.steep[i] = 0.0, 0.0, 0.0, 0.0
         return
     directions = dimensions_of_norm(flow, room.u.shape[0])
     for i in range(p):
-        own.norm[i] = room.q[i]
+        self_means.norm[i] = room.q[i]
     for r in range(directions):
         for i in range(p):
-            own.norm[i] += room.u[r, i] * room.u[r, i]
+            self_means.norm[i] += room.u[r, i] * room.u[r, i]
     if flow.offsets:
         for i in range(p):
-            own.offset[i] = room.u[directions, i]
-    fill_self_means(flow.own, own, slopes)
+            self_means.offset[i] = room.u[directions, i]
+    fill_self_means(flow.self_rule, self_means, slopes)
 
 
 @without_references
 def add_node(n: int, flow: Flow, room: Room) -> None:
     """Add node n to the sums over inputs of u̇, of q̇ over 2√q a and of ȧ, all without the unit itself."""
     inputs, means, a, p = flow.inputs, room.means, room.a, room.a.shape[0]
-    residual, own = inputs.label[n] - output(room), (1.0 if flow.rest else 0.0) / p
+    residual, correction = inputs.label[n] - output(room), (1.0 if flow.self_terms else 0.0) / p
     weight, rho, u_slope, q_slope, a_slope, push = (
         inputs.weight[n],
         inputs.rho[n],
@@ -199,10 +199,10 @@ def add_node(n: int, flow: Flow, room: Room) -> None:
         means.work,
     )
     for i in range(p):
-        left = weight * (residual + own * a[i] * means.value[i])
-        q_slope[i] += left * rho * means.along[i]
-        a_slope[i] += left * means.value[i]
-        push[i] = left * a[i] * means.slope[i]
+        push_i = weight * (residual + correction * a[i] * means.value[i])
+        q_slope[i] += push_i * rho * means.along[i]
+        a_slope[i] += push_i * means.value[i]
+        push[i] = push_i * a[i] * means.slope[i]
     for r in range(u_slope.shape[0]):
         g = inputs.g[r, n]
         for i in range(p):
@@ -214,7 +214,7 @@ def add_to_risk(n: int, flow: Flow, room: Room) -> None:
     """Add node n to E_(g,ρ)[(f* − F)²], in room.risk[1], and to E_(g,ρ) of the squared means of σ."""
     weight, value, square = flow.inputs.weight[n], room.means.value, room.mean_square
     room.risk[1] += weight * (flow.inputs.label[n] - output(room)) ** 2
-    if flow.rest:
+    if flow.self_terms:
         for i in range(value.shape[0]):
             square[i] += weight * value[i] * value[i]
 
@@ -224,7 +224,7 @@ def finish_risk(room: Room) -> None:
     """Make ½ E[(f* − f)²] of the sums over nodes, with the scatter of the units."""
     a, p = room.a, room.a.shape[0]
     for i in range(p):
-        room.risk[1] += (a[i] / p) ** 2 * (room.own.square[i] - room.mean_square[i])
+        room.risk[1] += (a[i] / p) ** 2 * (room.self_means.square[i] - room.mean_square[i])
     room.risk[1] *= 0.5
 
 
@@ -232,15 +232,15 @@ def finish_risk(room: Room) -> None:
 def fill_moments(flow: Flow, room: Room) -> None:
     """Fill E[σ'²], E[σσ'²], E[σ²σ'²] and E[σ²] over ω of each unit at the node of the means (4, p)."""
     p, nodes, moments, b, s = room.a.shape[0], flow.omega.shape[1], room.moments, room.means.b, room.means.s
-    if flow.own.pieces.shape[0]:
-        fill_products_of_pieces(flow.smoothing, flow.own.pieces, room.means, moments)
+    if flow.self_rule.pieces.shape[0]:
+        fill_products_of_pieces(flow.smoothing, flow.self_rule.pieces, room.means, moments)
         return
     x, value, slope = room.x[: p * nodes], room.value[: p * nodes], room.slope[: p * nodes]
     for n in range(nodes):
         for i in range(p):
             x[n * p + i] = b[i] + s[i] * flow.omega[0, n]
-    flow.own.value(x, value)
-    flow.own.slope(x, slope)
+    flow.self_rule.value(x, value)
+    flow.self_rule.slope(x, slope)
     for row in range(4):
         for i in range(p):
             moments[row, i] = 0.0
@@ -256,7 +256,7 @@ def fill_moments(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
-    """Add E[σ'_i² E² ‖x‖²] at node n to own.steep, E the displacement with the scatter of all units and label noise."""
+    """Add E[σ'_i² E² ‖x‖²] at node n to self_means.steep, E the displacement with the scatter of all units and label noise."""
     a, p, moments = room.a, room.a.shape[0], room.moments
     fill_moments(flow, room)
     scatter = 0.0
@@ -264,11 +264,11 @@ def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
         scatter += (a[i] / p) ** 2 * (moments[3, i] - room.means.value[i] ** 2)
     residual, weight = flow.inputs.label[n] - output(room), flow.inputs.weight[n] * flow.inputs.square_norm[n]
     for i in range(p):
-        own, share = room.means.value[i], a[i] / p
-        left = residual + share * own
-        others = scatter - share * share * (moments[3, i] - own * own)
-        whole = (left * left + others + flow.numbers.Delta) * moments[0, i] - 2.0 * left * share * moments[1, i]
-        room.own.steep[i] += weight * (whole + share * share * moments[2, i])
+        value, share = room.means.value[i], a[i] / p
+        total = residual + share * value
+        others = scatter - share * share * (moments[3, i] - value * value)
+        whole = (total * total + others + flow.numbers.Delta) * moments[0, i] - 2.0 * total * share * moments[1, i]
+        room.self_means.steep[i] += weight * (whole + share * share * moments[2, i])
 
 
 def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> None:
@@ -281,7 +281,7 @@ def fill_slope(i: int, state: Array, flow: Flow, room: Room, slope: Array) -> No
     for j in range(p):
         q_slope[j], a_slope[j], room.mean_square[j] = 0.0, 0.0, 0.0
         if flow.noise_kind == WHOLE_NOISE:
-            room.own.steep[j] = 0.0
+            room.self_means.steep[j] = 0.0
     for r in range(dimensions):
         for j in range(p):
             u_slope[r, j] = 0.0
@@ -312,15 +312,15 @@ def add_self_terms(flow: Flow, room: Room) -> None:
     u, q, a, p = room.u, room.q, room.a, room.a.shape[0]
     directions = dimensions_of_norm(flow, u.shape[0])
     for j in range(p):
-        own = a[j] * a[j] / p * room.own.mixed[j]
-        room.q_slope[j] = 2.0 * (a[j] * math.sqrt(q[j]) * room.q_slope[j] - own * q[j])
-        room.a_slope[j] -= a[j] / p * room.own.square[j]
+        square = a[j] * a[j] / p * room.self_means.mixed[j]
+        room.q_slope[j] = 2.0 * (a[j] * math.sqrt(q[j]) * room.q_slope[j] - square * q[j])
+        room.a_slope[j] -= a[j] / p * room.self_means.square[j]
     for r in range(directions):
         for j in range(p):
-            room.u_slope[r, j] -= a[j] * a[j] / p * room.own.mixed[j] * u[r, j]
+            room.u_slope[r, j] -= a[j] * a[j] / p * room.self_means.mixed[j] * u[r, j]
     if flow.offsets:
         for j in range(p):
-            room.u_slope[directions, j] -= a[j] * a[j] / p * room.own.tilted[j]
+            room.u_slope[directions, j] -= a[j] * a[j] / p * room.self_means.tilted[j]
             room.u_slope[directions, j] *= flow.numbers.offset_rate
 
 
@@ -342,7 +342,7 @@ def add_noise(rate: float, flow: Flow, room: Room) -> None:
     if flow.noise_kind != NO_NOISE:
         strength = rate * flow.numbers.noise * (flow.numbers.Delta if flow.noise_kind == LABEL_NOISE else 1.0)
         for j in range(room.a.shape[0]):
-            room.q_slope[j] += strength * room.a[j] * room.a[j] * room.own.steep[j]
+            room.q_slope[j] += strength * room.a[j] * room.a[j] * room.self_means.steep[j]
 
 
 @without_references
@@ -364,7 +364,7 @@ def write_slope(rate: float, flow: Flow, room: Room, slope: Array) -> None:
         for j in range(p):
             slope[r * p + j] = rate * u_slope[r, j]
     at = dimensions * p
-    if flow.rest and not flow.spherical:
+    if flow.self_terms and not flow.spherical:
         for j in range(p):
             slope[at + j] = rate * room.q_slope[j]
         at += p

@@ -35,17 +35,17 @@ def add_four(out, rows, weights):  # type: ignore[no-untyped-def]
         out[n] = out[n] + w0 * r0[n] + w1 * r1[n] + w2 * r2[n] + w3 * r3[n]
 
 
-def means(one: Array, other: Array) -> Array:
+def means(first: Array, second: Array) -> Array:
     """The means (p, m) over n samples of the products of rows (p, n) and rows (m, n)."""
-    out = np.empty((len(one), len(other)))
-    specialised(_fill_means)(one, other, out)
+    out = np.empty((len(first), len(second)))
+    specialised(_fill_means)(first, second, out)
     return out
 
 
-def _fill_means(one, other, out):  # type: ignore[no-untyped-def]
-    for j in range(other.shape[0]):
-        for i in range(one.shape[0]):
-            out[i, j] = inner_product(one[i], other[j]) / one.shape[1]
+def _fill_means(first, second, out):  # type: ignore[no-untyped-def]
+    for j in range(second.shape[0]):
+        for i in range(first.shape[0]):
+            out[i, j] = inner_product(first[i], second[j]) / first.shape[1]
 
 
 def combinations(coefficients: Array, rows: Array) -> Array:
@@ -58,10 +58,10 @@ def combinations(coefficients: Array, rows: Array) -> Array:
 def _add_combinations(coefficients, rows, out):  # type: ignore[no-untyped-def]
     last_four = rows.shape[0] // 4 * 4
     for first in range(0, rows.shape[1], BLOCK):
-        part = slice(first, min(first + BLOCK, rows.shape[1]))
+        columns = slice(first, min(first + BLOCK, rows.shape[1]))
         for i in range(out.shape[0]):
             for j in range(0, last_four, 4):
-                four = rows[j, part], rows[j + 1, part], rows[j + 2, part], rows[j + 3, part]
-                add_four(out[i, part], four, coefficients[i, j : j + 4])
+                four = rows[j, columns], rows[j + 1, columns], rows[j + 2, columns], rows[j + 3, columns]
+                add_four(out[i, columns], four, coefficients[i, j : j + 4])
             for j in range(last_four, rows.shape[0]):
-                add_one(out[i, part], rows[j, part], coefficients[i, j])
+                add_one(out[i, columns], rows[j, columns], coefficients[i, j])

@@ -46,20 +46,20 @@ def task_of(ends, step, seed, key):  # type: ignore[no-untyped-def]
 @numba.njit(error_model="numpy")
 def tasks_of(ends, first, count, seed, key):  # type: ignore[no-untyped-def]
     """The tasks (count,) of steps from number `first` on."""
-    found = np.empty(count, np.int64)
+    tasks = np.empty(count, np.int64)
     for s in range(count):
-        found[s] = task_of(ends, np.uint64(first + s), seed, key)
-    return found
+        tasks[s] = task_of(ends, np.uint64(first + s), seed, key)
+    return tasks
 
 
 @allocating
 def replay_work(settings, state, constants):  # type: ignore[no-untyped-def]
     """The data of a group, from its flat blocks of state and constants."""
     p, k, T, H, rows = settings.p, settings.k, settings.tasks, settings.heads, settings.rows
-    own = rows * (k + rows) + (1 if settings.remembers else 0) + p
-    lanes = state.shape[0] // (own + T + T * k + H * p)
-    chain = chain_work(settings, state[: own * lanes], constants)
-    first, second, third = own * lanes, (own + T) * lanes, (own + T + T * k) * lanes
+    size = rows * (k + rows) + (1 if settings.remembers else 0) + p
+    lanes = state.shape[0] // (size + T + T * k + H * p)
+    chain = chain_work(settings, state[: size * lanes], constants)
+    first, second, third = size * lanes, (size + T) * lanes, (size + T + T * k) * lanes
     ends = state[first:second].reshape((T, lanes))
     layers = state[second:third].reshape((T, k, lanes)), state[third:].reshape((H, p, lanes))
     return Replay(chain, chain.network, ends, layers[0], layers[1], np.empty(lanes, np.int64))

@@ -26,7 +26,7 @@ class Mixture(NamedTuple):
 class MixtureWork(NamedTuple):
     """Work arrays: those of one system, and a state and a slope (size,) of it."""
 
-    own: Work
+    task_work: Work
     state: Array
     slope: Array
 
@@ -40,10 +40,10 @@ of_task = _unbound
 
 def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slope: Array) -> None:
     """The sum of the slopes of the tasks times their shares; each trains its own head."""
-    own, count = work.state, mixture.shares.shape[1]
+    state_of_task, count = work.state, mixture.shares.shape[1]
     last = 1 if mixture.systems.scheduled else 0
-    p = len(work.own.a) if mixture.systems.trained else 0
-    first = len(own) - p - last
+    p = len(work.task_work.a) if mixture.systems.trained else 0
+    first = len(state_of_task) - p - last
     for v in range(len(slope)):
         slope[v] = 0.0
     for task in range(count):
@@ -51,12 +51,12 @@ def fill_mixture(i: int, state: Array, mixture: Mixture, work: MixtureWork, slop
         if share == 0.0:
             continue
         for v in range(first):
-            own[v] = state[v]
+            state_of_task[v] = state[v]
         for j in range(p):
-            own[first + j] = state[head + j]
+            state_of_task[first + j] = state[head + j]
         if last:
-            own[first + p] = state[len(state) - 1]
-        of_task(i * count + task, own, mixture.systems, work.own, work.slope)
+            state_of_task[first + p] = state[len(state) - 1]
+        of_task(i * count + task, state_of_task, mixture.systems, work.task_work, work.slope)
         for v in range(first):
             slope[v] += share * work.slope[v]
         for j in range(p):

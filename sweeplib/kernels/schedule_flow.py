@@ -58,18 +58,18 @@ def room(size: int) -> Room:
 @cache
 def rule() -> EquationRule:
     """`fill_slope` for an integrator, compiled once for all equations."""
-    one, numbers = np.ones(1), np.zeros(1, np.int64)
-    segment = Segment(overlap_flow.rule().slope, numbers, one, one, np.ones((1, 1)), numbers, one)
+    ones, numbers = np.ones(1), np.zeros(1, np.int64)
+    segment = Segment(overlap_flow.rule().slope, numbers, ones, ones, np.ones((1, 1)), numbers, ones)
     return EquationRule(fill_slope, segment, room(1))
 
 
 @inlined
-def hat(segment: Segment, knot: int, part: float) -> float:
+def hat(segment: Segment, knot: int, share: float) -> float:
     """∂ξ/∂ξ_k at a part of the segment; a schedule of one knot is constant."""
     first, last = segment.knot[0], segment.rates.shape[1] - 1
     if knot == first:
-        return 1.0 if first == last else 1.0 - part
-    return part if knot == first + 1 else 0.0
+        return 1.0 if first == last else 1.0 - share
+    return share if knot == first + 1 else 0.0
 
 
 @inlined
@@ -100,15 +100,15 @@ def fill_slope(i: int, state: Array, segment: Segment, room: Room, slope: Array)
     """
     size, first = room.state.shape[0], segment.knot[0]
     derivatives, after = (state.shape[0] - 1) // size - 1, min(first + 1, segment.rates.shape[1] - 1)
-    part, base = state[state.shape[0] - 1] / segment.width[i], segment.base_noise[i]
-    rate = segment.rates[i, first] + part * (segment.rates[i, after] - segment.rates[i, first])
+    share, base = state[state.shape[0] - 1] / segment.width[i], segment.base_noise[i]
+    rate = segment.rates[i, first] + share * (segment.rates[i, after] - segment.rates[i, first])
     for v in range(size):
         room.state[v] = state[v]
     segment.noise[i] = 2.0 * rate * base
     segment.slope(i, room.state, segment.arguments, room.above)
     for knot in range(derivatives):
         for v in range(size):
-            slope[size * (knot + 1) + v] = hat(segment, knot, part) * room.above[v]
+            slope[size * (knot + 1) + v] = hat(segment, knot, share) * room.above[v]
     segment.noise[i] = rate * base
     segment.slope(i, room.state, segment.arguments, room.above)
     for v in range(size):

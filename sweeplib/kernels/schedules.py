@@ -28,14 +28,14 @@ LEAST = 1e-300
 class Rates(NamedTuple):
     """The schedules of a run.
 
-    given : whether there is one of the rate.
+    varying : whether there is one of the rate.
     rates : address of ξ, (t (n,), out (n,)).
     stride : number of SGD steps of a step of the dynamics.
     anneals : whether there is one of the label noise.
     noise : address of χ.
     """
 
-    given: bool
+    varying: bool
     rates: Any
     stride: float
     anneals: bool
@@ -62,14 +62,14 @@ class Clock(NamedTuple):
 
 def rates(text: str | None, stride: float = 1.0, noise: str | None = None) -> Rates:
     """The schedules of these formulas, or a constant rate, and constant noise."""
-    rate, factor = (over_arrays(schedule(each or CONSTANT).function) for each in (text, noise))
+    rate, factor = (over_arrays(schedule(formula or CONSTANT).function) for formula in (text, noise))
     return Rates(text is not None, rate, stride, noise is not None, factor)
 
 
 @_kernel
 def step_time(step, T, rates, clock):  # type: ignore[no-untyped-def]
     """T times ξ in the middle of step number `step`; `clock` (2, 1) is a work array."""
-    if not rates.given:
+    if not rates.varying:
         return T
     clock[0, 0] = (step + 0.5) * rates.stride * T
     rates.rates(clock[0], clock[1])

@@ -111,10 +111,10 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     lanes = state.shape[0] // (p * p + p * k + p)
     ends = p * p * lanes, (p * p + p * k) * lanes
     Q, M = state[: ends[0]].reshape((p, p, lanes)), state[ends[0] : ends[1]].reshape((p, k, lanes))
-    a, given = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
+    a, fixed = state[ends[1] :].reshape((p, lanes)), constants_of(constants, k)
     P, rows, wide = np.empty((k, k, lanes)), np.empty((9, lanes)), np.empty((4, p, lanes))
-    fill_teacher_overlaps(given.L_star, P)
-    stretch, numbers = rows[0], given.numbers
+    fill_teacher_overlaps(fixed.L_star, P)
+    stretch, numbers = rows[0], fixed.numbers
     for lane in range(lanes):
         stretch[lane] = 1.0 + 2.0 / numbers.d[lane]
         rows[8, lane] = 1.0 / numbers.d[lane]
@@ -124,16 +124,16 @@ def sde_work(settings, state, constants):  # type: ignore[no-untyped-def]
     pairs = Pairs(np.empty((p, k + p, lanes)), np.empty((p, p, lanes)), np.empty((p, lanes)))
     return Diffusion(
         a,
-        given,
+        fixed,
         np.empty((p, k, lanes)),
         np.zeros((p, p, lanes)),
         np.empty(lanes, np.bool_),
-        System(Q, M, P, a, given.a_star, numbers.Delta, stretch, None, None),
+        System(Q, M, P, a, fixed.a_star, numbers.Delta, stretch, None, None),
         Drifts(tall[0], matrices[0], matrices[1], wide[0]),
         Fields(z, wide[1], teacher, wide[2], wide[3], rows[1], rows[2], rows[3], rows[4], rows[7], rows[8]),
         pairs,
         Step(tall[1], matrices[2], np.empty((p, lanes))),
-        Network(Q, M, P, a, given.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
+        Network(Q, M, P, a, fixed.a_star, rows[5], rows[6], np.zeros(1, np.bool_)),
     )
 
 

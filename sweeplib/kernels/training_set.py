@@ -274,7 +274,7 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     p, d = W.shape
     scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
     offset_scale = numbers.offset_rate * T / size
-    rule, kept = functions.rule, kept_part(numbers, T)
+    rule, shrinkage = functions.rule, kept_part(numbers, T)
     few = size <= min(FOUR, most) and not (rule.rescales or rule.has_velocities or rule.is_tangent)
     layer_moves[:] = 0.0
     if not few:
@@ -290,10 +290,10 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
                 layer_moves[2, i] += T / size * chunk.factors[s * p + i] * chunk.lam[s * p + i]
                 chunk.factors[s * p + i] *= scale
         if few:
-            if kept != 1.0:
+            if shrinkage != 1.0:
                 for i in range(p):
                     for j in range(d):
-                        W[i, j] *= kept
+                        W[i, j] *= shrinkage
             add_samples(rows, data.x, chunk.factors, W)
         else:
             add_samples(rows, data.x, chunk.factors, moves)
@@ -302,9 +302,9 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
         if rule.rescales or rule.has_velocities:
             apply_rule(replica, rule, T, moves, chunk.sample)
         for i in range(p):
-            kept = kept_of_row(replica, rule, T, layer_moves[2, i])
+            shrinkage = kept_of_row(replica, rule, T, layer_moves[2, i])
             for j in range(d):
-                W[i, j] = kept * W[i, j] + moves[i, j]
+                W[i, j] = shrinkage * W[i, j] + moves[i, j]
     return True
 
 
@@ -316,18 +316,18 @@ def training_steps(count, step, batch_size, repeats, replica, rates, functions, 
     p, d = replica.W.shape
     chunk, batch = chunk_of(replica, batch_size), np.empty(batch_size, np.int64)
     moves, layer_moves, clock = np.empty((p, d)), np.empty((3, p)), np.empty((2, 1))
-    for taken in range(count):
-        T = step_time(step + taken, replica.numbers.T, rates, clock)
-        size = choose(step + taken, batch_size, replica.seed, data, batch)
+    for step_number in range(count):
+        T = step_time(step + step_number, replica.numbers.T, rates, clock)
+        size = choose(step + step_number, batch_size, replica.seed, data, batch)
         for _ in range(repeats):
             if not move(batch[:size], T, replica, functions, data, chunk, moves, layer_moves):
-                return taken, DIVERGED
+                return step_number, DIVERGED
             if replica.spherical:
                 project(replica.W)
         if is_waiting(exits):
             fill_overlaps(replica, exits)
-            if note_exits(replica, exits, functions, step + taken + 1, chunk):
-                return taken + 1, STOPPED
+            if note_exits(replica, exits, functions, step + step_number + 1, chunk):
+                return step_number + 1, STOPPED
     return count, GOING
 
 

@@ -256,24 +256,24 @@ def fill_overlaps(replica, exits):  # type: ignore[no-untyped-def]
 
 
 @_kernel
-def update_overlaps(exits, lam_star, square, kept, room):  # type: ignore[no-untyped-def]
-    """Q and M after w_i ← `kept` w_i + c_i x/√d, then shrink row i by its factor; `square` is ‖x‖² of the sample x."""
+def update_overlaps(exits, lam_star, square, shrinkage, room):  # type: ignore[no-untyped-def]
+    """Q and M after w_i ← `shrinkage` w_i + c_i x/√d, then shrink row i by its factor; `square` is ‖x‖²."""
     Q, M, lam, c, shrink = exits.Q, exits.M, room.lam, room.c, room.shrink
     for i in range(len(c)):
         for j in range(len(c)):
-            change = kept * (c[i] * lam[j] + c[j] * lam[i]) + c[i] * c[j] * square
-            Q[i, j, 0] = shrink[i] * shrink[j] * (kept * kept * Q[i, j, 0] + change)
+            change = shrinkage * (c[i] * lam[j] + c[j] * lam[i]) + c[i] * c[j] * square
+            Q[i, j, 0] = shrink[i] * shrink[j] * (shrinkage * shrinkage * Q[i, j, 0] + change)
         for r in range(len(lam_star)):
-            M[i, r, 0] = shrink[i] * (kept * M[i, r, 0] + c[i] * lam_star[r])
+            M[i, r, 0] = shrink[i] * (shrinkage * M[i, r, 0] + c[i] * lam_star[r])
 
 
 @_kernel
-def shrink_rows(square, kept, room):  # type: ignore[no-untyped-def]
+def shrink_rows(square, shrinkage, room):  # type: ignore[no-untyped-def]
     """Project the rows after a step, which kept a part of them: update `norm`, and fill the factors of this step."""
     lam, c = room.lam, room.c
     for i in range(len(c)):
-        before = kept * kept * room.squared_norm[i]
-        room.shrink[i] = 1.0 / math.sqrt(before + 2.0 * kept * c[i] * lam[i] + c[i] * c[i] * square)
+        before = shrinkage * shrinkage * room.squared_norm[i]
+        room.shrink[i] = 1.0 / math.sqrt(before + 2.0 * shrinkage * c[i] * lam[i] + c[i] * c[i] * square)
         room.squared_norm[i] = 1.0
         room.norm[i] *= room.shrink[i]
         room.least_norm[i] = min(room.least_norm[i], room.norm[i])
@@ -284,7 +284,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     """Take step s of a block, number `step` of the run, at the rate of T; return the fate of the run."""
     x, lam, factors, norm = room.normals[samples][s], room.lam, room.factors, room.norm
     p, d = replica.W.shape
-    root, kept = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
+    root, shrinkage = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
     for t in range(s):
         for i in range(p):
             room.along[s, i] += factors[t, i] * room.gram[t, s]
@@ -305,13 +305,13 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     if functions.rule.rescales:
         rescale(replica, functions.rule, square, T, room)
     for i in range(p):
-        norm[i] *= kept
+        norm[i] *= shrinkage
         factors[s, i] = room.c[i] / (norm[i] * root)
     train_others(replica, E, T, room)
     if replica.spherical:
-        shrink_rows(square, kept, room)
+        shrink_rows(square, shrinkage, room)
     if waiting:
-        update_overlaps(exits, room.along_star[:, s], square, kept, room)
+        update_overlaps(exits, room.along_star[:, s], square, shrinkage, room)
         if note_exits(replica, exits, functions, step + 1, room):
             return STOPPED
     return GOING
@@ -365,18 +365,18 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     room, clock = room_of(replica), np.empty((2, 1))
     if replica.spherical:
         fill_squared_norms(replica.W, room.squared_norm)
-    taken, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
-    while taken < count and fate == GOING:
-        fresh = min(BLOCK, count - taken)
+    done, fate, samples = 0, GOING, 0 * count  # functions would be compiled for the literal zero too
+    while done < count and fate == GOING:
+        fresh = min(BLOCK, count - done)
         if rates.anneals:
             for s in range(fresh):
-                room.deviation[s] = label_deviation(step + taken + s, replica.numbers, rates, clock)
-        draw_block(fresh, step + taken, replica, functions, samples, room)
+                room.deviation[s] = label_deviation(step + done + s, replica.numbers, rates, clock)
+        draw_block(fresh, step + done, replica, functions, samples, room)
         for s in range(fresh):
-            T = step_time(step + taken, replica.numbers.T, rates, clock)
-            fate = take_step(s, samples, step + taken, T, replica, functions, exits, room)
+            T = step_time(step + done, replica.numbers.T, rates, clock)
+            fate = take_step(s, samples, step + done, T, replica, functions, exits, room)
             if fate != DIVERGED:
-                taken += 1
+                done += 1
             if fate != GOING:
                 break
         samples = 1 - samples
@@ -385,4 +385,4 @@ def sgd_steps(count, step, replica, rates, functions, exits):  # type: ignore[no
     finish(replica, room.normals[1 - samples], room)
     if replica.spherical and must_finish(room):
         project_rows(replica.W, room.squared_norm)
-    return taken, fate
+    return done, fate

@@ -47,7 +47,7 @@ def _text(numbers: list[int], meanings: list[str]) -> str:
 class Journal:
     """The content of a dynamics' journal: the processor time of its blocks, one core each, and their workers.
 
-    taken : the number of cases that were taken from each other sweep, by its name.
+    copies : the number of cases that were taken from each other sweep, by its name.
     """
 
     seconds: float

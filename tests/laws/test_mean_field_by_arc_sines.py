@@ -69,7 +69,7 @@ def mean_over_directions(m, q, P):
 
 def by_the_library(run, rule):
     """The same numbers of the mean field, by a rule of integration."""
-    slope = rule.found(run._paths[0].state).slope[: PROBLEM.p * (PROBLEM.k + 1)].reshape(-1, PROBLEM.p)
+    slope = rule.derivative(run._paths[0].state).slope[: PROBLEM.p * (PROBLEM.k + 1)].reshape(-1, PROBLEM.p)
     return np.concatenate([(run._starts[0].L_star @ slope[:-1]).T.ravel(), slope[-1], run.look()[0][1].risk])
 
 

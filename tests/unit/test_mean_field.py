@@ -191,7 +191,7 @@ def against_random_directions(student, teacher, k, d, spherical, noise, count):
     )
     run = started(problem, "mean_field", noise=noise)
     start, path = run._starts[0], run._paths[0]
-    slope = path.rules.rule.found(path.state).slope
+    slope = path.rules.rule.derivative(path.state).slope
     u_slope = slope[: p * len(start.u)].reshape(-1, p)
     rest = np.zeros(p) if spherical else slope[u_slope.size : u_slope.size + p]
     growth = np.zeros(p) if spherical else 2.0 * np.einsum("ri,ri->i", start.u, u_slope) + rest

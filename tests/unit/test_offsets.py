@@ -164,7 +164,7 @@ def slopes(run):
     """The time derivatives of u and b (κ + 1, p), q (p,) and a (p,), and the numbers themselves."""
     path, p = run._paths[0], run.replicas.p
     kappa, now = len(run._starts[0].u), path.state
-    slope = path.rules.rule.found(now).slope
+    slope = path.rules.rule.derivative(now).slope
     return [(part[: (kappa + 1) * p].reshape(kappa + 1, p), part[(kappa + 1) * p :]) for part in (slope, now)]
 
 

@@ -23,8 +23,8 @@ class Headline:
 
     `points_shown` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
     `others` are the values at further ones. Of `decided` points, which have an interval, those `at_edge` have one that
-    ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs `needs`. `interval` says what
-    the brackets are.
+    ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs `needs`. `interval` says
+    what the brackets are.
     """
 
     title: str
