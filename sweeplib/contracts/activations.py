@@ -20,8 +20,8 @@ def it_is_finite_at_fields_of_all_sizes(name: str) -> None:
     form = activation(name)
     for function, words in ((form.value, "value"), (form.derivative, "derivative")):
         for field in (0.0, *FIELDS, -40.0, 40.0):
-            found = function(float(field))
-            require(math.isfinite(found), f"the {words} at {field:g} is {found}")
+            result = function(float(field))
+            require(math.isfinite(result), f"the {words} at {field:g} is {result}")
 
 
 def derivative_is_the_slope(name: str) -> None:
@@ -35,33 +35,33 @@ def derivative_is_the_slope(name: str) -> None:
 def information_exponent_is_that_of_the_hermite_coefficients(name: str) -> None:
     """The order of the first coefficient that is not zero, beyond the constant."""
     form = activation(name)
-    found = information_exponent(form)
-    problem = f"information_exponent is {form.information_exponent}; the Hermite coefficients have {found}"
-    require(found == form.information_exponent, problem)
+    result = information_exponent(form)
+    problem = f"information_exponent is {form.information_exponent}; the Hermite coefficients have {result}"
+    require(result == form.information_exponent, problem)
 
 
 def its_form_is_its_value(name: str) -> None:
     """`hermite`, `error_functions` and `hinges`, as far as they are given; they replace the value in closed forms."""
     form = activation(name)
     for words, values in _forms(name).items():
-        for field, found in zip(FIELDS, values, strict=True):
-            require_equal(found, form.value(field), f"`{words}` at {field:.2f}", rtol=1e-7, atol=1e-8)
+        for field, result in zip(FIELDS, values, strict=True):
+            require_equal(result, form.value(field), f"`{words}` at {field:.2f}", rtol=1e-7, atol=1e-8)
 
 
 def _forms(name: str) -> dict[str, np.ndarray]:
     """Return the values at FIELDS of each form that an activation declares."""
-    form, found = activation(name), {}
+    form, result = activation(name), {}
     if form.hermite is not None:
         scaled = [c / math.sqrt(math.factorial(n)) for n, c in enumerate(form.hermite)]
-        found["hermite"] = np.polynomial.hermite_e.hermeval(FIELDS, scaled)
+        result["hermite"] = np.polynomial.hermite_e.hermeval(FIELDS, scaled)
     if form.error_functions is not None:
         offset, terms = form.error_functions
         sums = [sum(w * math.erf(s * z / math.sqrt(2.0)) for w, s in terms) for z in FIELDS]
-        found["error_functions"] = offset + np.array(sums)
+        result["error_functions"] = offset + np.array(sums)
     if form.hinges is not None:
         offset, hinges = form.hinges
-        found["hinges"] = offset + sum((jump * np.maximum(FIELDS - knot, 0.0) for knot, jump in hinges), 0.0 * FIELDS)
-    return found
+        result["hinges"] = offset + sum((jump * np.maximum(FIELDS - knot, 0.0) for knot, jump in hinges), 0.0 * FIELDS)
+    return result
 
 
 def compiled_and_plain_agree(name: str) -> None:
@@ -70,15 +70,15 @@ def compiled_and_plain_agree(name: str) -> None:
     for function, words in ((form.value, "value"), (form.derivative, "derivative")):
         try:
             compiled = specialised(function)
-            found = [compiled(z) for z in (-1.7, 0.0, 0.4)]
+            result = [compiled(z) for z in (-1.7, 0.0, 0.4)]
         except Exception as error:
             lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise BrokenError(f"numba does not compile the {words}: {' '.join(lines[:3])}") from error
         expected = [function(z) for z in (-1.7, 0.0, 0.4)]
-        require_equal(found, expected, f"the compiled {words}", rtol=1e-6, atol=1e-12)
+        require_equal(result, expected, f"the compiled {words}", rtol=1e-6, atol=1e-12)
 
 
 def it_has_expectations_with_itself(name: str) -> None:
     """By a closed form, or by quadrature."""
-    found = expectations(name).name
-    require(found == f"{name}|{name}", f"its expectations are those of {found}")
+    result = expectations(name).name
+    require(result == f"{name}|{name}", f"its expectations are those of {result}")

@@ -64,15 +64,15 @@ UNITS = ("gamma", "gamma, one value and one seed")
 
 
 @remembered
-def made(words: str, overlaps: bool = False) -> xr.Dataset:
+def example(words: str, overlaps: bool = False) -> xr.Dataset:
     """Return one of the `DATASETS`, with its variables over units only if `overlaps`."""
-    found = DATASETS[words]()
-    return found if overlaps else without_units(found)
+    result = DATASETS[words]()
+    return result if overlaps else without_units(result)
 
 
 def dataset_of(name: str, words: str) -> xr.Dataset:
     """Return one of the `DATASETS` as the analysis `name` reads it."""
-    return made(words, ANALYSES[name].overlaps and words in UNITS)
+    return example(words, ANALYSES[name].overlaps and words in UNITS)
 
 
 def _result(name: str, ds: xr.Dataset) -> xr.Dataset:
@@ -100,11 +100,11 @@ def foreseen(name: str, words: str) -> Outline | Exception | None:
 def results_by_dataset(made_of: Callable[[str, str], Any], name: str) -> dict[str, Any]:
     """Return the results by dataset, of those from which something can be made; BrokenError if there are none."""
     results = {words: made_of(name, words) for words in DATASETS}
-    found = {words: each for words, each in results.items() if not isinstance(each, Exception)}
-    if not found:
-        said = "; ".join(f"of {words}: {described(each)}" for words, each in list(results.items())[:3])
-        raise BrokenError(f"it takes none of {len(results)} datasets: {said}")
-    return found
+    result = {words: item for words, item in results.items() if not isinstance(item, Exception)}
+    if not result:
+        problem = "; ".join(f"of {words}: {described(item)}" for words, item in list(results.items())[:3])
+        raise BrokenError(f"it takes none of {len(results)} datasets: {problem}")
+    return result
 
 
 def described(error: Exception) -> str:
@@ -135,7 +135,7 @@ def require_refusals(
 
 
 def _kind(words: str) -> tuple[frozenset[Any], frozenset[Any]]:
-    ds = made(words)
+    ds = example(words)
     return frozenset(ds.dims), frozenset(ds.variables)
 
 
@@ -155,19 +155,20 @@ def what_it_does_not_take_is_refused_before_anything_runs(name: str) -> None:
 def its_outline_is_that_of_its_result(name: str) -> None:
     """The axes that `outline` promises, with their values, and those of the variables that it names."""
     for words, result in results_by_dataset(analysed, name).items():
-        before, found = foreseen(name, words), outline_of(result)
+        before, own_outline = foreseen(name, words), outline_of(result)
         if not isinstance(before, Outline):
             continue
         for axis, values in before.axes.items():
             if axis in INNER:
                 continue
-            known = ", ".join(found.axes)
-            require(axis in found.axes, f"of {words} `outline` has the axis {axis!r}; the result has {known}")
-            same = list(values) == list(found.axes[axis])
+            axes = ", ".join(own_outline.axes)
+            require(axis in own_outline.axes, f"of {words} `outline` has the axis {axis!r}; the result has {axes}")
+            same = list(values) == list(own_outline.axes[axis])
             require(same, f"of {words} `outline` has other values of {axis!r} than the result")
-        left = {axis for axis in found.axes if axis in made(words).dims} - set(before.axes) - INNER
+        remaining = {axis for axis in own_outline.axes if axis in example(words).dims} - set(before.axes) - INNER
         require(
-            not left, f"of {words} the result has the axis {', '.join(sorted(left))}, which `outline` does not have"
+            not remaining,
+            f"of {words} the result has the axis {', '.join(sorted(remaining))}, which `outline` does not have",
         )
 
 
@@ -181,9 +182,9 @@ def everything_is_labelled(name: str) -> None:
 
 def it_measures_something(name: str) -> None:
     """At least one number is finite."""
-    found = results_by_dataset(analysed, name).values()
-    numbers = [result[variable] for result in found for variable in result if result[variable].dtype.kind in "biuf"]
-    require(any(bool(np.isfinite(each).any()) for each in numbers), "it has no finite number")
+    values = results_by_dataset(analysed, name).values()
+    numbers = [result[variable] for result in values for variable in result if result[variable].dtype.kind in "biuf"]
+    require(any(bool(np.isfinite(item).any()) for item in numbers), "it has no finite number")
 
 
 def it_survives_the_disk(name: str) -> None:
@@ -201,9 +202,9 @@ def it_survives_the_disk(name: str) -> None:
 def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:
     """Random numbers, of a bootstrap, need a seed; an assignment needs a copy."""
     words, result = next(iter(results_by_dataset(analysed, name).items()))
-    given = dataset_of(name, words).copy(deep=True)
-    again = _result(name, given)
-    require(given.identical(dataset_of(name, words)), f"it changes the dataset of {words}")
+    values = dataset_of(name, words).copy(deep=True)
+    again = _result(name, values)
+    require(values.identical(dataset_of(name, words)), f"it changes the dataset of {words}")
     require(again.identical(result), f"of {words} it gives another result the second time")
 
 
@@ -211,8 +212,8 @@ def it_takes_dask_arrays(name: str) -> None:
     """Of a dataset that is opened with `xr.open_zarr`, it has the same numbers, and warns of nothing."""
     words, result = _several_seeds(name)
     with warnings.catch_warnings(action="error"):
-        found = _result(name, dataset_of(name, words).chunk(seed=2))
-    require(found.identical(result), f"of {words} in Dask arrays it gives another result")
+        values = _result(name, dataset_of(name, words).chunk(seed=2))
+    require(values.identical(result), f"of {words} in Dask arrays it gives another result")
 
 
 def its_options_have_types_and_defaults(name: str) -> None:
@@ -252,27 +253,27 @@ def runs_that_end_early_do_not_change_its_numbers(name: str) -> None:
     for end in ENDS[:-1]:
         treated, short = ANALYSES[name].treatment(end), cut_short(dataset_of(name, words), end)
         try:
-            found = _result(name, short)
+            result = _result(name, short)
         except InputError as error:
             foretold = end == "exit" and "stop" in str(error)  # by `ends`, or unless an option says until when
             require(foretold, f"of runs that end by {end} it fails: {described(error)}")
             continue
         require(treated is not Treated.refused, f"it takes runs that end by {end}, which `ends` refuses")
         if treated is Treated.left_out:
-            _require_same_or_nothing(found, whole, f"runs that end by {end}")
+            _require_same_or_nothing(result, whole, f"runs that end by {end}")
 
 
 def missing_seeds_are_no_seeds(name: str) -> None:
     """Its numbers are those of the other seeds, or NaN; those that depend on `random_seed` may differ."""
     words, whole = _several_seeds(name)
     ds = dataset_of(name, words)
-    fewer, found = _result(name, ds.isel(seed=slice(2, None))), _result(name, cut_short(ds, "missing"))
-    for variable in (each for each in fewer.data_vars if fewer[each].dtype.kind == "f"):
-        known = found[variable].notnull()
-        require(bool((fewer[variable].notnull() | ~known).all()), f"of missing seeds only, {variable} is known")
+    fewer, result = _result(name, ds.isel(seed=slice(2, None))), _result(name, cut_short(ds, "missing"))
+    for variable in (item for item in fewer.data_vars if fewer[item].dtype.kind == "f"):
+        present = result[variable].notnull()
+        require(bool((fewer[variable].notnull() | ~present).all()), f"of missing seeds only, {variable} is known")
         if _reseeded(name, words)[variable].equals(whole[variable]):
-            expected, what = fewer[variable].where(known), f"of missing seeds, {variable}"
-            require_equal(found[variable], expected, what, rtol=1e-9, atol=1e-12)
+            expected, subject = fewer[variable].where(present), f"of missing seeds, {variable}"
+            require_equal(result[variable], expected, subject, rtol=1e-9, atol=1e-12)
 
 
 def exits_at_the_start_are_no_error(name: str) -> None:
@@ -281,20 +282,22 @@ def exits_at_the_start_are_no_error(name: str) -> None:
     ds = dataset_of(name, words)
     exits = [variable for variable in ds.data_vars if str(variable).startswith("exit_")]
     for some in (ds["seed"] >= 0, ds["seed"] == 0):
-        at_start = {str(each): ds[each].where(~some, 0.0 * ds[each]).assign_attrs(ds[each].attrs) for each in exits}
-        found = _result(name, ds.assign(at_start))
-        infinite = [each for each in found if found[each].dtype.kind == "f" and bool(np.isinf(found[each]).any())]
-        new = [str(each) for each in infinite if not bool(np.isinf(whole[each]).any())]
+        at_start = {str(item): ds[item].where(~some, 0.0 * ds[item]).assign_attrs(ds[item].attrs) for item in exits}
+        result = _result(name, ds.assign(at_start))
+        infinite = [item for item in result if result[item].dtype.kind == "f" and bool(np.isinf(result[item]).any())]
+        new = [str(item) for item in infinite if not bool(np.isinf(whole[item]).any())]
         require(not new, f"of exits at the start it has infinite {', '.join(new)}")
 
 
 def _several_seeds(name: str) -> tuple[str, xr.Dataset]:
     """Return the smallest of the datasets with several seeds that an analysis takes, and its result."""
-    found = {
-        words: result for words, result in results_by_dataset(analysed, name).items() if made(words).sizes["seed"] > 2
+    values = {
+        words: result
+        for words, result in results_by_dataset(analysed, name).items()
+        if example(words).sizes["seed"] > 2
     }
-    require(bool(found), "it takes no dataset of several seeds")
-    return min(found.items(), key=lambda each: dataset_of(name, each[0]).nbytes)
+    require(bool(values), "it takes no dataset of several seeds")
+    return min(values.items(), key=lambda item: dataset_of(name, item[0]).nbytes)
 
 
 @remembered
@@ -305,12 +308,14 @@ def _reseeded(name: str, words: str) -> xr.Dataset:
     return ANALYSES[name](dataset_of(name, words), **options)
 
 
-def _require_same_or_nothing(found: xr.Dataset, whole: xr.Dataset, what: str) -> None:
+def _require_same_or_nothing(result: xr.Dataset, whole: xr.Dataset, subject: str) -> None:
     """Raise BrokenError for a number that is neither that of `whole` nor NaN, other than numbers of runs or points."""
     for variable in whole.data_vars:
         number = str(whole[variable].attrs["long_name"]).startswith(COUNTED)
-        on_same = all(found[dim].equals(whole[dim]) for dim in whole[variable].dims)  # not bins of other values
+        on_same = all(result[dim].equals(whole[dim]) for dim in whole[variable].dims)  # not bins of other values
         if whole[variable].dtype.kind != "f" or number or not on_same:
             continue
-        same = np.isclose(found[variable], whole[variable], rtol=1e-9, atol=1e-12, equal_nan=True)
-        require(bool((same | np.isnan(found[variable])).all()), f"of {what}, {variable} is neither as before nor NaN")
+        same = np.isclose(result[variable], whole[variable], rtol=1e-9, atol=1e-12, equal_nan=True)
+        require(
+            bool((same | np.isnan(result[variable])).all()), f"of {subject}, {variable} is neither as before nor NaN"
+        )

@@ -26,8 +26,8 @@ def remembered(function: Function) -> Function:
 
 def forget() -> None:
     """Forget all results, after plugins were loaded or removed."""
-    for each in _remembered:
-        each.cache_clear()
+    for item in _remembered:
+        item.cache_clear()
 
 
 class BrokenError(SweeplibError):
@@ -38,24 +38,24 @@ class LeftOutError(SweeplibError):
     """Why a check cannot be made."""
 
 
-def require(kept: bool, problem: str) -> None:
-    """Raise BrokenError with a problem unless `kept`."""
-    if not kept:
+def require(condition: bool, problem: str) -> None:
+    """Raise BrokenError with a problem unless a condition holds."""
+    if not condition:
         raise BrokenError(problem)
 
 
-def require_equal(found: Any, expected: Any, what: str, *, rtol: float = 0.0, atol: float = 0.0) -> None:
+def require_equal(result: Any, expected: Any, subject: str, *, rtol: float = 0.0, atol: float = 0.0) -> None:
     """Raise BrokenError, with the worst entry, unless two arrays have one shape and agree within tolerances."""
-    one, other = np.asarray(found), np.asarray(expected)
-    if one.shape != other.shape:
-        raise BrokenError(f"{what}: shape {one.shape}; expected {other.shape}")
-    apart = ~np.isclose(one, other, rtol=rtol, atol=atol, equal_nan=True)
+    first, other = np.asarray(result), np.asarray(expected)
+    if first.shape != other.shape:
+        raise BrokenError(f"{subject}: shape {first.shape}; expected {other.shape}")
+    apart = ~np.isclose(first, other, rtol=rtol, atol=atol, equal_nan=True)
     if apart.any():
         with np.errstate(invalid="ignore"):
-            distance = np.where(apart, np.nan_to_num(np.abs(one - other), nan=np.inf), -1.0)
+            distance = np.where(apart, np.nan_to_num(np.abs(first - other), nan=np.inf), -1.0)
         worst = np.unravel_index(distance.argmax(), distance.shape)
         place = f" at {tuple(map(int, worst))}" if worst else ""
-        raise BrokenError(f"{what}: {one[worst]:.6g}{place}; expected {other[worst]:.6g}")
+        raise BrokenError(f"{subject}: {first[worst]:.6g}{place}; expected {other[worst]:.6g}")
 
 
 def require_refusal(call: Callable[[], Any], problem: str, refusal: type[Exception] = InputError) -> None:
@@ -69,12 +69,14 @@ def require_refusal(call: Callable[[], Any], problem: str, refusal: type[Excepti
 
 def checks_of(contract: ModuleType) -> tuple[Check, ...]:
     """Return the checks of a module, in their order: its public functions of a name that return nothing."""
-    functions = (each for each in vars(contract).values() if inspect.isfunction(each))
-    own = (each for each in functions if each.__module__ == contract.__name__ and not each.__name__.startswith("_"))
-    signatures = ((each, inspect.signature(each)) for each in own)
+    functions = (item for item in vars(contract).values() if inspect.isfunction(item))
+    functions_here = (
+        item for item in functions if item.__module__ == contract.__name__ and not item.__name__.startswith("_")
+    )
+    signatures = ((item, inspect.signature(item)) for item in functions_here)
     nothing = None, "None"  # the annotation is text in modules that do not evaluate theirs
     return tuple(
-        each for each, has in signatures if list(has.parameters) == ["name"] and has.return_annotation in nothing
+        item for item, has in signatures if list(has.parameters) == ["name"] and has.return_annotation in nothing
     )
 
 

@@ -53,8 +53,8 @@ def it_runs_a_sweep(name: str) -> None:
         sweep = load(config)
         run_sweep(sweep, results, progress=False)
         with open_dataset(finalise(sweep, results)) as ds:
-            found = ds.risk.transpose("dynamics", "gamma", "seed", "time").values.copy()
-        expected = np.empty(found.shape)
+            result = ds.risk.transpose("dynamics", "gamma", "seed", "time").values.copy()
+        expected = np.empty(result.shape)
         for place, case in sweep.cases("ode"):
             expected[(0, *place)] = run_cases([case]).data["risk"]
-    require_equal(found, expected, "the risk of a sweep")
+    require_equal(result, expected, "the risk of a sweep")

@@ -14,17 +14,17 @@ from sweeplib.simulation import Case, Recording, Status, run_cases
 
 def _with_data(name: str) -> Problem:
     law = DATA[name]
-    given: dict[str, Any] = {"gamma": 0.2, "p": 2, "k": 1 if law.teacher else 0, "d": 400, "Delta": 0.0}
-    return Problem(activation="erf", data=name, **given, **needed(law))
+    values: dict[str, Any] = {"gamma": 0.2, "p": 2, "k": 1 if law.teacher else 0, "d": 400, "Delta": 0.0}
+    return Problem(activation="erf", data=name, **values, **needed(law))
 
 
 def sgd_learns_from_it(name: str) -> None:
     """A short run ends ok, with a finite risk, and is the same again."""
     case = Case(_with_data(name), "sgd", 0, Recording((0.0, 0.5)))
-    one, other = run_cases([case]), run_cases([case])
-    require(one.status[0] == Status.ok, f"a run of SGD ends {Status(int(one.status[0])).name}")
-    require(bool(np.isfinite(one.data["risk"]).all()), "the risk is not finite")
-    require_equal(other.data["risk"], one.data["risk"], "the risk of the same run again")
+    first, other = run_cases([case]), run_cases([case])
+    require(first.status[0] == Status.ok, f"a run of SGD ends {Status(int(first.status[0])).name}")
+    require(bool(np.isfinite(first.data["risk"]).all()), "the risk is not finite")
+    require_equal(other.data["risk"], first.data["risk"], "the risk of the same run again")
 
 
 def its_samples_change_with_its_parameters(name: str) -> None:
@@ -38,8 +38,8 @@ def its_samples_change_with_its_parameters(name: str) -> None:
             run_cases([Case(replace(_with_data(name), **{field: value}), "sgd", 0, Recording((0.5,)), pair_by=())])
             for value in two_values(field)
         )
-        one, other = (run.data["risk"] for run in runs)
-        require(not np.array_equal(one, other), f"the risk of SGD is the same with another {field}")
+        first, other = (run.data["risk"] for run in runs)
+        require(not np.array_equal(first, other), f"the risk of SGD is the same with another {field}")
 
 
 def its_expected_risk_is_that_of_its_samples(name: str) -> None:

@@ -100,15 +100,15 @@ def sweep_dataset(
 def _start(
     rng: np.random.Generator, shape: tuple[int, ...], paired: bool, scan: str, dims: tuple[str, ...]
 ) -> NDArray[np.float64]:
-    drawn = [1 if paired and name == scan else size for name, size in zip(dims, shape, strict=True)]
-    return np.broadcast_to(rng.standard_normal(drawn), shape)
+    drawing = [1 if paired and name == scan else size for name, size in zip(dims, shape, strict=True)]
+    return np.broadcast_to(rng.standard_normal(drawing), shape)
 
 
 def labelled(ds: xr.Dataset) -> xr.Dataset:
     """Return a dataset with the labels of its variables, as `finalise` writes them."""
     for name, variable in ds.variables.items():
-        own = dict(zip(("long_name", "symbol"), LABELS.get(str(name), ()), strict=False))
-        variable.attrs |= label(str(name)) | own
+        labels = dict(zip(("long_name", "symbol"), LABELS.get(str(name), ()), strict=False))
+        variable.attrs |= label(str(name)) | labels
     ds["status"].attrs = FLAGS
     return ds.assign_attrs(title="synthetic")
 
@@ -244,10 +244,12 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     sizes = {"dynamics": 2, "gamma": len(gamma), "seed": seeds, "time": len(times), "quantile": len(QUANTILES)}
     sizes |= dict.fromkeys(("student", "student_2", "teacher", "teacher_2", "block", "task"), 2) | {"threshold": 1}
 
-    def drawn(dims: tuple[str, ...]) -> xr.Variable:
+    def random_values(dims: tuple[str, ...]) -> xr.Variable:
         return xr.Variable(dims, 0.1 + rng.random([sizes[dim] for dim in dims]))
 
-    ends = {name: drawn((*names, *rest)) for name, rest in (("end_time", ()), ("exit_time", ("threshold",)))}
+    ends = {
+        name: random_values((*names, *others)) for name, others in (("end_time", ()), ("exit_time", ("threshold",)))
+    }
     ends |= {name.replace("time", "steps"): 100.0 * variable for name, variable in ends.items()}
     ds = xr.Dataset(
         ends | {"status": (names, np.ones([sizes[name] for name in names], np.uint8))},
@@ -259,7 +261,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     for name, observable in OBSERVABLES.items():
         if observable.is_of(OverlapView):
             inner = observable.dims_of(OverlapView)
-            ds[name] = drawn((*names, *(("time",) if observable.over_time else ()), *inner))
+            ds[name] = random_values((*names, *(("time",) if observable.over_time else ()), *inner))
             ds[name].attrs = {key: getattr(observable, key) for key in ("long_name", "units", "symbol")}
     return ds
 
@@ -295,14 +297,14 @@ def cut_short(ds: xr.Dataset, end: str) -> xr.Dataset:
     if end == "exit" and "exit_time" in ds:
         last = ds["exit_time"].max("threshold").fillna(np.inf)
     held = [str(name) for name in ds.data_vars if {"seed", "time"} <= set(ds[name].dims)]
-    found = {name: ds[name].where(ds["time"] <= last).transpose(*ds[name].dims) for name in held}
+    result = {name: ds[name].where(ds["time"] <= last).transpose(*ds[name].dims) for name in held}
     if "exit_time" in ds:
         stop = ds["end_time"].where(ds["end_time"] < last, last).transpose(*ds["end_time"].dims)
-        found |= {"end_time": stop, "end_steps": stop * ds["end_steps"] / ds["end_time"]}
+        result |= {"end_time": stop, "end_steps": stop * ds["end_steps"] / ds["end_time"]}
         if end != "exit":
-            found |= {name: ds[name].where(ds["exit_time"] <= stop) for name in ("exit_time", "exit_steps")}
-    attrs = {name: ds[name].attrs for name in found}
-    short = ds.assign({name: values.assign_attrs(attrs[name]) for name, values in found.items()})
+            result |= {name: ds[name].where(ds["exit_time"] <= stop) for name in ("exit_time", "exit_steps")}
+    attrs = {name: ds[name].attrs for name in result}
+    short = ds.assign({name: values.assign_attrs(attrs[name]) for name, values in result.items()})
     return short.assign_attrs(stop="exit") if end == "exit" else short.assign(status=_with_status(ds, even, end))
 
 

@@ -43,34 +43,34 @@ def variants(problem: Problem) -> tuple[Problem, ...]:
     return problem, replace(problem, d=3), replace(problem, gamma=0.25 * problem.p * problem.d, **batch)
 
 
-def readable(name: str, problem: Problem, *kept: str) -> Problem:
-    """Return the problem with the default of each field that a dynamics does not read, but for those `kept`."""
-    unread = DEFAULTS.keys() - names_with_parts(DYNAMICS[name].reads) - set(kept)
+def readable(name: str, problem: Problem, *names: str) -> Problem:
+    """Return the problem with the default of each field that a dynamics does not read, but for these `names`."""
+    unread = DEFAULTS.keys() - names_with_parts(DYNAMICS[name].reads) - set(names)
     return replace(problem, **{field: DEFAULTS[field] for field in unread})
 
 
 @remembered
 def suited(name: str) -> tuple[Problem, ...]:
     """Return the problems to which a dynamics applies, at most one of each geometry; BrokenError if there are none."""
-    found, said = [], []
+    result, refusals = [], []
     for problem in PROBLEMS:
         for variant in variants(readable(name, problem)):
             try:
                 Case(variant, name, 0, Recording(TIMES, (), recordable(name)), options=_options(name)).check()
             except InputError as refusal:
-                said.append(str(refusal))
+                refusals.append(str(refusal))
             else:
-                found.append(variant)
+                result.append(variant)
                 break
-    if not found:
-        raise BrokenError(f"it applies to none of the problems that are tried: {said[0]}")
-    return tuple(found)
+    if not result:
+        raise BrokenError(f"it applies to none of the problems that are tried: {refusals[0]}")
+    return tuple(result)
 
 
 def recordable(name: str) -> tuple[str, ...]:
     """Return the observables of a dynamics that apply to every problem."""
-    suited = (each for each in OBSERVABLES.values() if each.is_of(DYNAMICS[name].view) and not each.needs)
-    return tuple(each.name for each in suited if each.check is any_problem)
+    suited = (item for item in OBSERVABLES.values() if item.is_of(DYNAMICS[name].view) and not item.needs)
+    return tuple(item.name for item in suited if item.check is any_problem)
 
 
 def _options(name: str) -> tuple[tuple[str, Any], ...]:
@@ -78,8 +78,8 @@ def _options(name: str) -> tuple[tuple[str, Any], ...]:
 
 
 def _simulated(name: str, problem: Problem, **settings: Any) -> xr.Dataset:
-    given = {"times": TIMES, "seeds": SEEDS, "observables": recordable(name), "options": CHEAPER.get(name)}
-    return simulate(problem, name, **(given | settings))
+    values = {"times": TIMES, "seeds": SEEDS, "observables": recordable(name), "options": CHEAPER.get(name)}
+    return simulate(problem, name, **(values | settings))
 
 
 @remembered
@@ -91,13 +91,13 @@ def runs(name: str) -> tuple[xr.Dataset, ...]:
 @remembered
 def states(name: str) -> tuple[tuple[Problem, Dynamics], ...]:
     """Return a state of a dynamics at a later time, for each of its problems."""
-    found = []
+    result = []
     for problem in suited(name):
         cases = [Case(problem, name, seed, Recording((0.5,)), options=_options(name)) for seed in SEEDS]
         state = DYNAMICS[name](replicas_of(cases), cases[0].numerical_options())
         state.advance(0)
-        found.append((problem, state))
-    return tuple(found)
+        result.append((problem, state))
+    return tuple(result)
 
 
 def it_runs(name: str) -> None:
@@ -105,9 +105,9 @@ def it_runs(name: str) -> None:
     for run in runs(name):
         statuses = {Status(int(status)).name for status in run.status.values}
         require(statuses == {"ok"}, f"runs end {', '.join(sorted(statuses - {'ok'}))}; expected ok")
-        for each in recordable(name):
-            if "instant" not in run[each].dims:
-                require(bool(np.isfinite(run[each]).all()), f"{each} is not finite")
+        for item in recordable(name):
+            if "instant" not in run[item].dims:
+                require(bool(np.isfinite(run[item]).all()), f"{item} is not finite")
         if "risk" in run:
             require(bool((run.risk >= 0.0).all()), "the risk is negative")
 
@@ -127,9 +127,9 @@ def it_starts_where_all_dynamics_start(name: str) -> None:
             expected = {"overlap_M": np.array([replicas.particles(i, count)[0] for i in range(len(SEEDS))])}
         else:
             return
-        for each, values in expected.items():
-            if each in run:
-                require_equal(run[each][:, 0], values, f"{each} at time zero", rtol=1e-6, atol=1e-9)
+        for item, values in expected.items():
+            if item in run:
+                require_equal(run[item][:, 0], values, f"{item} at time zero", rtol=1e-6, atol=1e-9)
 
 
 def its_view_is_the_declared_one(name: str) -> None:
@@ -137,16 +137,18 @@ def its_view_is_the_declared_one(name: str) -> None:
     for _, state in states(name):
         looked = state.look()
         declared = type(state).view
-        for _, one in looked:
-            require(isinstance(one, declared), f"`look` returns {type(one).__name__}; `view` is {declared.__name__}")
+        for _, first in looked:
+            require(
+                isinstance(first, declared), f"`look` returns {type(first).__name__}; `view` is {declared.__name__}"
+            )
         require_equal(sum(weight for weight, _ in looked), np.ones(len(SEEDS)), "sum of the weights", rtol=1e-12)
 
 
 def its_views_are_possible(name: str) -> None:
     """Overlaps are a covariance; particles have the weight one together, and overlaps within their norms."""
     for _, state in states(name):
-        for _, one in state.look():
-            _require_possible(one)
+        for _, first in state.look():
+            _require_possible(first)
 
 
 def _require_possible(view: View) -> None:
@@ -158,9 +160,9 @@ def _require_possible(view: View) -> None:
     elif isinstance(view, ParticleView):
         n, N, k = view.m.shape
         shapes = {"q": (n, N), "a": (n, N), "weight": (n, N), "P": (n, k, k)}
-        for part, shape in shapes.items():
-            found = getattr(view, part).shape
-            require(found == shape, f"{part} has the shape {found}; expected {shape}")
+        for array, shape in shapes.items():
+            result = getattr(view, array).shape
+            require(result == shape, f"{array} has the shape {result}; expected {shape}")
         require_equal(view.weight.sum(axis=1), np.ones(n), "sum of the weights of particles", rtol=1e-12)
         within = np.einsum("nir,nrs,nis->ni", view.m, np.linalg.inv(view.P), view.m)
         least = float((view.q - np.maximum(within - 1e-9, 0.0)).min())
@@ -192,19 +194,19 @@ def a_spherical_student_stays_on_the_sphere(name: str) -> None:
 def the_same_seed_gives_the_same_bits(name: str) -> None:
     """Whatever other seeds run beside it; random numbers are those of the replica, `numpy.random` has others."""
     for problem, run in zip(suited(name), runs(name), strict=True):
-        again = _simulated(name, problem, seeds=(5, 1), observables=(kept := quick(recordable(name), problem)))
-        for each in kept:
-            require_equal(again[each].sel(seed=1), run[each].sel(seed=1), f"{each} of the same seed again")
+        again = _simulated(name, problem, seeds=(5, 1), observables=(names := quick(recordable(name), problem)))
+        for item in names:
+            require_equal(again[item].sel(seed=1), run[item].sel(seed=1), f"{item} of the same seed again")
 
 
 def recording_does_not_change_the_run(name: str) -> None:
     """With one recording time instead of many, the last values are the same up to rounding."""
     for problem, run in zip(suited(name), runs(name), strict=True):
-        kept = quick(recordable(name), problem)
-        rarely = _simulated(name, problem, times=TIMES[-1:], seeds=SEEDS[:1], observables=kept)
-        for each in kept:
-            if "instant" not in run[each].dims and OBSERVABLES[each].over_time:
-                require_equal(rarely[each][0, -1], run[each][0, -1], f"{each} recorded once", rtol=1e-6, atol=1e-9)
+        names = quick(recordable(name), problem)
+        rarely = _simulated(name, problem, times=TIMES[-1:], seeds=SEEDS[:1], observables=names)
+        for item in names:
+            if "instant" not in run[item].dims and OBSERVABLES[item].over_time:
+                require_equal(rarely[item][0, -1], run[item][0, -1], f"{item} recorded once", rtol=1e-6, atol=1e-9)
 
 
 def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
@@ -212,22 +214,22 @@ def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
     declared = DYNAMICS[name].unaffected_by
     require(declared <= {"times", "thresholds"}, f"`unaffected_by` is {sorted(declared)}; expected times, thresholds")
     for problem in suited(name) if declared else ():
-        kept = (many := quick(recordable(name), problem))[:1]
+        names = (many := quick(recordable(name), problem))[:1]
         whole = _simulated(name, problem, seeds=SEEDS[:1], thresholds=(0.01, 0.02, 0.5), observables=many)
         fewer: dict[str, Any] = {"times": TIMES[1::3]} if "times" in declared else {}
         fewer |= {"thresholds": (0.5, 0.01) if "thresholds" in declared else (0.01, 0.02, 0.5)}
-        part = _simulated(name, problem, seeds=SEEDS[:1], observables=kept, **fewer)
-        along = {dim: part[dim] for dim in ("time", "instant", "threshold") if dim in part.dims}
-        for each in (*kept, "end_steps", "end_time", "exit_steps", "exit_time"):
-            same = whole[each].sel({dim: at for dim, at in along.items() if dim in whole[each].dims})
-            require(part[each].values.tobytes() == same.values.tobytes(), f"{each} depends on what else is recorded")
+        array = _simulated(name, problem, seeds=SEEDS[:1], observables=names, **fewer)
+        along = {dim: array[dim] for dim in ("time", "instant", "threshold") if dim in array.dims}
+        for item in (*names, "end_steps", "end_time", "exit_steps", "exit_time"):
+            same = whole[item].sel({dim: at for dim, at in along.items() if dim in whole[item].dims})
+            require(array[item].values.tobytes() == same.values.tobytes(), f"{item} depends on what else is recorded")
 
 
 def seeds_of_one_start_differ_if_it_is_stochastic(name: str) -> None:
     """Otherwise they have the same numbers: `stochastic` says so."""
     problem, kind = suited(name)[0], DYNAMICS[name]
-    kept = quick(recordable(name), problem)
-    same = _same(*(_numbers(name, problem, kept, pair_by) for pair_by in (("d",), ("d", "gamma")))) is None
+    names = quick(recordable(name), problem)
+    same = _same(*(_numbers(name, problem, names, pair_by) for pair_by in (("d",), ("d", "gamma")))) is None
     require(same or kind.stochastic, "`stochastic` is False, but the numbers depend on the samples")
     require(not same or not kind.stochastic, "`stochastic` is True, but the numbers do not depend on any samples")
 
@@ -246,10 +248,10 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
     """
     if (pair := next(pairs(name, field), None)) is None:
         return
-    shown, options = _unmoved(name, pair, field), _case(name, pair[1], ()).numerical_options()
+    names, options = _unmoved(name, pair, field), _case(name, pair[1], ()).numerical_options()
     is_read = field in DYNAMICS[name].reads_of(pair[1], options)
-    tried = (quick(shown, *pair), shown) if is_read else (shown,)  # of what is read one that changes is enough
-    changed = next(filter(None, (_same(*(_numbers(name, each, some) for each in pair)) for some in tried)), None)
+    tried = (quick(names, *pair), names) if is_read else (names,)  # of what is read one that changes is enough
+    changed = next(filter(None, (_same(*(_numbers(name, item, some) for item in pair)) for some in tried)), None)
     values = " or ".join(repr(getattr(problem, field)) for problem in pair)
     if is_read:
         require(changed is not None, f"its `reads` names {field}, but its numbers are the same with {values}")
@@ -261,16 +263,16 @@ def its_numbers_change_with_a_field_that_it_reads(name: str, field: str) -> None
 def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
     """Yield pairs of problems to which a dynamics applies and that differ in a field, and in no part that has it."""
     candidates = CHANGED_OF.get(field, CHANGED), *PROBLEMS
-    kept = field, "data", *parameters_of("data"), "samples", "loss", "update", "tasks", *parameters_of("tasks")
-    for one in (variant for problem in candidates for variant in variants(readable(name, problem, *kept))):
-        is_full_batch = one.batch_size == one.samples and field in ("batch_size", "samples")
-        value = {"gamma": one.gamma / 2.0, "d": one.d + 1}.get(field, OTHERS[field])
-        value = "tanh" if value == one.activation else value
+    names = field, "data", *parameters_of("data"), "samples", "loss", "update", "tasks", *parameters_of("tasks")
+    for first in (variant for problem in candidates for variant in variants(readable(name, problem, *names))):
+        is_full_batch = first.batch_size == first.samples and field in ("batch_size", "samples")
+        value = {"gamma": first.gamma / 2.0, "d": first.d + 1}.get(field, OTHERS[field])
+        value = "tanh" if value == first.activation else value
         changed: dict[str, Any] = dict.fromkeys(("batch_size", "samples") if is_full_batch else (field,), value)
         changed |= {"switch_time": 0.2} if field == "tasks" else {}
         try:
-            other = replace(CHANGED_OF["contrast"], d=one.d) if field == "data" else replace(one, **changed)
-            pair = one, readable(name, other, *kept)
+            other = replace(CHANGED_OF["contrast"], d=first.d) if field == "data" else replace(first, **changed)
+            pair = first, readable(name, other, *names)
             for problem in pair:
                 _case(name, problem, _unmoved(name, pair, field)).check()
         except InputError:
@@ -281,12 +283,12 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 
 def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
     """Return the observables that some problems have and that do not read a field themselves."""
-    known = {each: OBSERVABLES[each] for each in recordable(name) if field not in OBSERVABLES[each].acts_on}
+    definition = {item: OBSERVABLES[item] for item in recordable(name) if field not in OBSERVABLES[item].acts_on}
     undriven = any(p.has_offsets or p.is_disturbed or p.has_spectrum or not p.criterion.is_plain for p in problems)
     taught = all(DATA[problem.data].teacher for problem in problems)
     return tuple(
-        each
-        for each, observable in known.items()
+        item
+        for item, observable in definition.items()
         if not (undriven and observable.uses_drifts) and (taught or not needs_teacher(observable, DYNAMICS[name].view))
     )
 
@@ -301,19 +303,19 @@ def it_has_the_law_that_it_says(name: str) -> None:
     other = DYNAMICS[name].law_of
     if other is None:
         return
-    both = [each for each in recordable(name) if each in recordable(other)]
-    shown = tuple(each for each in both if OBSERVABLES[each].over_time and not OBSERVABLES[each].uses_drifts)
+    both = [item for item in recordable(name) if item in recordable(other)]
+    names = tuple(item for item in both if OBSERVABLES[item].over_time and not OBSERVABLES[item].uses_drifts)
     for problem in suited(name):
         runs = (
-            simulate(problem, each, times=TIMES[1:2], seeds=seeds, observables=shown, options=CHEAPER.get(each))
-            for each, seeds in ((name, range(LAW_SEEDS)), (other, range(LAW_SEEDS, 2 * LAW_SEEDS)))
+            simulate(problem, item, times=TIMES[1:2], seeds=seeds, observables=names, options=CHEAPER.get(item))
+            for item, seeds in ((name, range(LAW_SEEDS)), (other, range(LAW_SEEDS, 2 * LAW_SEEDS)))
         )
-        columns = [{each: run[each].values.reshape(LAW_SEEDS, -1).T for each in shown} for run in runs]
-        for each in shown:
-            for x, y in zip(*(column[each] for column in columns), strict=True):
+        columns = [{item: run[item].values.reshape(LAW_SEEDS, -1).T for item in names} for run in runs]
+        for item in names:
+            for x, y in zip(*(column[item] for column in columns), strict=True):
                 if np.ptp(y) > 1e-9 * np.abs(y).max() or np.ptp(x) > 1e-9 * np.abs(x).max():
                     p_value = scipy.stats.ks_2samp(x, y, method="asymp").pvalue
-                    require(p_value > LAW_LEVEL, f"{each} has not the law of {other}: p = {p_value:.1g}")
+                    require(p_value > LAW_LEVEL, f"{item} has not the law of {other}: p = {p_value:.1g}")
 
 
 def _numbers(
@@ -323,9 +325,9 @@ def _numbers(
     return run_cases([_case(name, problem, recorded, pair_by)]).data
 
 
-def _same(one: dict[str, Any], other: dict[str, Any]) -> str | None:
+def _same(first: dict[str, Any], other: dict[str, Any]) -> str | None:
     """Return the first of some numbers that differs in any bit, None if there is none."""
-    return next((each for each in one if not np.array_equal(one[each], other[each], equal_nan=True)), None)
+    return next((item for item in first if not np.array_equal(first[item], other[item], equal_nan=True)), None)
 
 
 def exits_are_steps_of_the_run(name: str) -> None:
@@ -341,9 +343,9 @@ def its_diagnostics_are_labelled(name: str) -> None:
     """`long_name` and `units` of what it records itself."""
     for problem in suited(name):
         case = Case(problem, name, 0, Recording(TIMES, (), recordable(name)), options=_options(name))
-        for each, own in DYNAMICS[name].diagnostics(problem, case.numerical_options(), recordable(name)).items():
+        for item, parameters in DYNAMICS[name].diagnostics(problem, case.numerical_options(), recordable(name)).items():
             for label in ("long_name", "units"):
-                require(bool(own.attrs.get(label)), f"the diagnostic {each} has no `{label}`")
+                require(bool(parameters.attrs.get(label)), f"the diagnostic {item} has no `{label}`")
 
 
 def its_work_grows_with_time(name: str) -> None:

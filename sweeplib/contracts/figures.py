@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.contracts import analyses
-from sweeplib.contracts.analyses import described, made, require_options, require_refusals, results_by_dataset
+from sweeplib.contracts.analyses import described, example, require_options, require_refusals, results_by_dataset
 from sweeplib.contracts.check import BrokenError, remembered, require, require_equal, require_refusal
 from sweeplib.figures import FIGURES
 from sweeplib.late_modules import xarray as xr
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 @remembered
-def drawn(name: str, words: str) -> "Drawing | Exception":
+def drawings(name: str, words: str) -> "Drawing | Exception":
     """Return the figure of a dataset, or the exception that it, its `arrange` or an analysis that it needs, raises."""
     if (refused := foreseen(name, words)) is not None:
         return refused
     try:
-        return FIGURES[name](made(words), analysed_as_needed(FIGURES[name].needed({}), words))
+        return FIGURES[name](example(words), analysed_as_needed(FIGURES[name].needed({}), words))
     except Exception as error:
         return error
 
@@ -31,34 +31,34 @@ def drawn(name: str, words: str) -> "Drawing | Exception":
 @remembered
 def foreseen(name: str, words: str) -> Exception | None:
     """Return the exception with which the outlines of a dataset and its analyses are refused; None if they are not."""
-    found = {need: analyses.foreseen(need, words) for need in FIGURES[name].needed({})}
-    outlines = {need: outline for need, outline in found.items() if not isinstance(outline, Exception)}
+    result = {need: analyses.foreseen(need, words) for need in FIGURES[name].needed({})}
+    outlines = {need: outline for need, outline in result.items() if not isinstance(outline, Exception)}
     try:
-        FIGURES[name].check_fit(outline_of(with_constants(made(words))), outlines, {})
+        FIGURES[name].check_fit(outline_of(with_constants(example(words))), outlines, {})
     except Exception as error:
         return error
-    return next((each for each in found.values() if isinstance(each, Exception)), None)
+    return next((item for item in result.values() if isinstance(item, Exception)), None)
 
 
 def analysed_as_needed(needs: tuple[str, ...], words: str) -> "dict[str, xr.Dataset]":
     """Return analyses of a dataset; the exception of the first that fails is raised."""
-    found = {}
+    values = {}
     for need in needs:
         result = analyses.analysed(need, words)
         if isinstance(result, Exception):
             raise result
-        found[need] = result
-    return found
+        values[need] = result
+    return values
 
 
 def it_draws_a_dataset(name: str) -> None:
     """At least one of the kinds of sweeps; the drawing is a figure of matplotlib."""
     from matplotlib.figure import Figure as Drawing
 
-    known = ", ".join(ANALYSES)
+    names = ", ".join(ANALYSES)
     for need in FIGURES[name].needed({}):
-        require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered; there are {known}")
-    for words, drawing in results_by_dataset(drawn, name).items():
+        require(need in ANALYSES, f"it needs the analysis {need!r}, which is not registered; there are {names}")
+    for words, drawing in results_by_dataset(drawings, name).items():
         problem = f"of {words} it returns {type(drawing).__name__}; expected a matplotlib.figure.Figure"
         require(isinstance(drawing, Drawing), problem)
         require(bool(drawing.axes), f"of {words} it has no axes")
@@ -67,16 +67,16 @@ def it_draws_a_dataset(name: str) -> None:
 def what_it_does_not_draw_is_refused_before_anything_runs(name: str) -> None:
     """By `arrange`; without one, by InputError. A single value of each axis, in one panel, is drawn or refused."""
     declares = None if FIGURES[name].arrange is None else "arrange"
-    require_refusals(drawn, foreseen, name, declares)
+    require_refusals(drawings, foreseen, name, declares)
 
 
 def its_axes_have_labels_for_readers(name: str) -> None:
     """Long names or symbols, not names of variables such as `exit_steps`."""
-    for words, drawing in results_by_dataset(drawn, name).items():
+    for words, drawing in results_by_dataset(drawings, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         require(bool(written), f"of {words} no axis has a label")
-        parts = (made(words), *analysed_as_needed(FIGURES[name].needed({}), words).values())
-        named = {str(key) for part in parts for key, each in part.variables.items() if each.attrs["long_name"] != key}
+        parts = (example(words), *analysed_as_needed(FIGURES[name].needed({}), words).values())
+        named = {str(key) for array in parts for key, item in array.variables.items() if item.attrs["long_name"] != key}
         for label in written:
             raw = sorted(named.intersection(label.split()) & {key for key in named if "_" in key})
             require(not raw, f"of {words} an axis is labelled with the name of a variable, {label!r}")
@@ -86,7 +86,7 @@ def it_can_be_saved(name: str) -> None:
     """As PNG: the layout fits, and labels are valid mathematics."""
     import io
 
-    words, drawing = next(iter(results_by_dataset(drawn, name).items()))
+    words, drawing = next(iter(results_by_dataset(drawings, name).items()))
     try:
         drawing.savefig(io.BytesIO(), format="png", dpi=30)
     except Exception as error:
@@ -95,11 +95,11 @@ def it_can_be_saved(name: str) -> None:
 
 def it_takes_dask_arrays(name: str) -> None:
     """Of a dataset that is opened with `xr.open_zarr`, it draws the same lines, and warns of nothing."""
-    words, drawing = next(iter(results_by_dataset(drawn, name).items()))
+    words, drawing = next(iter(results_by_dataset(drawings, name).items()))
     with warnings.catch_warnings(action="error"):
-        found = FIGURES[name](made(words).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), words))
-    for number, (one, other) in enumerate(zip(_lines(found), _lines(drawing), strict=True)):
-        require_equal(one, other, f"of {words} in Dask arrays, line {number}")
+        result = FIGURES[name](example(words).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), words))
+    for number, (first, other) in enumerate(zip(_lines(result), _lines(drawing), strict=True)):
+        require_equal(first, other, f"of {words} in Dask arrays, line {number}")
 
 
 def _lines(drawing: "Drawing") -> list[Any]:
@@ -117,9 +117,9 @@ def its_interactive_plot_has_the_points(name: str) -> None:
     figure = FIGURES[name]
     if figure.interactive is None:
         return
-    for words in results_by_dataset(drawn, name):
-        ds, found = made(words), analysed_as_needed(figure.needed({}), words)
-        plot = interactive_plot(name, figure.declared(ds, found), ds, found, {})
+    for words in results_by_dataset(drawings, name):
+        ds, result = example(words), analysed_as_needed(figure.needed({}), words)
+        plot = interactive_plot(name, figure.declared(ds, result), ds, result, {})
         require(bool(plot.table.rows), f"of {words} its interactive plot has no points")
 
 

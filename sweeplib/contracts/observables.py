@@ -27,21 +27,21 @@ LEVELLED = "erf", "linear"
 
 def quick(names: tuple[str, ...], *problems: Problem) -> tuple[str, ...]:
     """Return those of some observables that are no estimates, which take long, of any of the problems."""
-    return tuple(each for each in names if not any(map(OBSERVABLES[each].estimated, problems)))
+    return tuple(item for item in names if not any(map(OBSERVABLES[item].estimated, problems)))
 
 
-def _known(observable: Observable) -> Iterator[type[View]]:
+def _views(observable: Observable) -> Iterator[type[View]]:
     """Yield the views of sweeplib that an observable supports."""
     yield from (view for view in VIEWS if observable.is_of(view))
 
 
 def _values(observable: Observable, view: type[View], now: View, replicas: int = REPLICAS, **other: Any) -> Array:
-    own = {name: two_values(name)[1] for name in observable.parameter_names} | other
-    found = observable.function_of(view)(now, **{name: np.full(replicas, value) for name, value in own.items()})
-    found = found.value if isinstance(found, Estimate) else found
-    if not isinstance(found, np.ndarray):
-        raise BrokenError(f"of {view.__name__} it returns {type(found).__name__}; expected an array")
-    return found
+    parameters = {name: two_values(name)[1] for name in observable.parameter_names} | other
+    result = observable.function_of(view)(now, **{name: np.full(replicas, value) for name, value in parameters.items()})
+    result = result.value if isinstance(result, Estimate) else result
+    if not isinstance(result, np.ndarray):
+        raise BrokenError(f"of {view.__name__} it returns {type(result).__name__}; expected an array")
+    return result
 
 
 def it_names_views_and_their_dimensions(name: str) -> None:
@@ -54,34 +54,36 @@ def it_names_views_and_their_dimensions(name: str) -> None:
         except StopIteration:
             raise BrokenError(f"`dims` has no entry for {view.__name__}") from None
         for dim in dims:
-            known = ", ".join(view.dims)
-            require(dim in view.dims, f"{view.__name__} has no dimension {dim!r}; it has {known}")
+            definition = ", ".join(view.dims)
+            require(dim in view.dims, f"{view.__name__} has no dimension {dim!r}; it has {definition}")
 
 
 def its_array_has_the_dimensions_that_it_declares(name: str) -> None:
     """Behind the axis of the replicas, of which there are three."""
     observable = OBSERVABLES[name]
-    for view in _known(observable):
-        found, dims = _values(observable, view, VIEWS[view]()), observable.dims_of(view)
+    for view in _views(observable):
+        result, dims = _values(observable, view, VIEWS[view]()), observable.dims_of(view)
         expected = (REPLICAS, *(SIZES[dim] for dim in dims))
         declared = ", ".join(("replica", *dims))
-        problem = f"of {view.__name__} its shape is {found.shape}; `dims` says ({declared}), here {expected}"
-        require(found.shape == expected, problem)
+        problem = f"of {view.__name__} its shape is {result.shape}; `dims` says ({declared}), here {expected}"
+        require(result.shape == expected, problem)
 
 
 def it_is_real_and_finite(name: str) -> None:
     """For overlaps and particles of drawn weights."""
     observable = OBSERVABLES[name]
-    for view in _known(observable):
-        found = _values(observable, view, VIEWS[view]())
-        require(found.dtype.kind in "biuf", f"of {view.__name__} it has the type {found.dtype}; expected real numbers")
-        require(bool(np.isfinite(found).all()), f"of {view.__name__} it is not finite")
+    for view in _views(observable):
+        result = _values(observable, view, VIEWS[view]())
+        require(
+            result.dtype.kind in "biuf", f"of {view.__name__} it has the type {result.dtype}; expected real numbers"
+        )
+        require(bool(np.isfinite(result).all()), f"of {view.__name__} it is not finite")
 
 
 def a_replica_does_not_depend_on_the_others(name: str) -> None:
     """The value of a replica is the same without the others, up to rounding."""
     observable = OBSERVABLES[name]
-    for view in _known(observable):
+    for view in _views(observable):
         together = _values(observable, view, VIEWS[view]())
         for replica in range(REPLICAS):
             alone = _values(observable, view, of_one_replica(view, replica), 1)
@@ -92,7 +94,7 @@ def a_replica_does_not_depend_on_the_others(name: str) -> None:
 def it_leaves_the_view_alone(name: str) -> None:
     """The arrays of the view are the same afterwards."""
     observable = OBSERVABLES[name]
-    for view in _known(observable):
+    for view in _views(observable):
         now = VIEWS[view]()
         before = parts(now)
         _values(observable, view, now)
@@ -105,7 +107,7 @@ def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
     """Those that a view has: Δ, a* and the activations; `reads` decides which cases are one."""
     observable = OBSERVABLES[name]
     changed = {"Delta": np.full(REPLICAS, 0.9), "a_star": np.full((REPLICAS, SIZES["teacher"]), 2.5)}
-    for view in _known(observable):
+    for view in _views(observable):
         before = _values(observable, view, VIEWS[view]())
         for field, value in changed.items():
             other = _values(observable, view, VIEWS[view](**{field: value}))
@@ -119,25 +121,27 @@ def it_changes_with_its_parameters(name: str) -> None:
     """With each of them: in a run of SGD, or in a view that SGD does not have."""
     observable = OBSERVABLES[name]
     for field in observable.parameter_names:
-        one, other = (_recorded(observable, {field: value}) for value in two_values(field))
-        require(not np.array_equal(one, other, equal_nan=True), f"it is the same with another {field}")
+        first, other = (_recorded(observable, {field: value}) for value in two_values(field))
+        require(not np.array_equal(first, other, equal_nan=True), f"it is the same with another {field}")
 
 
-def _recorded(observable: Observable, own: dict[str, Any]) -> Array:
+def _recorded(observable: Observable, parameters: dict[str, Any]) -> Array:
     """Return its values, with some of its own parameters."""
     if not observable.is_of(TrainingView):
-        view = next(_known(observable))
-        return _values(observable, view, VIEWS[view](), **own)
+        view = next(_views(observable))
+        return _values(observable, view, VIEWS[view](), **parameters)
     needed = {name: OTHERS[name] for name in observable.needs} | {
         name: two_values(name)[0] for name in observable.parameter_names
     }
-    given: dict[str, Any] = {"gamma": 0.2, "p": 3, "k": 2, "d": 40, "Delta": 0.1, "activation": "erf"} | needed | own
-    return simulate(Problem(**given), "sgd", times=[0.5], observables=[observable.name])[observable.name].values
+    values: dict[str, Any] = (
+        {"gamma": 0.2, "p": 3, "k": 2, "d": 40, "Delta": 0.1, "activation": "erf"} | needed | parameters
+    )
+    return simulate(Problem(**values), "sgd", times=[0.5], observables=[observable.name])[observable.name].values
 
 
-def _require_same(observable: Observable, view: type[View], field: str, one: Array, other: Array) -> None:
+def _require_same(observable: Observable, view: type[View], field: str, first: Array, other: Array) -> None:
     problem = f"of {view.__name__} it changes with {field}, which its `reads` does not name"
-    require(field in observable.acts_on or np.array_equal(one, other), problem)
+    require(field in observable.acts_on or np.array_equal(first, other), problem)
 
 
 def runs_exit_on_its_level(name: str) -> None:
@@ -146,18 +150,18 @@ def runs_exit_on_its_level(name: str) -> None:
     for activation in LEVELLED if observable.level is not None else ():
         problem = Problem(gamma=2.0, p=2, k=2, d=20, Delta=0.1, activation=activation)
         steps = np.arange(40) * problem.step_time()
-        asked: dict[str, Any] = {"observables": [name], "thresholds": EXITS, "exit_on": name}
+        options: dict[str, Any] = {"observables": [name], "thresholds": EXITS, "exit_on": name}
         try:
-            run = simulate(problem, "sgd_chain", times=steps, **asked)
+            run = simulate(problem, "sgd_chain", times=steps, **options)
         except InputError as refusal:
             refusals.append(refusal)
             continue
         values = run[name].values[:, None]
         low = values <= (1.0 - np.array(EXITS)[:, None]) * values[:, :, :1]
         first = np.where(low.any(axis=2), low.argmax(axis=2), np.nan)
-        found = run.exit_steps.values
-        said = f"at thresholds {EXITS} runs exit after {found.tolist()} steps; by recorded values {first.tolist()}"
-        require(np.array_equal(found, first, equal_nan=True), said)
+        result = run.exit_steps.values
+        text = f"at thresholds {EXITS} runs exit after {result.tolist()} steps; by recorded values {first.tolist()}"
+        require(np.array_equal(result, first, equal_nan=True), text)
         return
     if refusals:
         raise LeftOutError(f"its level is of none of the problems that are tried: {refusals[0]}")

@@ -67,16 +67,16 @@ class Outcome:
 
 def all_outcomes(plugins: Iterable[str]) -> Iterator[Outcome]:
     """Yield the outcomes of some plugins, whose paths are relative to the working directory, after all are loaded."""
-    found = located(plugins, Path())
-    load_plugins(found)
-    for plugin in found:
+    result = located(plugins, Path())
+    load_plugins(result)
+    for plugin in result:
         yield from outcomes(plugin)
 
 
 def summary(statuses: Iterable[str]) -> str:
     """Return how many checks have each status, in words."""
     counts = Counter(statuses)
-    return f"{counts.total()} checks: " + ", ".join(f"{counts[each]} {each}" for each in ("ok", "failed", "left out"))
+    return f"{counts.total()} checks: " + ", ".join(f"{counts[item]} {item}" for item in ("ok", "failed", "left out"))
 
 
 def outcomes(plugin: str) -> Iterator[Outcome]:
@@ -87,11 +87,11 @@ def outcomes(plugin: str) -> Iterator[Outcome]:
     load_plugins([plugin])
     forget()
     order = list(CONTRACTS)
-    found = sorted(registered_names(plugin), key=lambda each: order.index(each[0]) if each[0] in order else len(order))
-    if not found:
+    result = sorted(registered_names(plugin), key=lambda item: order.index(item[0]) if item[0] in order else len(order))
+    if not result:
         expected = "a call such as ACTIVATIONS.register(...), see docs/how-to/plugins.md"
         raise InputError("it registers nothing", file=plugin, expected=expected)
-    for kind, name in found:
+    for kind, name in result:
         yield from _of(kind, name)
 
 

@@ -1,7 +1,7 @@
 """What every interactive plot keeps, on the datasets on which analyses are checked."""
 
 from sweeplib.analysis import ANALYSES
-from sweeplib.contracts.analyses import made, results_by_dataset
+from sweeplib.contracts.analyses import example, results_by_dataset
 from sweeplib.contracts.check import remembered, require
 from sweeplib.contracts.figures import analysed_as_needed
 from sweeplib.figures import FIGURES, INTERACTIVE
@@ -13,7 +13,7 @@ def plotted(name: str, words: str) -> Plot | Exception:
     """Return the interactive plot of a dataset, or the exception that it, or an analysis that it needs, raises."""
     declared = INTERACTIVE[name]
     try:
-        return interactive_plot(name, declared, made(words), analysed_as_needed(declared.needs, words), {})
+        return interactive_plot(name, declared, example(words), analysed_as_needed(declared.needs, words), {})
     except Exception as error:
         return error
 

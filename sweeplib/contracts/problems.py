@@ -14,7 +14,7 @@ PROBLEMS = (
     Problem(gamma=0.1, p=2, k=1, d=60, Delta=0.1, activation="square", spherical=True),
 )
 """What dynamics are tried on."""
-OTHERS: dict[str, Any] = {name: known.example for name, known in PARAMETERS.items()} | {
+OTHERS: dict[str, Any] = {name: parameter.example for name, parameter in PARAMETERS.items()} | {
     "p": 3,
     "k": 2,
     "d": 50,
@@ -70,20 +70,20 @@ CHANGED_OF: dict[str, Problem] = {
 
 def two_values(name: str) -> tuple[Any, Any]:
     """Return two values of a parameter: its default, if it has one, its example, or others; BrokenError without two."""
-    known, found = PARAMETERS[name], list[Any]()
-    example, more = known.example, list[Any]()
+    definition, result = PARAMETERS[name], list[Any]()
+    example, more = definition.example, list[Any]()
     if isinstance(example, int | float):
         more = [0.5 * example, example + 1]
     elif isinstance(example, list) and isinstance(example[0], float):
         more = [[0.5 * example[0], *example[1:]]]
-    for value in (known.default, example, OTHERS.get(name), *more):
+    for value in (definition.default, example, OTHERS.get(name), *more):
         with suppress(pydantic.ValidationError):
-            if value is not None and known.adapter.validate_python(value) not in found:
-                found.append(known.adapter.validate_python(value))
-    require(len(found) > 1, f"its parameter {name} has one value alone; its example is not its default")
-    return found[0], found[1]
+            if value is not None and definition.adapter.validate_python(value) not in result:
+                result.append(definition.adapter.validate_python(value))
+    require(len(result) > 1, f"its parameter {name} has one value alone; its example is not its default")
+    return result[0], result[1]
 
 
-def needed(part: Part) -> dict[str, Any]:
+def needed(array: Part) -> dict[str, Any]:
     """Return values of the parameters that a part needs."""
-    return {name: two_values(name)[0] for name in part.needed}
+    return {name: two_values(name)[0] for name in array.needed}

@@ -38,12 +38,12 @@ def scanned(rows: Mapping[float, int]) -> xr.Dataset:
     labelled = {name: (dims, exits, {"long_name": name, "units": "1"}) for name in names}
     coords = {"dynamics": ["sgd_chain"], "gamma": gammas, "seed": np.arange(most), "threshold": [0.1]}
     fixed = {"p": 1, "k": 1, "d": 1000, "Delta": 0.0, "activation": "square", "spherical": 1}
-    found = xr.Dataset({**labelled, "status": (dims[:3], status, FLAGS)}, coords)
-    return found.assign_attrs(fixed | {"fixed": " ".join(fixed)})
+    result = xr.Dataset({**labelled, "status": (dims[:3], status, FLAGS)}, coords)
+    return result.assign_attrs(fixed | {"fixed": " ".join(fixed)})
 
 
 @remembered
-def asked(name: str) -> Design:
+def design(name: str) -> Design:
     """Return a sweep with the example of a proposer; LeftOutError if it does not fit the scan."""
     problem = {"p": 1, "k": 1, "d": 1000, "Delta": 0, "activation": "square", "spherical": True}
     try:
@@ -59,31 +59,31 @@ def asked(name: str) -> Design:
 
 
 def _question(name: str) -> Question:
-    return asked(name).questions["asked"]
+    return design(name).questions["asked"]
 
 
-def _made(name: str) -> Proposer:
+def _proposer(name: str) -> Proposer:
     return PROPOSERS[name]("asked", _question(name))
 
 
-def _told(name: str, ds: xr.Dataset) -> list[Answer]:
+def _answers(name: str, ds: xr.Dataset) -> list[Answer]:
     question = _question(name)
-    return _made(name).tell(ds, asked(name).analyses[question.of])
+    return _proposer(name).tell(ds, design(name).analyses[question.of])
 
 
 @remembered
 def history(name: str) -> list[tuple[dict[float, int], list[Answer]]]:
     """Return the rows and the answers of each round, to the one that asks for nothing, or the last that is made."""
     rows: dict[float, int] = dict.fromkeys(SCAN["gamma"], FIRST_SEEDS)
-    found = []
+    result = []
     for _ in range(MOST_ROUNDS):
-        answers = _told(name, scanned(rows))
-        found.append((dict(rows), answers))
+        answers = _answers(name, scanned(rows))
+        result.append((dict(rows), answers))
         new = [row for row in _requests(answers) if row.seeds > rows.get(row.at["gamma"], 0)]
         if not new:
             break
         rows |= {row.at["gamma"]: min(max(row.seeds, rows.get(row.at["gamma"], 0)), MOST_SEEDS) for row in new}
-    return found
+    return result
 
 
 def _requests(answers: list[Answer]) -> list[Row]:
@@ -125,5 +125,7 @@ def what_is_given_is_as_precise_as_was_asked(name: str) -> None:
 def the_same_dataset_gives_the_same_answers(name: str) -> None:
     """A new proposer, told the last dataset alone, says what the first one said after all rounds."""
     rows, answers = history(name)[-1]
-    first, again = ([(one.record(), one.requests) for one in told] for told in (answers, _told(name, scanned(rows))))
+    first, again = (
+        [(single.record(), single.requests) for single in batch] for batch in (answers, _answers(name, scanned(rows)))
+    )
     require(again == first, "it depends on what it was told before, or on chance")

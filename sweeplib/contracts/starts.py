@@ -18,14 +18,14 @@ D = 30
 
 def _started(name: str, **fields: Any) -> Problem:
     """Return a problem with a start; it has an overlap m0 if the start needs one."""
-    given: dict[str, Any] = {"gamma": 0.1, "p": 3, "k": 2, "d": D, "Delta": 0.0, "activation": "erf", "start": name}
-    given |= needed(STARTS[name])
+    values: dict[str, Any] = {"gamma": 0.1, "p": 3, "k": 2, "d": D, "Delta": 0.0, "activation": "erf", "start": name}
+    values |= needed(STARTS[name])
     try:
-        return Problem(**(given | fields))
+        return Problem(**(values | fields))
     except InputError as refusal:
         if refusal.key != "m0":
             raise
-        return Problem(**(given | {"m0": 0.4} | fields))
+        return Problem(**(values | {"m0": 0.4} | fields))
 
 
 def its_weights_are_the_same_whenever_they_are_drawn(name: str) -> None:
@@ -42,8 +42,8 @@ def its_weights_are_the_same_whenever_they_are_drawn(name: str) -> None:
 def seeds_start_differently(name: str) -> None:
     """The random numbers are those of the replica, or the teacher is."""
     problem = _started(name)
-    one, other = (drawn_weights(problem, root_seed=3, seed=seed)[0] for seed in (1, 2))
-    require(not np.array_equal(one, other), "all seeds have the same weights")
+    first, other = (drawn_weights(problem, root_seed=3, seed=seed)[0] for seed in (1, 2))
+    require(not np.array_equal(first, other), "all seeds have the same weights")
 
 
 def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
@@ -83,6 +83,6 @@ def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
         (W, W_star), (m, q) = replicas.weights(i), replicas.particles(i, None)
         pairs = {"m": (m, W @ W_star.T), "M": (replicas.M[i], W @ W_star.T), "Q": (replicas.Q[i], W @ W.T)}
         pairs |= {"q": (q, np.diag(W @ W.T))}
-        for words, (found, expected) in pairs.items():
-            require_equal(found, expected / D, words, rtol=1e-9, atol=1e-12)
+        for words, (result, expected) in pairs.items():
+            require_equal(result, expected / D, words, rtol=1e-9, atol=1e-12)
         require(replicas.particles(i, 7)[0].shape == (7, 2), "seven particles do not have overlaps (7, k)")

@@ -28,8 +28,8 @@ A, DELTA = np.array([1.0, -0.7]), 0.3
 @remembered
 def _taught(name: str, student: str = "erf") -> Problem:
     """Return a problem of two students that has the target."""
-    k, own = target(name).k or 2, needed(target(name))
-    return Problem(gamma=0.1, p=2, k=k, d=20, Delta=DELTA, activation=student, target=name, **own)
+    k, parameters = target(name).k or 2, needed(target(name))
+    return Problem(gamma=0.1, p=2, k=k, d=20, Delta=DELTA, activation=student, target=name, **parameters)
 
 
 def _factor(k: int) -> Array:
@@ -51,19 +51,19 @@ def _samples(problem: Problem) -> Array:
     pulls = A[:, None] * slope
     square = pulls[:, None] * pulls * (error**2 + DELTA)
     parts = 0.5 * error**2, pull[:, None] * lam_star, flow + flow.swapaxes(0, 1), square, value * error
-    return np.concatenate([part.reshape(-1, SAMPLES) for part in parts])
+    return np.concatenate([array.reshape(-1, SAMPLES) for array in parts])
 
 
 def its_labels_are_finite_and_the_same_again(name: str) -> None:
     """`labels` returns the same function for equal arguments, and that function is compiled."""
     problem = _taught(name)
-    known = target(problem.learned)
-    same = known.labels(problem.teacher) is known.labels(problem.teacher)
+    definition = target(problem.learned)
+    same = definition.labels(problem.teacher) is definition.labels(problem.teacher)
     require(same, "`labels` returns another function each time; define it outside, or use functools.cache")
     fields = np.random.default_rng(1).normal(size=(problem.k, 50))
-    one, other = (labels(problem.learned, problem.teacher, fields, np.ones(problem.k)) for _ in range(2))
-    require(bool(np.isfinite(one).all()), "its labels are not finite")
-    require(np.array_equal(one, other), "its labels differ from call to call")
+    first, other = (labels(problem.learned, problem.teacher, fields, np.ones(problem.k)) for _ in range(2))
+    require(bool(np.isfinite(first).all()), "its labels are not finite")
+    require(np.array_equal(first, other), "its labels differ from call to call")
 
 
 def its_expectations_are_the_means_of_its_labels(name: str) -> None:
@@ -82,7 +82,7 @@ def its_expectations_are_the_means_of_its_labels(name: str) -> None:
 def _system(problem: Problem) -> System:
     """Return the overlaps and second layers of the students of the samples."""
     omega, k = _factor(problem.k) @ _factor(problem.k).T, problem.k
-    Q, M, P = (np.ascontiguousarray(part) for part in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
+    Q, M, P = (np.ascontiguousarray(array) for array in (omega[:2, :2], omega[:2, 2:], omega[2:, 2:]))
     return System(Q, M, P, A, np.ones(k), DELTA, 1.0)
 
 
@@ -94,47 +94,47 @@ def drifts_of_many_systems_are_those_of_one(name: str) -> None:
         except InputError:
             continue
         system = _system(_taught(name, student))
-        many = System(*(np.repeat(np.asarray(part)[..., None], 2, axis=-1) for part in system[:7]))
-        for one, both in zip(rules.drifts_of(system), rules.drifts_of_many(many), strict=True):
-            expected = np.repeat(one[..., None], 2, axis=-1)
+        many = System(*(np.repeat(np.asarray(array)[..., None], 2, axis=-1) for array in system[:7]))
+        for first, both in zip(rules.drifts_of(system), rules.drifts_of_many(many), strict=True):
+            expected = np.repeat(first[..., None], 2, axis=-1)
             require_equal(both, expected, f"drifts of many systems for {student}", rtol=1e-10, atol=1e-12)
 
 
 def _compare_with_labels(problem: Problem) -> None:
     """Raise BrokenError unless expectations agree with means over labels within `MOST` standard errors."""
-    samples, found, system = _samples(problem), problem_expectations(problem), _system(problem)
-    risk = found.risks(*(part[None] for part in system[:5]))
-    expected = np.concatenate([risk, *(drift.ravel() for drift in found.drifts_of(system))])
+    samples, result, system = _samples(problem), problem_expectations(problem), _system(problem)
+    risk = result.risks(*(array[None] for array in system[:5]))
+    expected = np.concatenate([risk, *(drift.ravel() for drift in result.drifts_of(system))])
     spread = samples.std(axis=1) / math.sqrt(SAMPLES)
     z = np.abs(samples.mean(axis=1) - expected) / np.where(spread > 0.0, spread, 1e-12)
     worst = int(z.argmax())
     parts = {"risk": 1, "drift of M": 2 * problem.k, "drift of Q": 4, "variance in the drift of Q": 4, "drift of a": 2}
     words = np.repeat(list(parts), list(parts.values()))[worst]
     mean = f"{samples[worst].mean():.4g} ± {spread[worst]:.1g}"
-    said = f"the {words} of {problem.activation} is {expected[worst]:.4g}; the mean over its labels is {mean}"
-    require(bool(z[worst] < MOST), said)
+    text = f"the {words} of {problem.activation} is {expected[worst]:.4g}; the mean over its labels is {mean}"
+    require(bool(z[worst] < MOST), text)
 
 
 def it_reads_fields_of_a_target(name: str) -> None:
     """Those that only targets read, and it is labelled."""
-    known = target(name)
-    unknown = sorted(known.reads - TARGET_FIELDS)
+    definition = target(name)
+    unknown = sorted(definition.reads - TARGET_FIELDS)
     require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(TARGET_FIELDS))}")
-    require(known.name == name, f"its name is {known.name!r}")
-    require(bool(known.label), "its label is empty")
+    require(definition.name == name, f"its name is {definition.name!r}")
+    require(bool(definition.label), "its label is empty")
 
 
 def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> None:
     """With a* and the activation of the teacher."""
-    known, problem = target(name), _taught(name)
+    definition, problem = target(name), _taught(name)
     fields, ones = np.random.default_rng(1).normal(size=(problem.k, 50)), np.ones(problem.k)
-    one = labels(problem.learned, "erf", fields, ones)
+    first = labels(problem.learned, "erf", fields, ones)
     others = {"a_star": ("erf", 2.0 * ones), "teacher_activation": ("square", ones)}
     for field, (teacher, a_star) in others.items():
-        same = np.array_equal(one, labels(problem.learned, teacher, fields, a_star))
-        require(same or field in known.reads, f"its labels change with {field}, which its `reads` does not name")
-        require(not same or field not in known.reads, f"its `reads` names {field}, but its labels are the same")
-    for field in known.parameter_names:
+        same = np.array_equal(first, labels(problem.learned, teacher, fields, a_star))
+        require(same or field in definition.reads, f"its labels change with {field}, which its `reads` does not name")
+        require(not same or field not in definition.reads, f"its `reads` names {field}, but its labels are the same")
+    for field in definition.parameter_names:
         other = replace(problem, **{field: two_values(field)[1]})
-        same = np.array_equal(one, labels(other.learned, "erf", fields, ones))
+        same = np.array_equal(first, labels(other.learned, "erf", fields, ones))
         require(not same, f"its labels are the same with another {field}")

@@ -19,6 +19,6 @@ def its_tasks_are_learned(name: str) -> None:
     require(list(course.switches) == sorted(course.switches), f"its switches {course.switches} are in no order")
     require(len(course.switches) == len(course.order) - 1, "it has not one switch between two phases")
     ends = (*course.switches, 2.0 + max(course.switches, default=0.0))
-    found = run_cases([Case(problem, "ode", 0, Recording(ends, (), ("risk", "risk_of_task")))]).data
-    own = found["risk_of_task"][0, np.arange(len(ends)), list(course.order)]
-    require_equal(found["risk"][0], own, "the risk at the ends of its phases", rtol=1e-12)
+    result = run_cases([Case(problem, "ode", 0, Recording(ends, (), ("risk", "risk_of_task")))]).data
+    parameters = result["risk_of_task"][0, np.arange(len(ends)), list(course.order)]
+    require_equal(result["risk"][0], parameters, "the risk at the ends of its phases", rtol=1e-12)

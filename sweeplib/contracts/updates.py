@@ -19,34 +19,37 @@ T = 0.01
 
 
 def _problem(name: str, **fields: Any) -> Problem:
-    given: dict[str, Any] = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.3, "activation": "erf", "update": name}
-    return Problem(**given | {"spherical": UPDATES[name].is_tangent} | needed(UPDATES[name]) | fields)
+    values: dict[str, Any] = {"gamma": 0.1, "p": 1, "k": 1, "d": 50, "Delta": 0.3, "activation": "erf", "update": name}
+    return Problem(**values | {"spherical": UPDATES[name].is_tangent} | needed(UPDATES[name]) | fields)
 
 
 def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
     """Also without a gradient, with the memory at the start."""
-    known, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
-    require(known.name == name, f"its name is {known.name!r}")
-    require(bool(known.label), "its label is empty")
-    if known.factor is None:
+    definition, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
+    require(definition.name == name, f"its name is {definition.name!r}")
+    require(bool(definition.label), "its label is empty")
+    if definition.factor is None:
         return
-    start = known.memory(tuple(numbers)) if known.memory else 0.0
-    expected = np.array([known.factor(numbers, T, square, start) for square in SQUARES])
+    start = definition.memory(tuple(numbers)) if definition.memory else 0.0
+    expected = np.array([definition.factor(numbers, T, square, start) for square in SQUARES])
     require(bool(np.isfinite(expected * np.sqrt(SQUARES)[:, None]).all()), "a step is not finite")
-    found, memories = SQUARES.copy(), np.full(len(SQUARES), start)
-    call_by_address(factor_address(name), numbers, np.full(len(SQUARES), T), found, memories)
-    require_equal(np.array([found, memories]).T, expected, "its factor and its memory, compiled", rtol=1e-9)
+    result, memories = SQUARES.copy(), np.full(len(SQUARES), start)
+    call_by_address(factor_address(name), numbers, np.full(len(SQUARES), T), result, memories)
+    require_equal(np.array([result, memories]).T, expected, "its factor and its memory, compiled", rtol=1e-9)
 
 
 def its_loss_has_the_force_of_its_steps(name: str) -> None:
     """If it names one: h ‖g‖ is the force at the displacement ‖g‖."""
-    known, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
-    if known.loss is None or known.factor is None:
+    definition, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
+    if definition.loss is None or definition.factor is None:
         return
-    require(LOSSES[known.loss].means is not None, f"the loss {known.loss} has no means")
+    require(LOSSES[definition.loss].means is not None, f"the loss {definition.loss} has no means")
     for square in SQUARES[2:]:
         size = math.sqrt(square)
-        length, force = known.factor(numbers, T, square, 0.0)[0] * size, LOSSES[known.loss].force(numbers, size, 0.0)
+        length, force = (
+            definition.factor(numbers, T, square, 0.0)[0] * size,
+            LOSSES[definition.loss].force(numbers, size, 0.0),
+        )
         require_equal(length, force, f"the length of a step at the norm {size:.3g}", rtol=1e-12)
 
 

@@ -41,12 +41,12 @@ def _weights(units: int) -> tuple[Array, Array]:
 def _overlaps(**other: Any) -> dict[str, Any]:
     W, W_star = _weights(STUDENTS)
     pairs = {"Q": (W, W), "M": (W, W_star), "P": (W_star, W_star)}
-    found: dict[str, Any] = {
-        name: np.einsum("nid,njd->nij", one, two) / DIMENSION for name, (one, two) in pairs.items()
+    result: dict[str, Any] = {
+        name: np.einsum("nid,njd->nij", first, second) / DIMENSION for name, (first, second) in pairs.items()
     }
-    found |= _arrays(a=(STUDENTS,), a_star=(TEACHERS,), Delta=()) | {"expectations": expectations("erf")}
-    found["of_labels"] = LabelMeans(Criterion("square", (), signs=False), "erf", "committee", "erf")
-    return found | {"d": np.full(REPLICAS, DIMENSION), "batch_size": 2} | other
+    result |= _arrays(a=(STUDENTS,), a_star=(TEACHERS,), Delta=()) | {"expectations": expectations("erf")}
+    result["of_labels"] = LabelMeans(Criterion("square", (), signs=False), "erf", "committee", "erf")
+    return result | {"d": np.full(REPLICAS, DIMENSION), "batch_size": 2} | other
 
 
 def overlap_view(**other: Any) -> OverlapView:
@@ -62,10 +62,10 @@ def training_view(**other: Any) -> TrainingView:
 
 def _particles(**other: Any) -> dict[str, Array]:
     W, W_star = _weights(STUDENTS)
-    m, P = (np.einsum("nid,njd->nij", one, W_star) / DIMENSION for one in (W, W_star))
-    found = _arrays(a=(STUDENTS,), weight=(STUDENTS,), a_star=(TEACHERS,), Delta=())
-    found["weight"] /= found["weight"].sum(axis=1, keepdims=True)
-    return {"m": m, "q": np.einsum("nid,nid->ni", W, W) / DIMENSION, "P": P} | found | other
+    m, P = (np.einsum("nid,njd->nij", first, W_star) / DIMENSION for first in (W, W_star))
+    result = _arrays(a=(STUDENTS,), weight=(STUDENTS,), a_star=(TEACHERS,), Delta=())
+    result["weight"] /= result["weight"].sum(axis=1, keepdims=True)
+    return {"m": m, "q": np.einsum("nid,nid->ni", W, W) / DIMENSION, "P": P} | result | other
 
 
 def particle_view(**other: Any) -> ParticleView:

@@ -156,7 +156,7 @@ class ParticleDynamics(IntegratedDynamics):
             np.ascontiguousarray(replicas.a[i]),
             with_constant(nodes) if replicas.has_offsets else nodes,
             smoothing(student, start.D, fine.omega),
-            self_rule(student, classes, fine.own, offsets=replicas.has_offsets),
+            self_rule(student, classes, fine.self_nodes, offsets=replicas.has_offsets),
             _nodes(start.D, fine),
             scheduled,
             xi,

@@ -64,8 +64,8 @@ class BlockSettings(NamedTuple):
 class BlockChain(NamedTuple):
     """The data of a group: the state, the constants, and work arrays of a step.
 
-    state (rows, lanes); z : normals of a sample, those of the blocks, of the label, and of the lengths; `own` : the
-    stream of a length; push, norm (p, lanes) : √λ_b c, and norms of rows; square (lanes,).
+    state (rows, lanes); z : normals of a sample, those of the blocks, of the label, and of the lengths; `block_stream`
+    draws a length; push, norm (p, lanes) : √λ_b c, and norms of rows; square (lanes,).
     """
 
     settings: Any

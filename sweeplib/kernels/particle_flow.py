@@ -256,7 +256,7 @@ def fill_moments(flow: Flow, room: Room) -> None:
 
 @without_references
 def add_whole_noise(n: int, flow: Flow, room: Room) -> None:
-    """Add E[σ'_i² E² ‖x‖²] at node n to self_means.steep, E the displacement with the scatter of all units and label noise."""
+    """Add E[σ'_i² E² ‖x‖²] at node n to self_means.steep, E the displacement with scatter of all units and noise."""
     a, p, moments = room.a, room.a.shape[0], room.moments
     fill_moments(flow, room)
     scatter = 0.0

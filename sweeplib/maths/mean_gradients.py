@@ -52,7 +52,7 @@ def _solved(
 ) -> tuple[Array, Array, Array, Array, Any]:
     """P⁺, D_s in the eigenbasis of Q⊥, its eigenvalues and vectors, and where overlaps are finite (n, 1, 1)."""
     inverse: Any = np.linalg.pinv(P, hermitian=True)
-    inside, along = (_products(part @ inverse, M) for part in (M, drift_M))
+    inside, along = (_products(matrix @ inverse, M) for matrix in (M, drift_M))
     outside = Q - inside
     finite = np.isfinite(outside).all(axis=(1, 2), keepdims=True)
     variances, axes = np.linalg.eigh(np.where(finite, outside, 0.0))
@@ -64,5 +64,5 @@ def _solved(
     return inverse, slopes, variances, axes, finite
 
 
-def _products(one: Array, other: Array) -> Array:
-    return one @ other.transpose(0, 2, 1)
+def _products(first: Array, second: Array) -> Array:
+    return first @ second.transpose(0, 2, 1)

@@ -71,8 +71,8 @@ class OffsetRisks:
         """The errors (n,) of these `risks`: twice the difference to twice as many nodes and polynomials."""
         silent, finer = _silent(M, P, a_star), replace(self, finer=2 * self.finer)
         of_label = self.of_label.risks(*silent)
-        found = of_label + finer._of_network(Q, M, P, a, a_star)
-        return self.of_label.risk_errors(of_label, *silent) + 2.0 * np.abs(found - risks)
+        fine = of_label + finer._of_network(Q, M, P, a, a_star)
+        return self.of_label.risk_errors(of_label, *silent) + 2.0 * np.abs(fine - risks)
 
     def _of_network(self, Q: Array, M: Array, P: Array, a: Array, a_star: Array) -> Array:
         """½ E f² − E[f y] (n,)."""
@@ -88,8 +88,8 @@ class OffsetRisks:
         for i in np.flatnonzero(finite):
             squares[i], products[i] = 0.0, 0.0
             for odds, deviation, shift in self.classes[i]:
-                own, ours, theirs = (deviation**2 * part[i] for part in (Q, M, P))
-                square, product, mean = self._moments(own, ours, theirs, a_star[i], self.b[i])
+                students, ours, theirs = (deviation**2 * array[i] for array in (Q, M, P))
+                square, product, mean = self._moments(students, ours, theirs, a_star[i], self.b[i])
                 squares[i] += odds * square
                 products[i] += odds * (product + shift * mean)
         return squares, products
@@ -97,13 +97,13 @@ class OffsetRisks:
     def _moments(self, Q: Array, M: Array, P: Array, a_star: Array, b: Array) -> tuple[Array, Array, Array]:
         """E[σσᵀ] (p, p), E[σ f*] (p,) and E[σ] (p,) of one student over Gaussian inputs."""
         p, k = M.shape
-        own = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)), self.finer)
+        fields = Fields.of(activation(self.student), b, np.sqrt(np.maximum(np.diag(Q), 0.0)), self.finer)
         if self.teacher is None:
-            product = np.zeros(p) if self.labels is None else _along(own, self.labels, M, P, a_star, self.finer)
-            return products_of(own, Q), product, own.series[:, 0]
+            product = np.zeros(p) if self.labels is None else _along(fields, self.labels, M, P, a_star, self.finer)
+            return products_of(fields, Q), product, fields.series[:, 0]
         theirs = Fields.of(activation(self.teacher), np.zeros(k), np.sqrt(np.diag(P)), self.finer)
-        both = products_of(own.beside(theirs), np.block([[Q, M], [M.T, P]]))
-        return both[:p, :p], both[:p, p:] @ a_star / k, own.series[:, 0]
+        both = products_of(fields.beside(theirs), np.block([[Q, M], [M.T, P]]))
+        return both[:p, :p], both[:p, p:] @ a_star / k, fields.series[:, 0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Fields:
     @classmethod
     def of(cls, form: Activation, b: Array, s: Array, finer: int) -> "Fields":
         """The fields σ(b + s g) of one activation, by `finer` times as many nodes and polynomials; b and s (n,)."""
-        constant, terms, rest = _parts(form)
+        constant, terms, smooth = _parts(form)
         knots = np.zeros((len(b), 1 + 2 * len(terms)))
         knots[:, 0] = constant
         bent = np.zeros((len(b), finer * ORDERS))
@@ -132,15 +132,15 @@ class Fields:
             knots[:, 1 + 2 * j], knots[:, 2 + 2 * j] = place - b, jump
             bent += jump * _ramp_series(place - b, s, finer * ORDERS)
         series = bent.copy()
-        if rest is not None:
+        if smooth is not None:
             x, table = _table(finer)
-            series += function_values(rest, b[:, None] + s[:, None] * x) @ table
+            series += function_values(smooth, b[:, None] + s[:, None] * x) @ table
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
         """These fields, then the others."""
         width = max(self.knots.shape[1], others.knots.shape[1])
-        rows = (np.pad(part.knots, ((0, 0), (0, width - part.knots.shape[1]))) for part in (self, others))
+        rows = (np.pad(fields.knots, ((0, 0), (0, width - fields.knots.shape[1]))) for fields in (self, others))
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("scale", "bent", "series"))
         scale, bent, series = map(np.concatenate, pairs)
         return Fields(scale, np.concatenate(list(rows)), bent, series)
@@ -148,20 +148,20 @@ class Fields:
 
 def products_of(fields: Fields, omega: Array) -> Array:
     """E[σ_m σ_n] (n, n) of fields with the covariance omega (n, n)."""
-    found = np.zeros(omega.shape)
+    products = np.zeros(omega.shape)
     if fields.knots.shape[1] > 1:
-        _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), found)
+        _compiled()(np.ascontiguousarray(fields.knots), np.ascontiguousarray(omega), products)
     smooth = np.abs(fields.series - fields.bent).max(axis=0, initial=0.0)
-    kept = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
-    if kept.size:
+    places = np.flatnonzero(smooth > 1e-18 * smooth.max(initial=0.0))
+    if places.size:
         bounds = np.outer(fields.scale, fields.scale)
         rho = np.clip(np.divide(omega, bounds, out=np.zeros(omega.shape), where=bounds > 0.0), -1.0, 1.0)
         series = np.zeros(omega.shape)
-        for order in range(kept[-1], -1, -1):
+        for order in range(places[-1], -1, -1):
             whole, bent = fields.series[:, order], fields.bent[:, order]
             series = series * rho + np.outer(whole, whole) - np.outer(bent, bent)
-        found += series
-    return found
+        products += series
+    return products
 
 
 def _silent(M: Array, P: Array, a_star: Array) -> tuple[Array, ...]:
@@ -184,11 +184,11 @@ def _nodes(labels: Labels, L: Array, a_star: Array, finer: int) -> tuple[Array, 
     z, weight = rules.tensor(
         [np.array(gauss.trapezoidal(2 * math.ceil(REACH / step) + 1, step)) for step in h.tolist()]
     )
-    kept = weight > LEAST_WEIGHT
-    return z[:, kept], weight[kept]
+    mask = weight > LEAST_WEIGHT
+    return z[:, mask], weight[mask]
 
 
-def _along(own: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
+def _along(fields: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer: int) -> Array:
     """E[σ_i f*] (p,): with λ* = L z and λ_i = u_i·z + rest, Σ_l c_il (|u_i|/s_i)^l E[f* h_l(z·u_i/|u_i|)]."""
     values, vectors = np.linalg.eigh(P)
     L = vectors * np.sqrt(np.maximum(values, 0.0))
@@ -197,10 +197,10 @@ def _along(own: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer
     z, weight = _nodes(labels, L, a_star, finer)
     weighted = weight * labels(L @ z, a_star)
     at = (u / np.where(size > 0.0, size, 1.0)).T @ z
-    ratio = np.minimum(np.divide(size, own.scale, out=np.zeros(size.shape), where=own.scale > 0.0), 1.0)
+    ratio = np.minimum(np.divide(size, fields.scale, out=np.zeros(size.shape), where=fields.scale > 0.0), 1.0)
     total, power, before, now = np.zeros(len(size)), np.ones(len(size)), np.zeros(at.shape), np.ones(at.shape)
-    for order in range(own.series.shape[1]):
-        total += own.series[:, order] * power * (now @ weighted)
+    for order in range(fields.series.shape[1]):
+        total += fields.series[:, order] * power * (now @ weighted)
         following = (at * now - math.sqrt(order) * before) / math.sqrt(order + 1.0)
         before, now, power = now, following, power * ratio
     return total
@@ -208,19 +208,19 @@ def _along(own: Fields, labels: Labels, M: Array, P: Array, a_star: Array, finer
 
 def _ramp_series(place: Array, s: Array, orders: int) -> Array:
     """The coefficients (n, orders) of (s g − place)⁺; place and s (n,)."""
-    found = np.zeros((len(place), orders))
+    series = np.zeros((len(place), orders))
     moving = s > 0.0
-    found[~moving, 0] = np.maximum(-place[~moving], 0.0)
+    series[~moving, 0] = np.maximum(-place[~moving], 0.0)
     place, s = place[moving], s[moving]
     with np.errstate(over="ignore"):
         h = np.clip(place / s, -FARTHEST, FARTHEST)
     density, above = np.exp(-0.5 * h * h) / math.sqrt(2.0 * math.pi), scipy.special.ndtr(-h)
-    found[moving, 0], found[moving, 1] = s * density - place * above, s * above
+    series[moving, 0], series[moving, 1] = s * density - place * above, s * above
     before, now = np.zeros(len(s)), s * density
     for order in range(2, orders):
-        found[moving, order] = now / math.sqrt(order * (order - 1.0))
+        series[moving, order] = now / math.sqrt(order * (order - 1.0))
         before, now = now, (h * now - math.sqrt(order - 2.0) * before) / math.sqrt(order - 1.0)
-    return found
+    return series
 
 
 @cache
@@ -239,8 +239,8 @@ def _table(finer: int) -> tuple[Array, Array]:
 def _parts(form: Activation) -> tuple[float, tuple[tuple[float, float], ...], Any]:
     """A constant and the knots with their jumps, and the smooth rest; None if there is none."""
     constant, terms = hinges_of(form)
-    rest = without_knots(form, np.array(terms).reshape(-1, 2).T.copy(), constant)
-    return constant, terms, None if rest is None else rest[0]
+    smooth = without_knots(form, np.array(terms).reshape(-1, 2).T.copy(), constant)
+    return constant, terms, None if smooth is None else smooth[0]
 
 
 @cache

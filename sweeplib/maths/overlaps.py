@@ -86,7 +86,7 @@ def block_overlaps(W: Array, W_star: Array, multiplicities: Array) -> tuple[Arra
     ends = np.cumsum(multiplicities)[:-1].astype(int)
     parts = list(zip(np.split(W, ends, axis=1), np.split(W_star, ends, axis=1), strict=True))
     pairs = ([(w, w) for w, _ in parts], parts, [(w_star, w_star) for _, w_star in parts])
-    Q, M, P = (np.array([one @ other.T for one, other in pair]) / W.shape[1] for pair in pairs)
+    Q, M, P = (np.array([first @ second.T for first, second in pair]) / W.shape[1] for pair in pairs)
     return Q, M, P
 
 
@@ -117,15 +117,15 @@ def teacher_factors(P: Array) -> Array:
     root = vectors * np.sqrt(np.where(values > DEPENDENT * values[:, -1:], values, 0.0))[:, None, :]
     lower, directions = np.zeros(P.shape), np.zeros(P.shape)
     for r in range(P.shape[-1]):
-        rest = root[:, r]
+        remainder = root[:, r]
         for _ in range(2):
-            along = np.einsum("nsi,ni->ns", directions[:, :r], rest)
+            along = np.einsum("nsi,ni->ns", directions[:, :r], remainder)
             lower[:, r, :r] += along
-            rest = rest - np.einsum("ns,nsi->ni", along, directions[:, :r])
-        length = np.linalg.norm(rest, axis=-1)
+            remainder = remainder - np.einsum("ns,nsi->ni", along, directions[:, :r])
+        length = np.linalg.norm(remainder, axis=-1)
         new = length > NEW_DIRECTION
         lower[:, r, r] = np.where(new, length, 0.0)
-        directions[:, r] = np.where(new[:, None], rest / np.where(new, length, 1.0)[:, None], 0.0)
+        directions[:, r] = np.where(new[:, None], remainder / np.where(new, length, 1.0)[:, None], 0.0)
     return norm[:, :, None] * lower
 
 
@@ -136,8 +136,8 @@ def split_factors(Q: Array, M: Array, P: Array) -> tuple[Array, Array, Array]:
     """
     L_star, A = teacher_factors(P), np.zeros(M.shape)
     for r in range(P.shape[-1]):
-        rest, pivot = M[:, :, r] - np.einsum("nis,ns->ni", A[:, :, :r], L_star[:, r, :r]), L_star[:, r, r, None]
-        A[:, :, r] = np.where(pivot > 0.0, rest / np.where(pivot > 0.0, pivot, 1.0), 0.0)
+        remainder, pivot = M[:, :, r] - np.einsum("nis,ns->ni", A[:, :, :r], L_star[:, r, :r]), L_star[:, r, r, None]
+        A[:, :, r] = np.where(pivot > 0.0, remainder / np.where(pivot > 0.0, pivot, 1.0), 0.0)
     return L_star, A, lower_factors(Q - A @ A.transpose(0, 2, 1), M[:, :, :0], P[:, :0, :0])
 
 
@@ -172,11 +172,11 @@ def nearest_covariances(Q: Array, M: Array, P: Array) -> Array:
     That is M P⁺ Mᵀ plus the positive part of Q − M P⁺ Mᵀ; M (n, p, k), P (n, k, k). Systems with non-finite entries are
     unchanged.
     """
-    kept = Q.copy()
+    nearest = Q.copy()
     finite = np.isfinite(Q).all(axis=(1, 2)) & np.isfinite(M).all(axis=(1, 2))
     inside = M[finite] @ np.linalg.pinv(P[finite], hermitian=True) @ M[finite].transpose(0, 2, 1)
     values, vectors = np.linalg.eigh(Q[finite] - inside)
     positive = (vectors * np.maximum(values, 0.0)[:, None, :]) @ vectors.transpose(0, 2, 1)
     broken = (values < 0.0).any(axis=1)
-    kept[np.flatnonzero(finite)[broken]] = (inside + 0.5 * (positive + positive.transpose(0, 2, 1)))[broken]
-    return kept
+    nearest[np.flatnonzero(finite)[broken]] = (inside + 0.5 * (positive + positive.transpose(0, 2, 1)))[broken]
+    return nearest

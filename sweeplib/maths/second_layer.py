@@ -36,16 +36,16 @@ def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star
         """The risks (n, m) of m students with some of the units (m, width) and this second layer."""
         n, m = len(M), len(units)
         students = Q[:, units[:, :, None], units[:, None, :]], M[:, units]
-        teachers = (np.repeat(part[:, None], m, axis=1) for part in (P, a_star))
-        own_Q, own_M, own_P, own_a_star = (part.reshape(n * m, *part.shape[2:]) for part in (*students, *teachers))
+        teachers = (np.repeat(array[:, None], m, axis=1) for array in (P, a_star))
+        own_Q, own_M, own_P, own_a_star = (array.reshape(n * m, *array.shape[2:]) for array in (*students, *teachers))
         return expectations.risks(own_Q, own_M, own_P, np.tile(layer, (n * m, 1)), own_a_star).reshape(n, m)
 
     units, (rows, columns) = np.arange(p), np.triu_indices(p, 1)
-    one, two = units[:, None], np.stack([rows, columns], axis=1)
-    zero, plus, minus = (risks(one, a) for a in (0.0, 1.0, -1.0))
+    first, second = units[:, None], np.stack([rows, columns], axis=1)
+    zero, plus, minus = (risks(first, a) for a in (0.0, 1.0, -1.0))
     squares = np.empty((len(M), p, p))
     squares[:, units, units] = plus + minus - 2.0 * zero
-    equal, opposite = (risks(two, 1.0, sign) + risks(two, -1.0, -sign) for sign in (1.0, -1.0))
+    equal, opposite = (risks(second, 1.0, sign) + risks(second, -1.0, -sign) for sign in (1.0, -1.0))
     squares[:, rows, columns] = squares[:, columns, rows] = equal - opposite
     return squares, 0.5 * (minus - plus)
 
@@ -60,7 +60,7 @@ def ridge_regression(squares: Array, products: Array, ridge: Array) -> Array:
     values, vectors = np.linalg.eigh(np.where(finite, squares, 0.0) / squares.shape[1])
     values = np.maximum(values, 0.0)
     total = values + ridge[:, None]
-    kept = total > LEAST * values.max(axis=1, keepdims=True)
+    mask = total > LEAST * values.max(axis=1, keepdims=True)
     inside = (vectors.transpose(0, 2, 1) @ products[:, :, None])[:, :, 0]
-    along = np.where(kept, inside / np.where(kept, total, 1.0), 0.0)
+    along = np.where(mask, inside / np.where(mask, total, 1.0), 0.0)
     return np.where(finite, vectors @ along[:, :, None], np.nan)[:, :, 0]

@@ -256,7 +256,7 @@ def _digest(function: types.FunctionType) -> str:
 
 
 def _description(function: types.FunctionType, descriptions: dict[tuple[types.CodeType, tuple[int, ...]], str]) -> str:
-    """Return a digest of a function with all that is compiled into it; `known` has those already described."""
+    """Return a digest of a function with all that is compiled into it; `descriptions` has those already described."""
     spaces = (function.__globals__, function.__defaults__, function.__kwdefaults__, *(function.__closure__ or ()))
     key = function.__code__, tuple(map(id, spaces))
     if key not in descriptions:

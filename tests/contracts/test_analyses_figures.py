@@ -11,7 +11,7 @@ import pytest
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.contracts import analyses, figures, plots
-from sweeplib.contracts.analyses import analysed, foreseen, made, results_by_dataset
+from sweeplib.contracts.analyses import analysed, example, foreseen, results_by_dataset
 from sweeplib.contracts.check import checks_of
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES, INTERACTIVE
@@ -60,7 +60,7 @@ def drawn(name, words):
     needed = {need: analysed(need, words) for need in FIGURES[name].needed({})}
     refused = next((each for each in needed.values() if isinstance(each, Exception)), None)
     try:
-        return refused or FIGURES[name](made(words), needed)
+        return refused or FIGURES[name](example(words), needed)
     except InputError as refusal:
         return refusal
 
@@ -138,10 +138,10 @@ def test_analysis_averages_over_seeds(name):
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_labels_its_axes_from_the_attributes(name):
     """Axis labels contain long names or symbols of the dataset or its analyses, and no raw variable names."""
-    for words, drawing in results_by_dataset(figures.drawn, name).items():
+    for words, drawing in results_by_dataset(figures.drawings, name).items():
         written = [label for axes in drawing.axes for label in (axes.get_xlabel(), axes.get_ylabel()) if label]
         assert written, words
-        ds = made(words)
+        ds = example(words)
         parts = (ds, *(analysed(need, words) for need in FIGURES[name].needed({})))
         seen = [part[variable] for part in parts for variable in part]
         seen += [ds[variable] for variable in ds.coords]

@@ -39,20 +39,20 @@ def _pattern(form: str) -> str:
 
 @cache
 def _of_form(name: str) -> Activation:
-    form, _, rest = (part.strip() for part in name.partition("("))
+    form, _, arguments = (text.strip() for text in name.partition("("))
     if form not in FORMS:
         raise UnknownNameError("unknown activation", value=name, choices=(*ACTIVATIONS, *map(_pattern, FORMS)))
-    numbers = _numbers(rest.removesuffix(")")) if rest.endswith(")") else ()
+    numbers = _numbers(arguments.removesuffix(")")) if arguments.endswith(")") else ()
     if not numbers:
         raise InputError("not an activation", value=name, expected=f"{_pattern(form)} with finite numbers")
-    made = FORMS[form](numbers)
-    return made if made.name == name else _of_form(made.name)
+    head = FORMS[form](numbers)
+    return head if head.name == name else _of_form(head.name)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
     """The numbers between commas, zero without a sign; none at all where one is unreadable or not finite."""
     try:
-        numbers = tuple(float(part) + 0.0 for part in text.split(","))
+        numbers = tuple(float(number) + 0.0 for number in text.split(","))
     except ValueError:
         return ()
     return numbers if all(map(math.isfinite, numbers)) else ()

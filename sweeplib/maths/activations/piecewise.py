@@ -57,8 +57,8 @@ def piecewise(numbers: tuple[float, ...]) -> Activation:
     jumps = [after - before for before, after in pairwise((0.0, *slopes, 0.0))]
     hinges = tuple((knot, jump) for knot, jump in zip(knots, jumps, strict=True) if jump != 0.0)
     parts = tuple((left, right, slope) for (left, right), slope in zip(pairwise(knots), slopes, strict=True))
-    given = {"start": values[0], "pieces": parts}
-    functions = bound(value, **given), bound(derivative, **given)
+    definition = {"start": values[0], "pieces": parts}
+    functions = bound(value, **definition), bound(derivative, **definition)
     return Activation(name, _label(knots, values), *functions, _exponent(name, hinges), hinges=(values[0], hinges))
 
 

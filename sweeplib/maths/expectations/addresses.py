@@ -173,11 +173,11 @@ def lane_drifts_of(rule: Callable[..., None], drifts: Callable[..., None], syste
     """The drifts of many systems by a rule for them, which may call the rule `drifts` for one system."""
     p, k, lanes = system.M.shape
     whole = -lanes % WIDTH  # vectors are filled with copies of the last system
-    parts = [_owned(np.concatenate([part, part[..., -1:].repeat(whole, axis=-1)], axis=-1)) for part in system[:7]]
+    parts = [_owned(np.concatenate([array, array[..., -1:].repeat(whole, axis=-1)], axis=-1)) for array in system[:7]]
     Q, M, P, a, a_star, Delta, stretch = parts
     out = empty_drifts(p, k, lanes + whole)
-    given = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
-    _calls(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, given, out)
+    lanes_system = System(Q, M, P, a, a_star, Delta, stretch, system.pair or no_functions(), drifts_address(drifts))
+    _calls(_call_drifts_in_lanes)(lane_drifts_address(rule), lanes, lanes_system, out)
     return Drifts(*(drift[..., :lanes] for drift in out))
 
 
@@ -185,9 +185,9 @@ def no_drifts(system: System, out: Drifts) -> None:
     """Do nothing, in place of a rule for the drifts of one system."""
 
 
-def _owned(part: Any) -> Array:
+def _owned(array: Any) -> Array:
     """A copy of an array that is writable and contiguous, as the functions with an address require."""
-    return np.array(part, dtype=float, order="C")
+    return np.array(array, dtype=float, order="C")
 
 
 @cache

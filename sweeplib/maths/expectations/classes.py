@@ -67,14 +67,14 @@ def field_means(activation: str, scales: Array) -> Array:
         return hinge_means(form, scales)
     if form.error_functions is not None:  # odd, but for the offset
         return np.full(scales.shape, form.error_functions[0])
-    found = kink(form) * scales / math.sqrt(2.0 * math.pi)
+    result = kink(form) * scales / math.sqrt(2.0 * math.pi)
     levels = np.ceil(np.log2(np.clip(np.nan_to_num(scales, nan=1.0), 1.0, MOST_SCALE))).astype(int)
     for level in np.unique(levels):
         chosen = levels == level
         nodes, weights = map(np.array, _rule(activation, 2.0**level))
         fields = np.multiply.outer(scales[chosen], nodes)
-        found[chosen] += rest_values(form, fields.ravel()).reshape(fields.shape) @ weights
-    return found
+        result[chosen] += rest_values(form, fields.ravel()).reshape(fields.shape) @ weights
+    return result
 
 
 @cache

@@ -61,38 +61,38 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
                 out[lane] += teacher_offset * a_star[r, lane] / k
         for lane in range(lanes):
             out[lane] *= 0.5 * out[lane]
-    own, others = len(student_slopes), len(teacher_slopes)
-    student_scale, teacher_scale = np.empty((p, own, lanes)), np.empty((k, others, lanes))
+    n_student, n_teacher = len(student_slopes), len(teacher_slopes)
+    student_scale, teacher_scale = np.empty((p, n_student, lanes)), np.empty((k, n_teacher, lanes))
     cosines = np.empty(lanes)
     for i in range(p):
-        for t in range(own):
+        for t in range(n_student):
             for lane in range(lanes):
                 x = student_slopes[t]
                 student_scale[i, t, lane] = x / math.sqrt(1.0 + x * x * Q[i, i, lane])
     for r in range(k):
-        for t in range(others):
+        for t in range(n_teacher):
             for lane in range(lanes):
                 x = teacher_slopes[t]
                 teacher_scale[r, t, lane] = x / math.sqrt(1.0 + x * x * P[r, r, lane])
     for r in range(k):
         for s in range(r + 1):
-            for t in range(others):
-                for u in range(others):
+            for t in range(n_teacher):
+                for u in range(n_teacher):
                     factor = (1.0 if r == s else 2.0) * teacher_weights[t] * teacher_weights[u] / (math.pi * k * k)
                     for lane in range(lanes):
                         cosines[lane] = teacher_scale[r, t, lane] * teacher_scale[s, u, lane] * P[r, s, lane]
                     add_arc_sines(factor, a_star[r], a_star[s], cosines, out)
     for i in range(p):
         for r in range(k):
-            for t in range(own):
-                for u in range(others):
+            for t in range(n_student):
+                for u in range(n_teacher):
                     factor = 2.0 * student_weights[t] * teacher_weights[u] / (math.pi * p * k)
                     for lane in range(lanes):
                         cosines[lane] = student_scale[i, t, lane] * teacher_scale[r, u, lane] * M[i, r, lane]
                     add_arc_sines(-factor, a[i], a_star[r], cosines, out)
         for j in range(i + 1):
-            for t in range(own):
-                for u in range(own):
+            for t in range(n_student):
+                for u in range(n_student):
                     factor = (1.0 if i == j else 2.0) * student_weights[t] * student_weights[u] / (math.pi * p * p)
                     for lane in range(lanes):
                         cosines[lane] = student_scale[i, t, lane] * student_scale[j, u, lane] * Q[i, j, lane]
@@ -118,31 +118,31 @@ def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
     """The terms of a network."""
     Q, M, P, a, a_star = system.Q, system.M, system.P, system.a, system.a_star
     p, k = M.shape
-    own, others = len(student.slopes), len(teacher.slopes)
-    students, count = p * own, p * own + k * others
+    n_student, n_teacher = len(student.slopes), len(teacher.slopes)
+    students, count = p * n_student, p * n_student + k * n_teacher
     terms = Terms(
         np.empty((count, count)), np.empty(count), np.empty(count), np.empty(students), np.empty(students, np.int64)
     )
     S = terms.S
     for i in range(p):
-        for t in range(own):
-            u = i * own + t
+        for t in range(n_student):
+            u = i * n_student + t
             terms.unit[u], terms.weight[u] = i, -student.weights[t] * a[i] / p
             terms.tilt[u] = 2.0 / math.pi * a[i] * student.weights[t] * student.slopes[t]
             for j in range(p):
-                for v in range(own):
-                    S[u, j * own + v] = student.slopes[t] * student.slopes[v] * Q[i, j]
+                for v in range(n_student):
+                    S[u, j * n_student + v] = student.slopes[t] * student.slopes[v] * Q[i, j]
             for r in range(k):
-                for v in range(others):
-                    m = students + r * others + v
+                for v in range(n_teacher):
+                    m = students + r * n_teacher + v
                     S[u, m] = S[m, u] = student.slopes[t] * teacher.slopes[v] * M[i, r]
     for r in range(k):
-        for t in range(others):
-            m = students + r * others + t
+        for t in range(n_teacher):
+            m = students + r * n_teacher + t
             terms.weight[m] = teacher.weights[t] * a_star[r] / k
             for s in range(k):
-                for v in range(others):
-                    S[m, students + s * others + v] = teacher.slopes[t] * teacher.slopes[v] * P[r, s]
+                for v in range(n_teacher):
+                    S[m, students + s * n_teacher + v] = teacher.slopes[t] * teacher.slopes[v] * P[r, s]
     for m in range(count):
         terms.norm[m] = 1.0 + S[m, m]
     return terms
@@ -152,25 +152,25 @@ def terms_of(system: System, student: Mixture, teacher: Mixture) -> Terms:
 def fill_flow(terms: Terms, student: Mixture, teacher: Mixture, second_layer: Array, flow: Array) -> None:
     """Add Σ b asin, of I2, to Ψ^a (p,), and fill a_i E[σ'_i z_j E] (p, p + k), of I3."""
     S, weight, norm = terms.S, terms.weight, terms.norm
-    p, count, own, others = len(second_layer), len(weight), len(student.slopes), len(teacher.slopes)
+    p, count, n_student, n_teacher = len(second_layer), len(weight), len(student.slopes), len(teacher.slopes)
     rows = np.empty((3, count))
     cosine, along, towards = rows[0], rows[1], rows[2]
     flow[:] = 0.0
-    for u in range(p * own):
+    for u in range(p * n_student):
         i = terms.unit[u]
         towards[:] = 0.0
         for m in range(count):
             cosine[m] = S[u, m] / math.sqrt(norm[u] * norm[m])
-        second_layer[i] += student.weights[u - i * own] * 2.0 / math.pi * arc_sines_sum(cosine, weight)
+        second_layer[i] += student.weights[u - i * n_student] * 2.0 / math.pi * arc_sines_sum(cosine, weight)
         for m in range(count):
             along[m] = weight[m] / math.sqrt(norm[u] * norm[m] - S[u, m] * S[u, m])
         for m in range(count):
-            part = along[m]
+            number = along[m]
             for f in range(count):
-                towards[f] += part * S[m, f]
+                towards[f] += number * S[m, f]
         outer, inner = terms.tilt[u], terms.tilt[u] * towards[u] / norm[u]
         for j in range(flow.shape[1]):
-            f = j * own if j < p else p * own + (j - p) * others
+            f = j * n_student if j < p else p * n_student + (j - p) * n_teacher
             slope = student.slopes[0] if j < p else teacher.slopes[0]
             flow[i, j] += (outer * towards[f] - inner * S[u, f]) / slope
 
@@ -207,8 +207,8 @@ def fill_tilts(terms: Terms, first: Any, second: Any, tilts: Tilts) -> None:
             alpha[m, lane] = S[m, first[lane]] * tilts.by_first[lane]
             beta[m, lane] = (S[m, second[lane]] - tilts.between[lane] * alpha[m, lane]) * tilts.by_second[lane]
         for lane in range(lanes):
-            rest = norm[m] - alpha[m, lane] * alpha[m, lane] - beta[m, lane] * beta[m, lane]
-            tilts.scale[m, lane] = 1.0 / math.sqrt(max(rest, 1.0))
+            variance = norm[m] - alpha[m, lane] * alpha[m, lane] - beta[m, lane] * beta[m, lane]
+            tilts.scale[m, lane] = 1.0 / math.sqrt(max(variance, 1.0))
 
 
 @without_references
@@ -301,14 +301,14 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
     """The expectations of two mixtures of error functions."""
     if student.error_functions is None or teacher.error_functions is None:
         return None
-    (ours, own), (theirs, others) = student.error_functions, teacher.error_functions
+    (ours, student_terms), (theirs, teacher_terms) = student.error_functions, teacher.error_functions
     constants = {
         "student_offset": ours,
-        "student_weights": tuple(weight for weight, _ in own),
-        "student_slopes": tuple(slope for _, slope in own),
+        "student_weights": tuple(weight for weight, _ in student_terms),
+        "student_slopes": tuple(slope for _, slope in student_terms),
         "teacher_offset": theirs,
-        "teacher_weights": tuple(weight for weight, _ in others),
-        "teacher_slopes": tuple(slope for _, slope in others),
+        "teacher_weights": tuple(weight for weight, _ in teacher_terms),
+        "teacher_slopes": tuple(slope for _, slope in teacher_terms),
     }
     name = f"{student.name}|{teacher.name}"
     return Expectations(
@@ -316,7 +316,7 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
         bound(risk, **constants),
         bound(drifts, **constants),
         bound(drifts_in_lanes, **constants),
-        wide=-(-FULL // len(own)),
+        wide=-(-FULL // len(student_terms)),
         lipschitz=lipschitz(student),
         misfits=(_misfits(student)[0], _misfits(teacher)[0]),
         slope_misfit=_misfits(student)[1],
@@ -331,8 +331,8 @@ def _misfits(activation: Activation) -> tuple[float, float]:
     for x in places:
         form = offset + sum(weight * math.erf(slope * root * x) for weight, slope in terms)
         slopes = (weight * slope * math.exp(-0.5 * (slope * x) ** 2) for weight, slope in terms)
-        found = form - activation.value(x), math.sqrt(2.0 / math.pi) * sum(slopes) - activation.derivative(x)
-        worst = [max(largest, abs(off)) for largest, off in zip(worst, found, strict=True)]
+        differences = form - activation.value(x), math.sqrt(2.0 / math.pi) * sum(slopes) - activation.derivative(x)
+        worst = [max(largest, abs(off)) for largest, off in zip(worst, differences, strict=True)]
     of_value, of_slope = (off if off > 1e-14 else 0.0 for off in worst)
     return of_value, of_slope
 

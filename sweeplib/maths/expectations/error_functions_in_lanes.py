@@ -31,20 +31,20 @@ def fill_unit(first: int, weights: Any, slopes: Any, factor: float, layer: Array
 
 
 @without_references
-def fill_covariances(system: System, own: int, others: int, slope: Array, S: Array) -> None:
+def fill_covariances(system: System, n_student: int, n_teacher: int, slope: Array, S: Array) -> None:
     """Fill S of the first lanes, as many as Q has."""
     Q, M, P = system.Q, system.M, system.P
     p, _, lanes = M.shape
-    students, terms = p * own, len(slope)
+    students, terms = p * n_student, len(slope)
     for m in range(terms):
         for q in range(m + 1):
             both = slope[m] * slope[q]
             if m < students:
-                overlap = Q[m // own, q // own]
+                overlap = Q[m // n_student, q // n_student]
             elif q < students:
-                overlap = M[q // own, (m - students) // others]
+                overlap = M[q // n_student, (m - students) // n_teacher]
             else:
-                overlap = P[(m - students) // others, (q - students) // others]
+                overlap = P[(m - students) // n_teacher, (q - students) // n_teacher]
             for lane in range(lanes):
                 S[m, q, lane] = both * overlap[lane]
             for lane in range(lanes):
@@ -102,8 +102,8 @@ def fill_tilts(u: int, v: int, tile: int, S: Array, norm: Array, roots: Array, t
         for lane in range(lanes):
             tilts[0, m, tile, lane] = S[u, m, lane] * roots[0, tile, lane]
         for lane in range(lanes):
-            rest = S[v, m, lane] - roots[1, tile, lane] * tilts[0, m, tile, lane]
-            tilts[1, m, tile, lane] = rest * roots[2, tile, lane]
+            remainder = S[v, m, lane] - roots[1, tile, lane] * tilts[0, m, tile, lane]
+            tilts[1, m, tile, lane] = remainder * roots[2, tile, lane]
         for lane in range(lanes):
             alpha, beta = tilts[0, m, tile, lane], tilts[1, m, tile, lane]
             tilts[2, m, tile, lane] = 1.0 / math.sqrt(max(norm[m, lane] - alpha * alpha - beta * beta, 1.0))
@@ -157,10 +157,10 @@ class Tiles(NamedTuple):
 
 
 @without_references
-def fill_variance(a: Array, own: int, terms: Terms, constant: Array, tiles: Tiles, out: Array) -> None:
+def fill_variance(a: Array, n_student: int, terms: Terms, constant: Array, tiles: Tiles, out: Array) -> None:
     """Fill Ψ^Var (p, p, lanes), with `constant` (lanes,) the part of E[E²] without error functions."""
     p, lanes = a.shape
-    most, students = len(tiles.sums), p * own
+    most, students = len(tiles.sums), p * n_student
     count, width = terms.weight.shape
     pairs = students * (students + 1) // 2
     out[:] = 0.0
@@ -177,7 +177,7 @@ def fill_variance(a: Array, own: int, terms: Terms, constant: Array, tiles: Tile
         add_moment(used * lanes, terms.S, tilts, terms.weight, terms.cosine, sums)
         u, v = x, y
         for tile in range(used):
-            i, j = u // own, v // own
+            i, j = u // n_student, v // n_student
             factor = (2.0 if i == j and u != v else 1.0) * terms.tilt[u] * terms.tilt[v] * 0.5 * math.pi
             for lane in range(lanes):
                 moment = tiles.sums[tile, lane] + constant[lane]
@@ -193,18 +193,18 @@ def fill_variance(a: Array, own: int, terms: Terms, constant: Array, tiles: Tile
 
 
 @inlined
-def fill_flow(system: System, own: int, others: int, terms: Terms, out: Drifts) -> None:
+def fill_flow(system: System, n_student: int, n_teacher: int, terms: Terms, out: Drifts) -> None:
     """Add I2's part to Ψ^a, and fill Ψ^M and Ψ^GF from I3."""
     a = system.a
     p, k, lanes = system.M.shape
-    students = p * own
+    students = p * n_student
     flow, towards = np.zeros((p, p + k, lanes)), np.empty((len(terms.slope), lanes))
     for u in range(students):
-        i, S, norm = u // own, terms.S, terms.norm
+        i, S, norm = u // n_student, terms.S, terms.norm
         add_second_layer(u, terms.tilt[u] / terms.slope[u], S, norm, terms.weight, terms.cosine, out.a[i])
         fill_towards(u, S, norm, terms.weight, terms.cosine, towards)
         for j in range(p + k):
-            f = j * own if j < p else students + (j - p) * others
+            f = j * n_student if j < p else students + (j - p) * n_teacher
             factor = terms.tilt[u] / terms.slope[f]
             for lane in range(lanes):
                 inner = towards[u, lane] * S[u, f, lane] / norm[u, lane]
@@ -223,30 +223,30 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     """Ψ^a from I2, Ψ^M and Ψ^GF from I3, Ψ^Var from I4 at Ω times `stretch`."""
     a, a_star = system.a, system.a_star
     p, k, lanes = system.M.shape
-    own, others = len(student_slopes), len(teacher_slopes)
-    students, count = p * own, p * own + k * others
+    n_student, n_teacher = len(student_slopes), len(teacher_slopes)
+    students, count = p * n_student, p * n_student + k * n_teacher
     most = max(1, min(students * (students + 1) // 2, WIDTH // lanes))
     width = most * lanes
     matrices, offset = np.empty((3, count, width)), np.zeros(lanes)
     rows = np.empty(count), np.empty(students), np.empty((count, count, width))
     terms = Terms(*rows, matrices[0], matrices[1], matrices[2, 0])
     for i in range(p):
-        fill_unit(i * own, student_weights, student_slopes, -1.0 / p, a[i], terms.slope, terms.weight)
-        for t in range(own):
-            terms.tilt[i * own + t] = 2.0 / math.pi * student_weights[t] * student_slopes[t]
+        fill_unit(i * n_student, student_weights, student_slopes, -1.0 / p, a[i], terms.slope, terms.weight)
+        for t in range(n_student):
+            terms.tilt[i * n_student + t] = 2.0 / math.pi * student_weights[t] * student_slopes[t]
         for lane in range(lanes):
             offset[lane] -= student_offset * a[i, lane] / p
     for r in range(k):
-        first = students + r * others
+        first = students + r * n_teacher
         fill_unit(first, teacher_weights, teacher_slopes, 1.0 / k, a_star[r], terms.slope, terms.weight)
         for lane in range(lanes):
             offset[lane] += teacher_offset * a_star[r, lane] / k
-    fill_covariances(system, own, others, terms.slope, terms.S)
+    fill_covariances(system, n_student, n_teacher, terms.slope, terms.S)
     fill_norms(terms.S, lanes, terms.norm)
     for i in range(p):
         for lane in range(lanes):
             out.a[i, lane] = student_offset * offset[lane]
-    fill_flow(system, own, others, terms, out)
+    fill_flow(system, n_student, n_teacher, terms, out)
 
     for m in range(count):
         for q in range(count):
@@ -258,4 +258,4 @@ def drifts_in_lanes(filled: int, system: System, out: Drifts) -> None:
     for lane in range(lanes):
         offset[lane] = offset[lane] * offset[lane] + system.Delta[lane]
     tiles = Tiles(np.empty((3, most, lanes)), np.empty((3, count, most, lanes)), np.empty((most, lanes)))
-    fill_variance(a, own, terms, offset, tiles, out.Var)
+    fill_variance(a, n_student, terms, offset, tiles, out.Var)

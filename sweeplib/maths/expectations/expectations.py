@@ -114,12 +114,12 @@ class Expectations:
         systems, finer = (Q, M, P, a, a_star), self.finer
         if finer is None:
             return self.form_errors(risks, a, a_star)
-        found = finer.risks(*systems)
-        errors = 2.0 * np.abs(found - risks)
+        fine = finer.risks(*systems)
+        errors = 2.0 * np.abs(fine - risks)
         rough = np.flatnonzero(errors > RESOLVED)
         if finer.finer is not None and rough.size:
-            third = finer.finer.risks(*(part[rough] for part in systems))
-            errors[rough] = CHANCE * np.ptp([risks[rough], found[rough], third], axis=0)
+            third = finer.finer.risks(*(array[rough] for array in systems))
+            errors[rough] = CHANCE * np.ptp([risks[rough], fine[rough], third], axis=0)
         return np.asarray(errors)
 
     def form_errors(self, risks: Array, a: Array, a_star: Array) -> Array:
@@ -152,9 +152,9 @@ class Expectations:
         It is estimated by the largest difference to the finer rule. Drifts are those of the rules, unless a function
         `drifts_of(rule, system, i)` makes others of system number i of them; without Ψ^Var if `stretch` is 0.
         """
-        errors, found = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
+        errors, drifts = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):
-            coarse, fine = (_flat(found(rule, system, i), stretch != 0.0) for rule in (self, self.finer or self))
+            coarse, fine = (_flat(drifts(rule, system, i), stretch != 0.0) for rule in (self, self.finer or self))
             errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
 
@@ -196,7 +196,7 @@ def expectations(student: str, teacher: str | None = None) -> Expectations:
 def _expectations(student: str, teacher: str) -> Expectations:
     pair = activation(student), activation(teacher)
     families = sorted(FAMILIES.values(), key=lambda family: family.generality)
-    return next(found for family in families if (found := family.pair_expectations(*pair)) is not None)
+    return next(pair_rule for family in families if (pair_rule := family.pair_expectations(*pair)) is not None)
 
 
 def no_arrays(p: int, k: int, pair: Pair, number: Any) -> tuple[()]:
@@ -231,8 +231,8 @@ def _fill_vectors(filled: int, system: System, out: Drifts, work: tuple[Any, ...
         Q, M, P = vectors(system.Q, lane), vectors(system.M, lane), vectors(system.P, lane)
         a, a_star = vectors(system.a, lane), vectors(system.a_star, lane)
         Delta, stretch = vectors(system.Delta, lane), vectors(system.stretch, lane)
-        found = Drifts(vectors(out.M, lane), vectors(out.GF, lane), vectors(out.Var, lane), vectors(out.a, lane))
-        drifts(System(Q, M, P, a, a_star, Delta, stretch, system.pair, None), found, *work)
+        views = Drifts(vectors(out.M, lane), vectors(out.GF, lane), vectors(out.Var, lane), vectors(out.a, lane))
+        drifts(System(Q, M, P, a, a_star, Delta, stretch, system.pair, None), views, *work)
 
 
 def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
@@ -243,7 +243,7 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
     """
     p, k, _ = system.M.shape
     Q, M, P = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
-    a, a_star, found = np.empty(p), np.empty(k), drifts_room(p, k)
+    a, a_star, drifts = np.empty(p), np.empty(k), drifts_room(p, k)
     for lane in range(filled):
         for i in range(p):
             a[i] = system.a[i, lane]
@@ -255,12 +255,12 @@ def drifts_in_turn(filled: int, system: System, out: Drifts) -> None:
             a_star[r] = system.a_star[r, lane]
             for s in range(k):
                 P[r, s] = system.P[r, s, lane]
-        one = System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair, None)
-        system.drifts(one, found)
+        single = System(Q, M, P, a, a_star, system.Delta[lane], system.stretch[lane], system.pair, None)
+        system.drifts(single, drifts)
         for i in range(p):
-            out.a[i, lane] = found.a[i]
+            out.a[i, lane] = drifts.a[i]
             for j in range(p):
-                out.GF[i, j, lane] = found.GF[i, j]
-                out.Var[i, j, lane] = found.Var[i, j]
+                out.GF[i, j, lane] = drifts.GF[i, j]
+                out.Var[i, j, lane] = drifts.Var[i, j]
             for r in range(k):
-                out.M[i, r, lane] = found.M[i, r]
+                out.M[i, r, lane] = drifts.M[i, r]

@@ -86,12 +86,14 @@ def add_hinge_means(hinges: Array, mean: float, scale: float, means: Array) -> N
 
 
 @inlined
-def add_moments(system: System, C: Array, i: int, factor: float, fields: Array, x: float, given: Any, out: Any) -> None:
+def add_moments(
+    system: System, C: Array, i: int, factor: float, fields: Array, x: float, conditions: Any, out: Any
+) -> None:
     """Add the terms of student i at a node with the fields λ* (k,) and x on the line.
 
     given : Σ_q A_jq z_q over the other axes (p,), A (p, k) in the axes of the line, and E'[σ_i], E'[σ'_i], E'[σ'_i u].
     """
-    (centre, A, means), (to_a, to_M, flow), scale = given, out, math.sqrt(C[i, i])
+    (centre, A, means), (to_a, to_M, flow), scale = conditions, out, math.sqrt(C[i, i])
     to_a[i] += factor * means[0]
     for r in range(A.shape[1]):
         to_M[i, r] += system.a[i] * factor * fields[r] * means[1]
@@ -129,9 +131,9 @@ def add_first_moments(
                             means[kind] += share[j] * tables.values[i, kind, first + j]
                 if hinges is not None and bends:
                     add_hinge_means(hinges, mean, scale, means)
-                given = centre, A, means
+                conditions = centre, A, means
                 at = fields[n : (k - 1) * count + n + 1 : count]
-                add_moments(system, C, i, weight[n] * target[n], at, lines.x[k - 1, n], given, out)
+                add_moments(system, C, i, weight[n] * target[n], at, lines.x[k - 1, n], conditions, out)
     if hinges is not None:
         for i in range(p):
             if is_narrow(pair, A[i], math.sqrt(C[i, i]), lines.step):
@@ -159,9 +161,9 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
                 means[kind] = 0.0
             x = lines.x[k - 1, n]
             add_hinge_means(pair.series[0], centre[i] + rows[i, k - 1] * x, scale, means)
-            given = centre, rows, means
+            conditions = centre, rows, means
             at = fields[n : (k - 1) * count + n + 1 : count]
-            add_moments(system, C, i, weight[n] * target[n], at, x, given, out)
+            add_moments(system, C, i, weight[n] * target[n], at, x, conditions, out)
 
 
 @inlined
@@ -229,24 +231,24 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
     room = np.empty((ROWS, 2 * pair.side + 1))
     rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
-    own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    width, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     rests = pair.steps[0, 0] < math.inf
     for lane in range(lanes):
-        take_lane(lane, Q, own)
+        take_lane(lane, Q, width)
         take_lane(lane, M, ours)
         take_lane(lane, P, theirs)
-        factorise(own, ours, theirs, L, A, C)
+        factorise(width, ours, theirs, L, A, C)
         out[lane] = 0.0 if are_finite(A, C) else math.nan
         if math.isnan(out[lane]):
             continue
         for i in range(p):
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
-                s, t = math.sqrt(own[i, i]), math.sqrt(own[j, j])
+                s, t = math.sqrt(width[i, i]), math.sqrt(width[j, j])
                 if hinges is not None:
-                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, own[i, j], room)
+                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, width[i, j], room)
                 else:
-                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, own[i, j], False, room)[0]
+                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, width[i, j], False, room)[0]
         lines, tables = (
             lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)),
             student_tables(pair, A, C, 1),
@@ -321,7 +323,7 @@ def of_labels(
     knots : the values of each field at which the function has a kink, as far as these are known.
     """
     address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
-    hinges = [hinges_row(student), *([0.0, *(number for knot in own for number in (knot, 1.0))] for own in knots)]
+    hinges = [hinges_row(student), *([0.0, *(number for knot in width for number in (knot, 1.0))] for width in knots)]
 
     def values(lam_star: Array) -> Array:
         out = np.empty(lam_star.shape[1])

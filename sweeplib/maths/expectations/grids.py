@@ -67,7 +67,9 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
         fields[r] = x
         return np.sqrt((values(fields.reshape(k, -1)).reshape(PLACES, -1) ** 2).mean(axis=0))
 
-    return [LONGEST if own else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, own in enumerate(knots)]
+    return [
+        LONGEST if bends else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, bends in enumerate(knots)
+    ]
 
 
 def hinges_row(form: Activation) -> list[float]:

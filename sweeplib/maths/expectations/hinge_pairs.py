@@ -168,9 +168,9 @@ def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
     if abs(rho) <= WEAK:
         for q in range(len(CHORD)):
             sine = rho * CHORD[q]
-            rest = (1.0 - sine) * (1.0 + sine)
-            share = rho * CHORD_WEIGHTS[q] / (2.0 * math.pi * math.sqrt(rest))
-            add_densities(share, h, g, 1.0, 0.5 / rest, 1.0 + sine, count, out)
+            remainder = (1.0 - sine) * (1.0 + sine)
+            share = rho * CHORD_WEIGHTS[q] / (2.0 * math.pi * math.sqrt(remainder))
+            add_densities(share, h, g, 1.0, 0.5 / remainder, 1.0 + sine, count, out)
         return
     least, end, low, sign = math.acos(abs(rho)), 0.5 * math.pi, WIDEST, math.copysign(1.0, rho)
     for _ in range(PANELS):
@@ -187,10 +187,10 @@ def add_arc(h: Array, g: Array, rho: float, count: int, out: Array) -> None:
 @without_references
 def add_single(units: Units, others: float, i: int, count: int) -> None:
     """Add the terms of student i alone to Var_ii; others : the offset times Σ a_l/p of the others."""
-    bends, own, scale = units.bends, units.a[i], units.scale[i]
+    bends, weight, scale = units.bends, units.a[i], units.scale[i]
     for b in range(bends.shape[1]):
-        first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * own
-        second = 2.0 * (bends[SQUARE_AT, b] * own + first * others)
+        first, third = bends[SQUARE, b], 2.0 * bends[CUBE, b] * weight
+        second = 2.0 * (bends[SQUARE_AT, b] * weight + first * others)
         for n in range(count):
             lifted = units.above[i, b, n] * units.cdf[i, b, n] + scale * units.density[i, b, n]
             inner = (first * units.target[n] - second) * units.cdf[i, b, n] - third * lifted
@@ -201,19 +201,19 @@ def add_single(units: Units, others: float, i: int, count: int) -> None:
 def add_pair(units: Units, others: float, i: int, j: int, count: int) -> None:
     """Add the terms of students i and j alone to Var_ij, Var_ii and Var_jj; others : as for `add_single`."""
     bends, a, rho, s, t = units.bends, units.a, units.rho[i, j], units.scale[i], units.scale[j]
-    both, one, other, total = units.room[0], units.room[1], units.room[2], units.total
+    both, density_one, density_other, total = units.room[0], units.room[1], units.room[2], units.total
     for b in range(bends.shape[1]):
         for c in range(bends.shape[1]):
             h, g = units.h[i, b], units.h[j, c]
             for n in range(count):
                 both[n] = units.cdf[i, b, n] * units.cdf[j, c, n]
             add_arc(h, g, rho, count, both)
-            fill_given(g, h, rho, count, units.room[3], one)
-            fill_given(h, g, rho, count, units.room[3], other)
+            fill_given(g, h, rho, count, units.room[3], density_one)
+            fill_given(h, g, rho, count, units.room[3], density_other)
             jumps, first, second = bends[JUMP, b] * bends[JUMP, c], a[i] * bends[SQUARE, b], a[j] * bends[SQUARE, c]
             steps = a[i] * bends[JUMP, c] * bends[AT, b] + a[j] * bends[JUMP, b] * bends[AT, c] + others * jumps
             for n in range(count):
-                at_one, at_other = units.density[i, b, n] * one[n], units.density[j, c, n] * other[n]
+                at_one, at_other = units.density[i, b, n] * density_one[n], units.density[j, c, n] * density_other[n]
                 mine = units.above[i, b, n] * both[n] + s * (at_one + rho * at_other)
                 theirs = units.above[j, c, n] * both[n] + t * (at_other + rho * at_one)
                 lifted = first * bends[JUMP, c] * mine + second * bends[JUMP, b] * theirs
@@ -234,17 +234,17 @@ def fill_octants(units: Units, order: Group, knots: Group, count: int, out: Arra
     add_arc(g, f, yz, count, out)
     for n in range(count):
         out[n] *= units.cdf[x, b, n]
-    rest = max(1.0 - xy * xy - xz * xz - yz * yz + 2.0 * xy * xz * yz, 0.0) / rho_bar(yz) ** 2
-    begin, left = 0.0, 1.0
+    least_share = max(1.0 - xy * xy - xz * xz - yz * yz + 2.0 * xy * xz * yz, 0.0) / rho_bar(yz) ** 2
+    begin, remaining = 0.0, 1.0
     for panel in range(PANELS):
-        left = left / RATIO if left > 0.5 * rest and panel < PANELS - 1 else 0.0
+        remaining = remaining / RATIO if remaining > 0.5 * least_share and panel < PANELS - 1 else 0.0
         for q in range(len(ARC)):
-            t = begin + (1.0 - left - begin) * ARC[q]
-            share = (1.0 - left - begin) * ARC_WEIGHTS[q] / (2.0 * math.pi)
+            t = begin + (1.0 - remaining - begin) * ARC[q]
+            share = (1.0 - remaining - begin) * ARC_WEIGHTS[q] / (2.0 * math.pi)
             add_plackett(share * xy, (h, g, f), (t * xy, t * xz, yz), count, units.room, out)
             add_plackett(share * xz, (h, f, g), (t * xz, t * xy, yz), count, units.room, out)
-        begin = 1.0 - left
-        if left == 0.0:
+        begin = 1.0 - remaining
+        if remaining == 0.0:
             break
 
 
@@ -254,16 +254,16 @@ def add_plackett(
 ) -> None:
     """Add share 2π ∂Φ_3/∂ρ_xy at the fields h, g, f and the correlations ρ_xy, ρ_xz, ρ_yz."""
     (h, g, f), (xy, xz, yz) = fields, rho
-    rest = rho_bar(xy) ** 2
-    det = max(rest - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
-    by, first, second = 1.0 / math.sqrt(rest * det), xz - yz * xy, yz - xz * xy
+    remainder = rho_bar(xy) ** 2
+    det = max(remainder - xz * xz - yz * yz + 2.0 * xy * xz * yz, LEAST_RHO_BAR**2)
+    by, first, second = 1.0 / math.sqrt(remainder * det), xz - yz * xy, yz - xz * xy
     for n in range(count):
-        room[6, n] = (f[n] * rest - h[n] * first - g[n] * second) * by
+        room[6, n] = (f[n] * remainder - h[n] * first - g[n] * second) * by
     fill_normal(room[6], count, room[7])
-    share = share / math.sqrt(rest)
+    share = share / math.sqrt(remainder)
     for n in range(count):
         square = h[n] * h[n] + g[n] * g[n] - 2.0 * xy * h[n] * g[n]
-        out[n] += share * room[7, n] * exponential(-0.5 * square / rest)
+        out[n] += share * room[7, n] * exponential(-0.5 * square / remainder)
 
 
 @without_references
@@ -298,12 +298,12 @@ def add_triple(units: Units, order: Group, count: int) -> None:
                     fill_edge(units, orders[m][0], orders[m][1], count, edges[m])
                 fill_octants(units, orders[lead][0], orders[lead][1], count, octant)
                 for m in range(3):
-                    (x, y, z), (own, _, _) = orders[m]
+                    (x, y, z), (width, _, _) = orders[m]
                     first, second = edges[1 if m == 0 else 0], edges[1 if m == 2 else 2]
                     share = -2.0 * jumps[b] * jumps[c] * jumps[e] * units.a[x]
                     for n in range(count):
                         parts = edges[m, n] + rho[x, y] * first[n] + rho[x, z] * second[n]
-                        lifted = units.above[x, own, n] * octant[n] + units.scale[x] * parts
+                        lifted = units.above[x, width, n] * octant[n] + units.scale[x] * parts
                         units.total[y, z] += share * units.factor[n] * lifted
 
 
@@ -318,16 +318,16 @@ def is_chosen(narrow: NDArray[np.bool_], group: Group, i: int, j: int, l: int) -
 @without_references
 def drop_nodes(units: Units, group: Group, A: Array, lines: Lines) -> None:
     """Leave out the nodes of the line at which the slope of one of the group is zero."""
-    last, kept = A.shape[1] - 1, 0
+    last, count = A.shape[1] - 1, 0
     for n in range(lines.sizes[last]):
         active = True
         for m in group:
             mean = along_line(A, m, lines) + A[m, last] * lines.x[last, n]
             active = active and mean - units.bends[KNOT, 0] > -FAR * units.scale[m]
         if active:
-            lines.x[last, kept], lines.weight[last, kept] = lines.x[last, n], lines.weight[last, n]
-            kept += 1
-    lines.sizes[last] = kept
+            lines.x[last, count], lines.weight[last, count] = lines.x[last, n], lines.weight[last, n]
+            count += 1
+    lines.sizes[last] = count
 
 
 @inlined

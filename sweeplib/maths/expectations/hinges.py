@@ -83,8 +83,8 @@ def scale_of(variance: float) -> float:
 def split(s: float, t: float, c: float) -> tuple[float, float]:
     """The parts of a field of deviation t along and across one of deviation s, of the covariance c."""
     along = max(min(c / s, t), -t) if s > 0.0 else 0.0
-    rest = (t - along) * (t + along)
-    return along, math.sqrt(rest) if rest > ROUNDING * t * t else 0.0
+    remainder = (t - along) * (t + along)
+    return along, math.sqrt(remainder) if remainder > ROUNDING * t * t else 0.0
 
 
 @without_references
@@ -105,10 +105,10 @@ def bent(hinges: Array, others: Array, scale: float, other: float, covariance: f
     if abs(rho) <= WEAK:
         for node in range(len(chord)):
             sine = rho * chord[node]
-            rest = (1.0 - sine) * (1.0 + sine)
-            inner = densities(hinges, others, scale, other, 2.0 * rest, 1.0 + sine)
-            slope += rho * chord_weights[node] / math.sqrt(rest) * inner
-            total += rho * chord_weights[node] * (rho - sine) / math.sqrt(rest) * inner
+            remainder = (1.0 - sine) * (1.0 + sine)
+            inner = densities(hinges, others, scale, other, 2.0 * remainder, 1.0 + sine)
+            slope += rho * chord_weights[node] / math.sqrt(remainder) * inner
+            total += rho * chord_weights[node] * (rho - sine) / math.sqrt(remainder) * inner
         return scale * other / (2.0 * math.pi) * total, slope / (2.0 * math.pi)
     least, signed = math.acos(abs(rho)), math.copysign(other, rho)
     end, low = 0.5 * math.pi, WIDEST

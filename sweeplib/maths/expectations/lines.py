@@ -50,15 +50,15 @@ def fill_given_teacher(Q: Array, M: Array, L: Array, A: Array, C: Array) -> None
     p, k = M.shape
     for i in range(p):
         for r in range(k):
-            rest = M[i, r]
+            remainder = M[i, r]
             for s in range(r):
-                rest -= A[i, s] * L[r, s]
-            A[i, r] = rest / L[r, r] if L[r, r] > 0.0 else 0.0
+                remainder -= A[i, s] * L[r, s]
+            A[i, r] = remainder / L[r, r] if L[r, r] > 0.0 else 0.0
         for j in range(i + 1):
-            rest = Q[i, j]
+            remainder = Q[i, j]
             for r in range(k):
-                rest -= A[i, r] * A[j, r]
-            C[i, j] = C[j, i] = rest
+                remainder -= A[i, r] * A[j, r]
+            C[i, j] = C[j, i] = remainder
 
 
 @without_references
@@ -66,13 +66,13 @@ def factorise(Q: Array, M: Array, P: Array, L: Array, A: Array, C: Array) -> Non
     """Fill the lower L, A and C ≥ 0; rows of L are zero where P is singular."""
     for r in range(len(P)):
         for s in range(r + 1):
-            rest = P[r, s]
+            remainder = P[r, s]
             for q in range(s):
-                rest -= L[r, q] * L[s, q]
+                remainder -= L[r, q] * L[s, q]
             if s < r:
-                L[r, s] = rest / L[s, s] if L[s, s] > 0.0 else 0.0
+                L[r, s] = remainder / L[s, s] if L[s, s] > 0.0 else 0.0
             else:
-                L[r, r] = math.sqrt(rest) if rest > 1e-14 * P[r, r] else 0.0
+                L[r, r] = math.sqrt(remainder) if remainder > 1e-14 * P[r, r] else 0.0
     fill_given_teacher(Q, M, L, A, C)
     for i in range(len(C)):
         C[i, i] = max(C[i, i], 0.0)
@@ -182,12 +182,12 @@ def fill_axis(pair: Pair, rules: Rules, L: Array, s: int, lines: Lines) -> None:
     """Fill the nodes of axis s at the present nodes of the axes before it."""
     x, weight, step = lines.x[s], lines.weight[s], lines.step[s]
     axis = Axis(x, weight, lines.ends)
-    offset, left = 0.0, pair.reach * pair.reach
+    offset, square = 0.0, pair.reach * pair.reach
     for q in range(s):
         z = lines.x[q, lines.place[q]]
         offset += L[s, q] * z
-        left -= z * z
-    limit, lines.place[s] = math.sqrt(max(left, 0.0)), 0
+        square -= z * z
+    limit, lines.place[s] = math.sqrt(max(square, 0.0)), 0
     around = len(lines.students) > len(L) - 1 - s and s >= len(L) - 2
     if not acts(L, s):
         lines.sizes[s], x[0], weight[0] = 1, 0.0, 1.0
@@ -261,8 +261,8 @@ def is_narrow(pair: Pair, row: Array, scale: float, step: Array) -> bool:
     """Whether steps do not resolve the bends of a student's mean given λ*, at row·z of the deviation `scale` beyond."""
     narrow = False
     for s in range(len(row)):
-        own = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
-        narrow = narrow or abs(row[s]) * own > WIDEST * scale
+        width = step[s] / PANEL_STEPS if has_part(pair.series[1 + s]) else step[s]
+        narrow = narrow or abs(row[s]) * width > WIDEST * scale
     return narrow and len(row) <= MOST_AXES
 
 

@@ -52,7 +52,7 @@ def rules_of(nodes: Array) -> Rules:
 
 def packed(rules: tuple[gauss.Rule, ...]) -> Array:
     """The number of nodes of each rule, then nodes and weights."""
-    parts = [part for rule in rules for part in rule]
+    parts = [array for rule in rules for array in rule]
     return np.concatenate([[len(nodes) for nodes, _ in rules], *parts]).astype(float)
 
 

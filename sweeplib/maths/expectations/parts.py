@@ -38,15 +38,15 @@ class Parts(NamedTuple):
 def parts_of(pair: Pair, number: Numbers, weight: Array, p: int) -> Parts:
     """The parts of functions of these numbers and weights; those of students, and of others with a weight."""
     n, count = len(weight), 0
-    found = Parts(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64))
+    parts = Parts(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n), np.empty(2 * n, np.int64))
     for m in range(n):
         for hinged in range(2):
             there = has_part(pair.series[number[m]]) if hinged else pair.steps[0, number[m]] < math.inf
             if there and (m < p or weight[m] != 0.0):
-                found.field[count], found.number[count], found.hinged[count] = m, number[m], hinged
-                found.weight[count] = weight[m]
+                parts.field[count], parts.number[count], parts.hinged[count] = m, number[m], hinged
+                parts.weight[count] = weight[m]
                 count += 1
-    return Parts(found.field[:count], found.number[:count], found.weight[:count], found.hinged[:count])
+    return Parts(parts.field[:count], parts.number[:count], parts.weight[:count], parts.hinged[:count])
 
 
 @without_references

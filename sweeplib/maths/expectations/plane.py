@@ -56,14 +56,14 @@ def add_bend(axis: Axis, count: int, place: float, width: float, longest: float,
 def fill_between(axis: Axis, count: int, rule: Array, longest: float, limit: float) -> int:
     """Fill Gauss-Legendre nodes in panels between ±limit and the first `count` ends; return their number."""
     sort(axis.ends, count)
-    begin, found, place = -limit, 0, 0
+    begin, count_filled, place = -limit, 0, 0
     while begin < limit:
         while place < count and axis.ends[place] <= begin:
             place += 1
         end = min(axis.ends[place], limit) if place < count else limit
-        found = fill_interval(rule, begin, end, longest, axis.x, axis.weight, found)
+        count_filled = fill_interval(rule, begin, end, longest, axis.x, axis.weight, count_filled)
         begin = end
-    return found
+    return count_filled
 
 
 @without_references
@@ -71,10 +71,10 @@ def fill_interval(rule: Array, begin: float, end: float, longest: float, x: Arra
     """Add Gauss-Legendre nodes in panels from `begin` to `end` to the first `count`; return the number of all."""
     panels = max(1, math.ceil((end - begin) / longest))
     width = (end - begin) / panels
-    for part in range(panels):
+    for panel in range(panels):
         for q in range(rule.shape[1]):
             if count < len(x):
-                z = begin + width * (part + rule[0, q])
+                z = begin + width * (panel + rule[0, q])
                 x[count] = z
                 weight[count] = width * rule[1, q] * math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
                 count += 1
@@ -98,8 +98,8 @@ def components(omega: Array, i: int, j: int, first: Array, second: Array) -> Non
     scale = math.sqrt(omega[i, i])
     for m in range(len(first)):
         first[m] = 0.0 if scale == 0.0 else omega[i, m] / scale
-    rest = omega[j, j] - first[j] * first[j]
-    beyond = 0.0 if i == j or rest < 1e-14 * omega[j, j] else math.sqrt(rest)
+    remainder = omega[j, j] - first[j] * first[j]
+    beyond = 0.0 if i == j or remainder < 1e-14 * omega[j, j] else math.sqrt(remainder)
     for m in range(len(first)):
         room = math.sqrt(max(omega[m, m] - first[m] * first[m], 0.0))
         slope = 0.0 if beyond == 0.0 else (omega[j, m] - first[j] * first[m]) / beyond

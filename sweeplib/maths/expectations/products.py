@@ -225,18 +225,18 @@ def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out:
     p, k, lanes = M.shape
     functions, size = counts(pair.weights, p, k)
     omega, weight = np.empty((size, size)), np.empty(functions)
-    own, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    student_covariances, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     layer, layer_star = np.empty(p), np.empty(k)
     room, rule = np.empty((ROWS, 2 * pair.side + 1)), rules_of(pair.nodes).panel
     for lane in range(lanes):
-        take_lane(lane, Q, own)
+        take_lane(lane, Q, student_covariances)
         take_lane(lane, M, ours)
         take_lane(lane, P, theirs)
         for i in range(p):
             layer[i] = a[i, lane]
         for r in range(k):
             layer_star[r] = a_star[r, lane]
-        fill_fields(pair, own, ours, theirs, layer, layer_star, omega, weight)
+        fill_fields(pair, student_covariances, ours, theirs, layer, layer_star, omega, weight)
         out[lane] = 0.0
         for m in range(functions):
             for n in range(m + 1):

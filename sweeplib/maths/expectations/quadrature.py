@@ -65,18 +65,18 @@ def drifts(system: System, out: Drifts) -> None:
         for n in range(size):
             omega[m, n] *= system.stretch
     parts = parts_of(pair, number, weight, p)
-    given, work = givens(parts, size, pair.side), room_of(pair, len(parts.field))
+    conditions, work = givens(parts, size, pair.side), room_of(pair, len(parts.field))
     for i in range(p):
         for j in range(i + 1):
-            variance = variance_mean(pair, parts, given, omega, system.Delta, i, j, work)
+            variance = variance_mean(pair, parts, conditions, omega, system.Delta, i, j, work)
             out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 
 
 @cache
 def pair_expectations(student: Activation, teacher: Activation) -> Expectations:
     """The expectations of any two activations."""
-    found = of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
-    return replace(found, resolved=not (bends_off_zero(student) or bends_off_zero(teacher)))
+    result = of_ridges(f"{student.name}|{teacher.name}", student, (teacher,))
+    return replace(result, resolved=not (bends_off_zero(student) or bends_off_zero(teacher)))
 
 
 def of_ridges(name: str, student: Activation, functions: tuple[Activation, ...], ridges: Ridges = ()) -> Expectations:

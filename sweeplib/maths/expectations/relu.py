@@ -216,8 +216,8 @@ def drifts(system: System, out: Drifts) -> None:
 def _drifts(nodes: int) -> Any:
     """`drifts` by so many nodes on the path, t = 1 − (1−s)⁴ with Gauss-Legendre in s."""
     x, weights = np.polynomial.legendre.leggauss(nodes)
-    left = 0.5 * (1.0 - x)
-    rule = {"path": tuple((1.0 - left**4).tolist()), "path_weights": tuple((2.0 * left**3 * weights).tolist())}
+    s = 0.5 * (1.0 - x)
+    rule = {"path": tuple((1.0 - s**4).tolist()), "path_weights": tuple((2.0 * s**3 * weights).tolist())}
     return bound(drifts, four_fields=specialised(four_fields, **rule))
 
 

@@ -50,8 +50,8 @@ class Means(NamedTuple):
 @without_references
 def means_of(pair: Pair, spread: float, scale: float) -> Means:
     """Means as far as nodes of a field of the deviation `spread` reach, of functions smoothed by `scale`."""
-    end, own = pair.reach * spread, max(pair.steps[0, 0], WIDEST * scale)
-    step = usable_step(end, own * MOST_NODES / (POINTS_A_STEP * pair.side), pair.side)
+    end, width = pair.reach * spread, max(pair.steps[0, 0], WIDEST * scale)
+    step = usable_step(end, width * MOST_NODES / (POINTS_A_STEP * pair.side), pair.side)
     half = int(end / step) + INTERPOLATED
     return Means(-half * step, step, 2 * half + 1)
 
@@ -137,16 +137,16 @@ class Factors(NamedTuple):
 
 
 @inlined
-def factors_of(pair: Pair, one: Means, other: Means, own: float, cross: float, others: float) -> Factors:
-    """Those of two students with the variances `own` and `others` and the covariance `cross`."""
-    s = math.sqrt(max(own, 0.0))
+def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cross: float, others: float) -> Factors:
+    """Those of two students with the variances `variance` and `others` and the covariance `cross`."""
+    s = math.sqrt(max(variance, 0.0))
     along = cross / s if s > 0.0 else 0.0
     across = math.sqrt(max(others - along * along, 0.0))
     u, weight = normal_nodes(pair, min(step_of(pair, 0.0, s), step_of(pair, across, along)), s)
-    first, x = np.empty((5, one.size, len(u))), np.empty(len(u))
-    for r in range(one.size):
+    first, x = np.empty((5, first_means.size, len(u))), np.empty(len(u))
+    for r in range(first_means.size):
         for q in range(len(u)):
-            x[q] = one.first + one.step * r + s * u[q]
+            x[q] = first_means.first + first_means.step * r + s * u[q]
         values = functions_at(pair, x)
         for row in range(5):
             for q in range(len(u)):
@@ -189,9 +189,9 @@ def product_sum(factors: Factors, f: int, g: int, deposit: Array, row: Array) ->
 def add_deposit(number: float, ours: Array, theirs: Array, r: int, n: int, deposit: Array) -> None:
     """Add a number times the weights of two interpolations."""
     for a in range(INTERPOLATED):
-        part = number * ours[a]
+        weighted = number * ours[a]
         for b in range(INTERPOLATED):
-            deposit[r + a, n + b] += part * theirs[b]
+            deposit[r + a, n + b] += weighted * theirs[b]
 
 
 @without_references
@@ -220,15 +220,15 @@ def add_single(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, t
 @inlined
 def add_pair(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, i: int, j: int, total: Array) -> None:
     """Add the terms of students i and j alone, to Var_ij, Var_ii and Var_jj."""
-    one = means_of(pair, spread_of(A, i, 0.0), math.sqrt(C[i, i]))
+    means = means_of(pair, spread_of(A, i, 0.0), math.sqrt(C[i, i]))
     other = means_of(pair, spread_of(A, j, 0.0), math.sqrt(C[j, j]))
-    deposit, share, row = np.zeros((2, one.size, other.size)), np.empty((2, INTERPOLATED)), np.empty(other.size)
+    deposit, share, row = np.zeros((2, means.size, other.size)), np.empty((2, INTERPOLATED)), np.empty(other.size)
     for n in range(len(nodes.weight)):
-        r, q = place_of(one, nodes.mean[i, n], share[0]), place_of(other, nodes.mean[j, n], share[1])
+        r, q = place_of(means, nodes.mean[i, n], share[0]), place_of(other, nodes.mean[j, n], share[1])
         number = nodes.weight[n] * nodes.target[n]
         add_deposit(number, share[0], share[1], r, q, deposit[0])
         add_deposit(number * nodes.target[n], share[0], share[1], r, q, deposit[1])
-    factors = factors_of(pair, one, other, C[i, i], C[i, j], C[j, j])
+    factors = factors_of(pair, means, other, C[i, i], C[i, j], C[j, j])
     total[i, j] += product_sum(factors, SLOPE, SLOPE, deposit[1], row)
     total[i, j] -= 2.0 * a[i] * product_sum(factors, SLOPED, SLOPE, deposit[0], row)
     total[i, j] -= 2.0 * a[j] * product_sum(factors, SLOPE, SLOPED, deposit[0], row)
@@ -242,12 +242,12 @@ def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: An
     i, j, l = order  # noqa: E741
     s = math.sqrt(C[i, i])
     first, second = (C[i, j] / s, C[i, l] / s) if s > 0.0 else (0.0, 0.0)
-    own, cross, others = C[j, j] - first * first, C[j, l] - first * second, C[l, l] - second * second
-    step = min(step_of(pair, 0.0, s), step_of(pair, math.sqrt(max(own, 0.0)), first))
+    variance, cross, others = C[j, j] - first * first, C[j, l] - first * second, C[l, l] - second * second
+    step = min(step_of(pair, 0.0, s), step_of(pair, math.sqrt(max(variance, 0.0)), first))
     u, density = normal_nodes(pair, min(step, step_of(pair, math.sqrt(max(others, 0.0)), second)), s)
-    one = means_of(pair, spread_of(A, j, first), math.sqrt(max(own, 0.0)))
+    means = means_of(pair, spread_of(A, j, first), math.sqrt(max(variance, 0.0)))
     other = means_of(pair, spread_of(A, l, second), math.sqrt(max(others, 0.0)))
-    deposit, share, row = np.zeros((2, one.size, other.size)), np.empty((2, INTERPOLATED)), np.empty(other.size)
+    deposit, share, row = np.zeros((2, means.size, other.size)), np.empty((2, INTERPOLATED)), np.empty(other.size)
     x, value, slope = np.empty(len(u)), np.empty(len(u)), np.empty(len(u))
     for n in range(len(nodes.weight)):
         for m in range(len(u)):
@@ -256,12 +256,12 @@ def add_triple(pair: Pair, nodes: Nodes, A: Array, C: Array, a: Array, order: An
         pair.student_slope(x, slope)
         for m in range(len(u)):
             if nodes.weight[n] * density[m] > LEAST_WEIGHT:
-                r = place_of(one, nodes.mean[j, n] + first * u[m], share[0])
+                r = place_of(means, nodes.mean[j, n] + first * u[m], share[0])
                 q = place_of(other, nodes.mean[l, n] + second * u[m], share[1])
                 number = nodes.weight[n] * nodes.target[n] * density[m]
                 add_deposit(number * slope[m], share[0], share[1], r, q, deposit[0])
                 add_deposit(number * value[m], share[0], share[1], r, q, deposit[1])
-    factors = factors_of(pair, one, other, own, cross, others)
+    factors = factors_of(pair, means, other, variance, cross, others)
     total[i, j] -= 2.0 * a[l] * product_sum(factors, SLOPE, VALUE, deposit[0], row)
     total[i, l] -= 2.0 * a[j] * product_sum(factors, VALUE, SLOPE, deposit[0], row)
     total[j, l] -= 2.0 * a[i] * product_sum(factors, SLOPE, SLOPE, deposit[1], row)

@@ -46,8 +46,8 @@ def tables_of(
     count, first, step, most = np.zeros(len(numbers), np.int64), np.zeros(len(numbers)), np.ones(len(numbers)), 0
     for row in range(len(numbers)):
         if numbers[row] >= 0:
-            end, own = pair.reach * spreads[row], max(pair.steps[0, numbers[row]], WIDEST * scales[row])
-            step[row] = usable_step(end, own / POINTS_A_STEP, MOST_POINTS * pair.side)
+            end, width = pair.reach * spreads[row], max(pair.steps[0, numbers[row]], WIDEST * scales[row])
+            step[row] = usable_step(end, width / POINTS_A_STEP, MOST_POINTS * pair.side)
             if units[row] > 0.5 * step[row]:
                 step[row] = units[row] / math.ceil(units[row] / step[row])
             half = int(end / step[row]) + INTERPOLATED

@@ -71,7 +71,7 @@ class _TooManyProductsError(Exception):
 
 def information_exponent(formula: Formula) -> int | None:
     """The lowest degree of a term; None for more than four fields, if no term is found, or if errors leave it open."""
-    return _agreed(formula, lambda found: min(map(sum, found)))
+    return _agreed(formula, lambda orders: min(map(sum, orders)))
 
 
 def leap_exponent(formula: Formula) -> int | None:
@@ -81,17 +81,17 @@ def leap_exponent(formula: Formula) -> int | None:
 
 def _agreed(formula: Formula, exponent: Callable[[frozenset[Term]], int]) -> int | None:
     """The exponent of the terms, if those that may be zero do not change it."""
-    found = {exponent(each) if each else None for each in terms(formula)}
-    return found.pop() if len(found) == 1 else None
+    exponents = {exponent(choice) if choice else None for choice in terms(formula)}
+    return exponents.pop() if len(exponents) == 1 else None
 
 
-def _leap(found: frozenset[Term]) -> int:
-    left, known, leap = set(found), frozenset[int](), 0
-    while left:
-        best = min(left, key=lambda term: sum(power for r, power in enumerate(term) if r not in known))
-        leap = max(leap, sum(power for r, power in enumerate(best) if r not in known))
-        known |= {r for r, power in enumerate(best) if power}
-        left.remove(best)
+def _leap(open_terms: frozenset[Term]) -> int:
+    waiting, fields, leap = set(open_terms), frozenset[int](), 0
+    while waiting:
+        best = min(waiting, key=lambda term: sum(power for r, power in enumerate(term) if r not in fields))
+        leap = max(leap, sum(power for r, power in enumerate(best) if r not in fields))
+        fields |= {r for r, power in enumerate(best) if power}
+        waiting.remove(best)
     return leap
 
 
@@ -117,9 +117,9 @@ def coefficients(formula: Formula) -> Coefficients:
     values, errors = np.zeros(shape), np.zeros(shape)
     try:
         for (powers, functions), (factor, size) in _products(formula, formula.width).items():
-            found, error = _of_product(powers, functions)
-            values += factor * found
-            errors += abs(factor) * error + 8.0 * EPSILON * size * np.abs(found)
+            products, error = _of_product(powers, functions)
+            values += factor * products
+            errors += abs(factor) * error + 8.0 * EPSILON * size * np.abs(products)
     except OverflowError:
         return Coefficients(np.full(shape, np.nan), np.full(shape, np.nan))
     return Coefficients(values, errors)
@@ -135,57 +135,57 @@ def _products(formula: Formula, k: int) -> _Products:
 
 def _expanded(formula: Formula, k: int) -> _Products:
     """The products of a formula: for each monomial its coefficient, and the sum of the absolute values of its parts."""
-    one = {_Monomial((0,) * k): (1.0, 1.0)}
+    unit = {_Monomial((0,) * k): (1.0, 1.0)}
     match formula:
         case Number(value):
             return {_Monomial((0,) * k): (value, abs(value))}
         case Field(index):
             return {_Monomial(tuple(int(r == index) for r in range(k))): (1.0, 1.0)}
         case Sum(parts):
-            return _sum([_products(part, k) for part in parts])
+            return _sum([_products(term, k) for term in parts])
         case Product(parts):
-            return _product([_products(part, k) for part in parts], one)
+            return _product([_products(term, k) for term in parts], unit)
         case Power(base, exponent):
-            return _product([_products(base, k)] * exponent, one)
+            return _product([_products(base, k)] * exponent, unit)
         case Applied(_, argument) if formula.activation.hermite is not None:
-            inner, found = _products(argument, k), _Products()
+            inner, products = _products(argument, k), _Products()
             for power in reversed(power_series(formula.activation.hermite)):
-                found = _sum([_product([found, inner], one), {_Monomial((0,) * k): (power, abs(power))}])
-            return found
+                products = _sum([_product([products, inner], unit), {_Monomial((0,) * k): (power, abs(power))}])
+            return products
         case _ if formula.width == 0:
             return _products(Number(float(_called(formula)({}))), k)
     return {_Monomial((0,) * k, (formula,)): (1.0, 1.0)}
 
 
 def _sum(sums: Sequence[_Products]) -> _Products:
-    found: _Products = {}
-    for product, (factor, size) in itertools.chain(*(each.items() for each in sums)):
-        before = found.get(product, (0.0, 0.0))
-        found[product] = before[0] + factor, before[1] + size
-    if len(found) > MOST_PRODUCTS:
+    total: _Products = {}
+    for product, (factor, size) in itertools.chain(*(summand.items() for summand in sums)):
+        before = total.get(product, (0.0, 0.0))
+        total[product] = before[0] + factor, before[1] + size
+    if len(total) > MOST_PRODUCTS:
         raise _TooManyProductsError
-    return found
+    return total
 
 
-def _product(sums: Sequence[_Products], one: _Products) -> _Products:
-    for each in sums:
-        pairs = itertools.product(one.items(), each.items())
-        one = _sum([{_both(x, y): (a * b, u * v)} for (x, (a, u)), (y, (b, v)) in pairs])
-    return one
+def _product(sums: Sequence[_Products], unit: _Products) -> _Products:
+    for factor in sums:
+        pairs = itertools.product(unit.items(), factor.items())
+        unit = _sum([{_both(x, y): (a * b, u * v)} for (x, (a, u)), (y, (b, v)) in pairs])
+    return unit
 
 
-def _both(one: _Monomial, other: _Monomial) -> _Monomial:
-    powers = tuple(a + b for a, b in zip(one.powers, other.powers, strict=True))
-    return _Monomial(powers, tuple(sorted(one.functions + other.functions, key=str)))
+def _both(first: _Monomial, second: _Monomial) -> _Monomial:
+    powers = tuple(a + b for a, b in zip(first.powers, second.powers, strict=True))
+    return _Monomial(powers, tuple(sorted(first.functions + second.functions, key=str)))
 
 
 def _of_product(powers: Term, functions: tuple[Formula, ...]) -> Coefficients:
     """The coefficients of a product: the products of those of its parts without a field in common."""
     values, most, order = np.ones(()), np.ones(()), list[int]()
     for fields in _parted(functions, len(powers)):
-        own = tuple(function for function in functions if _fields(function) <= {*fields})
-        found, error = _of_part(fields, tuple(powers[r] for r in fields), own)
-        values, most = np.multiply.outer(values, found), np.multiply.outer(most, np.abs(found) + error)
+        inner_functions = tuple(function for function in functions if _fields(function) <= {*fields})
+        factor_values, error = _of_part(fields, tuple(powers[r] for r in fields), inner_functions)
+        values, most = np.multiply.outer(values, factor_values), np.multiply.outer(most, np.abs(factor_values) + error)
         order += fields
     places = np.argsort(order)
     return Coefficients(values.transpose(places), (most - np.abs(values)).transpose(places))
@@ -201,7 +201,7 @@ def _parted(functions: Sequence[Formula], k: int) -> list[Term]:
 
 
 def _fields(formula: Formula) -> frozenset[int]:
-    return frozenset(part.index for part in formula.walk() if isinstance(part, Field))
+    return frozenset(node.index for node in formula.walk() if isinstance(node, Field))
 
 
 @cache
@@ -231,8 +231,8 @@ def _of_line(field: int, power: int, functions: Sequence[Formula]) -> Coefficien
     def value(z: float) -> float:
         return math.prod((function({f"lam{field + 1}": z}) for function in called), start=z**power)
 
-    found = hermite_series(value, DEGREE, tuple(places))
-    return Coefficients(found.coefficients, found.errors)
+    series = hermite_series(value, DEGREE, tuple(places))
+    return Coefficients(series.coefficients, series.errors)
 
 
 def _of_ridge(function: Formula, direction: Array, shift: float) -> Coefficients:
@@ -287,24 +287,24 @@ def _linear(function: Formula, fields: Term) -> tuple[Array, float] | None:
     """The vector v of some fields and the shift b of an activation of v·λ + b; None for any other function."""
     if not isinstance(function, Applied):
         return None
-    found = _products(function.argument, function.width)
-    if any(functions or sum(powers) > 1 for powers, functions in found):
+    products = _products(function.argument, function.width)
+    if any(functions or sum(powers) > 1 for powers, functions in products):
         return None
-    of_powers = {powers: factor for (powers, _), (factor, _) in found.items()}
+    of_powers = {powers: factor for (powers, _), (factor, _) in products.items()}
     direction = [of_powers.get(tuple(int(r == s) for s in range(function.width)), 0.0) for r in fields]
     return (np.array(direction), of_powers.get((0,) * function.width, 0.0)) if any(direction) else None
 
 
 def knots(formula: Formula) -> list[list[float]]:
     """The values of each field at which activations of polynomials of it alone bend, ascending."""
-    found: list[set[float]] = [set() for _ in range(formula.width)]
-    for part in formula.walk():
-        if isinstance(part, Applied) and len(_fields(part)) == 1 and (bends := kinks(part.activation)):
-            [field], inner = _fields(part), _products(part.argument, part.width)
+    places: list[set[float]] = [set() for _ in range(formula.width)]
+    for node in formula.walk():
+        if isinstance(node, Applied) and len(_fields(node)) == 1 and (bends := kinks(node.activation)):
+            [field], inner = _fields(node), _products(node.argument, node.width)
             if not any(functions for _, functions in inner):
                 line = np.polynomial.Polynomial(np.zeros(1 + max(powers[field] for powers, _ in inner)))
                 for (powers, _), (factor, _) in inner.items():
                     line.coef[powers[field]] += factor
                 roots = np.concatenate([(line - bend).roots() for bend in bends])
-                found[field].update(roots.real[np.abs(roots.imag) < 1e-9].tolist())
-    return list(map(sorted, found))
+                places[field].update(roots.real[np.abs(roots.imag) < 1e-9].tolist())
+    return list(map(sorted, places))

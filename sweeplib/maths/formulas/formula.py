@@ -45,12 +45,12 @@ class Formula:
     @cached_property
     def width(self) -> int:
         """The number of the highest field."""
-        return max((part.width for part in self.parts), default=0)
+        return max((node.width for node in self.parts), default=0)
 
     @cached_property
     def levels(self) -> int:
         """The depth of its tree."""
-        return 1 + max((part.levels for part in self.parts), default=0)
+        return 1 + max((node.levels for node in self.parts), default=0)
 
     def within(self, binding: int, *, latex: bool) -> str:
         """The same as part of a formula that binds so tightly."""
@@ -60,8 +60,8 @@ class Formula:
     def walk(self) -> Iterator["Formula"]:
         """It and all formulas that it is made of."""
         yield self
-        for part in self.parts:
-            yield from part.walk()
+        for node in self.parts:
+            yield from node.walk()
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,9 @@ class Applied(Formula):
 
 def added(terms: list[Formula]) -> Formula:
     """The sum of terms, numbers taken together as the last term."""
-    flat = [part for term in terms for part in (term.terms if isinstance(term, Sum) else (term,))]
-    constant = math.fsum(part.value for part in flat if isinstance(part, Number))
-    others = [part for part in flat if not isinstance(part, Number)]
+    flat = [operand for term in terms for operand in (term.terms if isinstance(term, Sum) else (term,))]
+    constant = math.fsum(operand.value for operand in flat if isinstance(operand, Number))
+    others = [operand for operand in flat if not isinstance(operand, Number)]
     if constant != 0.0 or not others:
         others.append(Number(constant))
     return others[0] if len(others) == 1 else Sum(tuple(others))
@@ -214,9 +214,9 @@ def added(terms: list[Formula]) -> Formula:
 
 def multiplied(factors: list[Formula]) -> Formula:
     """The product of factors, numbers taken together as the first factor."""
-    flat = [part for factor in factors for part in (factor.factors if isinstance(factor, Product) else (factor,))]
-    constant = math.prod(part.value for part in flat if isinstance(part, Number))
-    others = [part for part in flat if not isinstance(part, Number)]
+    flat = [operand for factor in factors for operand in (factor.factors if isinstance(factor, Product) else (factor,))]
+    constant = math.prod(operand.value for operand in flat if isinstance(operand, Number))
+    others = [operand for operand in flat if not isinstance(operand, Number)]
     if constant == 0.0 or not others:
         return Number(constant)
     if constant != 1.0:
@@ -238,10 +238,10 @@ def formula(text: str) -> Formula:
     """The formula of a text; InputError, with the position, for anything else."""
     reader = _Reader(text)
     try:
-        found = reader.read(reader.tree)
+        result = reader.read(reader.tree)
     except RecursionError:
         raise InputError("not a formula: too deep", value=text, expected=ALLOWED) from None
-    return found
+    return result
 
 
 class _Reader(Reader):
@@ -250,42 +250,42 @@ class _Reader(Reader):
     kind = "formula"
     allowed = ALLOWED
 
-    def read(self, part: ast.expr) -> Formula:
+    def read(self, node: ast.expr) -> Formula:
         """The formula of a tree; InputError for numbers that are not finite, and for too many levels."""
         try:
-            found = self._read(part)
+            result = self._read(node)
         except ArithmeticError:
-            found = Number(math.nan)
-        if not all(math.isfinite(each.value) for each in (found, *found.parts) if isinstance(each, Number)):
-            raise self.refused(part, "not a finite number")
-        if found.levels > MOST_LEVELS:
-            raise self.refused(part, "too deep", f"at most {MOST_LEVELS} levels")
-        return found
+            result = Number(math.nan)
+        if not all(math.isfinite(number.value) for number in (result, *result.parts) if isinstance(number, Number)):
+            raise self.refused(node, "not a finite number")
+        if result.levels > MOST_LEVELS:
+            raise self.refused(node, "too deep", f"at most {MOST_LEVELS} levels")
+        return result
 
-    def _read(self, part: ast.expr) -> Formula:
-        match part:
+    def _read(self, node: ast.expr) -> Formula:
+        match node:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 return Number(float(value))
             case ast.Name(id=name):
-                return Field(self._field(part, name))
+                return Field(self._field(node, name))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return multiplied([Number(-1.0), self.read(operand)])
             case ast.UnaryOp(op=ast.UAdd(), operand=operand):
                 return self.read(operand)
             case ast.BinOp(left=left, op=operation, right=right):
-                return self._binary(part, self.read(left), operation, right)
+                return self._binary(node, self.read(left), operation, right)
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS and name not in ACTIVATIONS:
-                self.check(part)
-                return Number(float(self.number(part)))
+                self.check(node)
+                return Number(float(self.number(node)))
             case ast.Call(func=function, args=[argument], keywords=[]):
                 return Applied(self._activation(function), self.read(argument))
-        raise self.refused(part, "not allowed in a formula")
+        raise self.refused(node, "not allowed in a formula")
 
-    def check_name(self, part: ast.Name) -> None:
+    def check_name(self, node: ast.Name) -> None:
         """Raise InputError for a field in a function that is no activation."""
-        raise self.refused(part, "not a number", "numbers alone in a function that is not an activation")
+        raise self.refused(node, "not a number", "numbers alone in a function that is not an activation")
 
-    def _binary(self, part: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
+    def _binary(self, node: ast.expr, left: Formula, operation: ast.operator, right: ast.expr) -> Formula:
         match operation:
             case ast.Add():
                 return added([left, self.read(right)])
@@ -297,42 +297,42 @@ class _Reader(Reader):
                 return multiplied([left, Number(1.0 / self._divisor(right))])
             case ast.Pow():
                 return self._power(left, right)
-        raise self.refused(part, "not allowed in a formula")
+        raise self.refused(node, "not allowed in a formula")
 
-    def _field(self, part: ast.expr, name: str) -> int:
+    def _field(self, node: ast.expr, name: str) -> int:
         number = name.removeprefix("lam")
         if name.startswith("lam") and number.isascii() and number.isdigit() and 1 <= int(number) <= MOST_FIELDS:
             return int(number) - 1
         if name in ACTIVATIONS:
-            raise self.refused(part, "an activation needs an argument", f"as in `{name}(lam1)`")
+            raise self.refused(node, "an activation needs an argument", f"as in `{name}(lam1)`")
         expected = f"a field, lam1 to lam{MOST_FIELDS}, or an activation as in `erf(lam1)`"
-        raise self.refused(part, "unknown name", expected)
+        raise self.refused(node, "unknown name", expected)
 
-    def _divisor(self, part: ast.expr) -> float:
-        divisor = self.read(part)
+    def _divisor(self, node: ast.expr) -> float:
+        divisor = self.read(node)
         if not isinstance(divisor, Number) or divisor.value == 0.0:
-            raise self.refused(part, "not a divisor", "a number other than zero")
+            raise self.refused(node, "not a divisor", "a number other than zero")
         return divisor.value
 
-    def _power(self, base: Formula, part: ast.expr) -> Formula:
-        exponent = self.read(part)
+    def _power(self, base: Formula, node: ast.expr) -> Formula:
+        exponent = self.read(node)
         if not isinstance(exponent, Number):
-            raise self.refused(part, "not an exponent", "a number")
+            raise self.refused(node, "not an exponent", "a number")
         if isinstance(base, Number):
             value = base.value**exponent.value
             if isinstance(value, complex):
-                raise self.refused(part, "not a real number", "a real power of a number")
+                raise self.refused(node, "not a real number", "a real power of a number")
             return Number(value)
         if exponent.value != int(exponent.value) or not 0 <= exponent.value <= MAX_POWER:
-            raise self.refused(part, "not an exponent", f"a whole number from 0 to {MAX_POWER}")
+            raise self.refused(node, "not an exponent", f"a whole number from 0 to {MAX_POWER}")
         return raised(base, int(exponent.value))
 
-    def _activation(self, part: ast.expr) -> str:
-        name = ast.unparse(part)
+    def _activation(self, node: ast.expr) -> str:
+        name = ast.unparse(node)
         try:
             return activation(name).name
         except InputError as error:
-            position = f" at character {part.col_offset + 1}"
+            position = f" at character {node.col_offset + 1}"
             choices = error.choices
             raise InputError(
                 f"{error.problem}{position}", value=name, expected=error.expected, choices=choices

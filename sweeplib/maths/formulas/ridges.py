@@ -29,7 +29,7 @@ ROUNDING = 1e-13
 """Relative weight below which a ridge is a rounding error."""
 
 
-def _one(field: float) -> float:
+def _unit(field: float) -> float:
     return 1.0
 
 
@@ -37,7 +37,7 @@ def _zero(field: float) -> float:
     return 0.0
 
 
-ONE = Activation("1", "1", _one, _zero, 0, hermite=(1.0,))
+ONE = Activation("1", "1", _unit, _zero, 0, hermite=(1.0,))
 """The constant function."""
 
 
@@ -93,9 +93,9 @@ def _split(formula: Formula, k: int) -> tuple[Polynomial, list[Ridge]]:
     if polynomial_or_none is not None:
         return polynomial_or_none, []
     if isinstance(formula, Product) and isinstance(formula.factors[0], Number):
-        factor, rest = formula.factors[0].value, formula.factors[1:]
-        polynomial, ridge = _split(rest[0] if len(rest) == 1 else Product(rest), k)
-        scaled = [Ridge(factor * one.weight, one.function, one.direction) for one in ridge]
+        factor, factors = formula.factors[0].value, formula.factors[1:]
+        polynomial, ridge = _split(factors[0] if len(factors) == 1 else Product(factors), k)
+        scaled = [Ridge(factor * function.weight, function.function, function.direction) for function in ridge]
         return {powers: factor * c for powers, c in polynomial.items()}, scaled
     if isinstance(formula, Applied):
         return {}, [_of_activation(formula, k)]
@@ -153,8 +153,8 @@ def _polynomial(formula: Formula, k: int) -> Polynomial | None:
             return {tuple(int(r == index) for r in range(k)): 1.0}
         case Sum(terms) | Product(terms):
             whole: Polynomial = {} if isinstance(formula, Sum) else {zero: 1.0}
-            for part in terms:
-                polynomial = _polynomial(part, k)
+            for term in terms:
+                polynomial = _polynomial(term, k)
                 if polynomial is None:
                     return None
                 whole = _sum(whole, polynomial) if isinstance(formula, Sum) else _product(whole, polynomial)
@@ -176,30 +176,30 @@ def _norms(count: int) -> Array:
 
 def power_series(coefficients: tuple[float, ...]) -> tuple[float, ...]:
     """The s_n of Σ_n c_n He_n(z)/√n! = Σ_n s_n z^n."""
-    found = np.polynomial.hermite_e.herme2poly(np.array(coefficients) / _norms(len(coefficients)))
-    return tuple(found.tolist())
+    series = np.polynomial.hermite_e.herme2poly(np.array(coefficients) / _norms(len(coefficients)))
+    return tuple(series.tolist())
 
 
-def _sum(one: Polynomial, other: Polynomial) -> Polynomial:
-    return {powers: one.get(powers, 0.0) + other.get(powers, 0.0) for powers in {**one, **other}}
+def _sum(first: Polynomial, second: Polynomial) -> Polynomial:
+    return {powers: first.get(powers, 0.0) + second.get(powers, 0.0) for powers in {**first, **second}}
 
 
-def _product(one: Polynomial, other: Polynomial) -> Polynomial:
-    found: Polynomial = {}
-    for (powers, c), (others, factor) in itertools.product(one.items(), other.items()):
+def _product(first: Polynomial, second: Polynomial) -> Polynomial:
+    product: Polynomial = {}
+    for (powers, c), (others, factor) in itertools.product(first.items(), second.items()):
         both = tuple(a + b for a, b in zip(powers, others, strict=True))
-        found[both] = found.get(both, 0.0) + c * factor
-    if max(map(sum, found), default=0) > MAX_DEGREE:
+        product[both] = product.get(both, 0.0) + c * factor
+    if max(map(sum, product), default=0) > MAX_DEGREE:
         raise _NoRidgesError
-    return found
+    return product
 
 
 def _composed(coefficients: tuple[float, ...], inner: Polynomial, zero: tuple[int, ...]) -> Polynomial:
     """Σ_n s_n p^n of a polynomial p, by Horner's rule."""
-    found: Polynomial = {}
+    composed: Polynomial = {}
     for c in reversed(coefficients):
-        found = _sum(_product(found, inner), {zero: c})
-    return found
+        composed = _sum(_product(composed, inner), {zero: c})
+    return composed
 
 
 def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
@@ -212,15 +212,15 @@ def _of_polynomial(polynomial: Polynomial, k: int) -> list[Ridge]:
                 divisor = math.gcd(*v) * (1 if next(x for x in v if x) > 0 else -1)
                 direction = tuple(x // divisor for x in v)
                 by_direction.setdefault(direction, [0.0] * (MAX_DEGREE + 1))[degree] += c * weight * divisor**degree
-    found = []
+    ridges_found = []
     for direction, sums in sorted(by_direction.items(), reverse=True):
         length = math.hypot(*direction)
         terms = [c * length**degree for degree, c in enumerate(sums)]
-        found.append(_ridge(terms, tuple(x / length for x in direction)))
-    largest = max((abs(ridge.weight) for ridge in found), default=0.0)
-    found = [ridge for ridge in found if abs(ridge.weight) > ROUNDING * largest]
+        ridges_found.append(_ridge(terms, tuple(x / length for x in direction)))
+    largest = max((abs(ridge.weight) for ridge in ridges_found), default=0.0)
+    ridges_found = [ridge for ridge in ridges_found if abs(ridge.weight) > ROUNDING * largest]
     constant = polynomial.get((0,) * k, 0.0)
-    return [*found, Ridge(constant, ONE, (1.0,) + (0.0,) * (k - 1))] if constant != 0.0 else found
+    return [*ridges_found, Ridge(constant, ONE, (1.0,) + (0.0,) * (k - 1))] if constant != 0.0 else ridges_found
 
 
 def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
@@ -228,13 +228,13 @@ def _central_differences(powers: tuple[int, ...]) -> list[tuple[float, tuple[int
     if sum(power > 0 for power in powers) == 1:
         return [(1.0, tuple(int(power > 0) for power in powers))]
     degree = sum(powers)
-    found = []
+    differences = []
     for down in itertools.product(*(range(power + 1) for power in powers)):
         v = tuple(power - 2 * n for power, n in zip(powers, down, strict=True))
         if any(v):
             weight = math.prod((-1.0) ** n * math.comb(power, n) for power, n in zip(powers, down, strict=True))
-            found.append((weight / (2.0**degree * math.factorial(degree)), v))
-    return found
+            differences.append((weight / (2.0**degree * math.factorial(degree)), v))
+    return differences
 
 
 def _ridge(terms: list[float], direction: tuple[float, ...]) -> Ridge:

@@ -73,7 +73,7 @@ class Levels(NamedTuple):
     g: int = 0
     rho: int = 0
     omega: int = 0
-    own: int = 0
+    self_nodes: int = 0
 
 
 COARSEST = Levels()
@@ -94,7 +94,7 @@ class Accuracy(NamedTuple):
     g: int
     rho: int
     omega: int
-    own: int
+    self_nodes: int
     level: int
     exact: bool
     even: bool
@@ -143,14 +143,14 @@ def accuracy(
     at_zero = kink(form) != 0.0 and not offsets
     polar = at_zero and dimensions == 1 and 0.0 < D < SMOOTH_DIMENSIONS
     base, rho = (angles, RADII) if polar else (base, rho)
-    g, rho, omega, own = (
+    g, rho, omega, self_nodes = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
     g += (g + levels.g) % 2
     if form.hermite is not None:
         n = len(form.hermite) - 1
         rho, omega = (n + 1, 2 * n + 1) if whole else (n // 2 + 1, n + 1)
-        own = n + 1
+        self_nodes = n + 1
         if m is not None:
             g = max(n, m) + (n if whole else 1)
     exact = form.hermite is not None and m is not None
@@ -158,8 +158,17 @@ def accuracy(
     moving = bends_off_zero(form) and dimensions > 0
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
     rough = unsmoothed or moving or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
-    found = g if dimensions else 1, rho, omega, own, levels.g, exact, form.hermite is not None, kinked and not exact
-    return Accuracy(*found, at_zero, polar, rough and not exact)
+    numbers = (
+        g if dimensions else 1,
+        rho,
+        omega,
+        self_nodes,
+        levels.g,
+        exact,
+        form.hermite is not None,
+        kinked and not exact,
+    )
+    return Accuracy(*numbers, at_zero, polar, rough and not exact)
 
 
 def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:
@@ -185,21 +194,21 @@ def inputs(L_star: Array, D: float, labels: Labels, classes: Classes, parity: in
     classes : of each Gaussian its odds, √d times the standard deviation of its inputs, and what it adds to f*.
     parity : +1 or -1 for an even or odd activation of the student, 0 for others.
     """
-    parts = [_of_class(L_star, D, labels, one, parity, fine) for one in classes]
-    g, *others = (np.concatenate(part, axis=-1) for part in zip(*parts, strict=True))
+    parts = [_of_class(L_star, D, labels, component, parity, fine) for component in classes]
+    g, *others = (np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True))
     return Inputs(np.ascontiguousarray(g), *others)
 
 
 def _of_class(
-    L_star: Array, D: float, labels: Labels, one: tuple[float, float, float], parity: int, fine: Accuracy
+    L_star: Array, D: float, labels: Labels, component: tuple[float, float, float], parity: int, fine: Accuracy
 ) -> Inputs:
-    odds, deviation, own = one
+    odds, deviation, label_of_class = component
     if fine.polar:
         first, rho, weight = rules.polar(int(D), fine.g, fine.rho)
         g = deviation * first[None]
-        label = own + labels(g)
+        label = label_of_class + labels(g)
     else:
-        g, rho, label, weight = _products(L_star, D, lambda g: own + labels(g), deviation, parity, fine)
+        g, rho, label, weight = _products(L_star, D, lambda g: label_of_class + labels(g), deviation, parity, fine)
     return Inputs(g, deviation * rho, label, odds * weight, np.full(len(weight), deviation**2))
 
 
@@ -241,8 +250,8 @@ def kinks(function: Callable[[Array], Array]) -> Array:
         at = at + step * (largest - 1.0)
         if step > 1e3 * NARROWEST:
             jump = second.max(axis=0) / step
-    found = np.sort(at[jump > least])
-    return found[np.diff(found, prepend=-math.inf) > 1e3 * NARROWEST]
+    places = np.sort(at[jump > least])
+    return places[np.diff(places, prepend=-math.inf) > 1e3 * NARROWEST]
 
 
 def with_constant(nodes: Inputs) -> Inputs:
@@ -274,8 +283,8 @@ def _fields(L_star: Array, fine: Accuracy) -> tuple[Array, Array]:
         return rules.plane((fine.g + 1) // 2, fine.g, L_star)
     if _by_tensor(dimensions, fine.g):
         nodes, weights = rules.tensor([rules.line(fine.g, polynomial=fine.exact)] * dimensions)
-        kept = weights > (0.0 if fine.exact else LEAST_WEIGHT)
-        return nodes[:, kept], weights[kept]
+        mask = weights > (0.0 if fine.exact else LEAST_WEIGHT)
+        return nodes[:, mask], weights[mask]
     points = scipy.stats.qmc.Sobol(dimensions, scramble=True, seed=0).random(POINTS * 2**fine.level)
     half = scipy.special.ndtri(points).T
     return np.concatenate([half, -half], axis=1), np.full(2 * len(points), 0.5 / len(points))
@@ -298,8 +307,8 @@ def _half(g: Array, label: Array, weight: Array) -> tuple[Array, Array, Array]:
     """Of each pair ±g one node with the weight of both; of g = 0 itself the one."""
     order = np.lexsort(g[::-1])
     middle = len(order) // 2
-    kept = order[middle:]
-    weights = weight[kept] * 2.0
+    half = order[middle:]
+    weights = weight[half] * 2.0
     if len(order) % 2:
-        weights[0] = weight[kept[0]]
-    return g[:, kept], label[kept], weights
+        weights[0] = weight[half[0]]
+    return g[:, half], label[half], weights

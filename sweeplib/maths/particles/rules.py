@@ -34,11 +34,11 @@ IN_A_PANEL, WIDEST_PANEL = 10, 1.5
 
 def _remembered(function: Callable[P, Array]) -> Callable[P, Array]:
     """The function, which computes each result once; what a caller does to its array changes no other's."""
-    found = cache(function)
+    cached = cache(function)
 
     @wraps(function)
     def copied(*args: P.args, **kwargs: P.kwargs) -> Array:
-        return found(*args, **kwargs).copy()  # type: ignore[arg-type]
+        return cached(*args, **kwargs).copy()  # type: ignore[arg-type]
 
     return copied
 
@@ -73,11 +73,11 @@ def coordinates(D: float, count: int) -> Array:
 
 def moments(D: float, most: int) -> Array:
     """E[ω^j] for j = 0, ..., most, or those of a N(0, 1) number for D = ∞."""
-    found = np.zeros(most + 1)
-    found[0] = 1.0
+    values = np.zeros(most + 1)
+    values[0] = 1.0
     for j in range(2, most + 1, 2):
-        found[j] = found[j - 2] * (j - 1) / (1.0 if math.isinf(D) else D + j - 2)
-    return found
+        values[j] = values[j - 2] * (j - 1) / (1.0 if math.isinf(D) else D + j - 2)
+    return values
 
 
 @_remembered
@@ -136,7 +136,7 @@ def plane(radii: int, angles: int, normals: Array) -> tuple[Array, Array]:
         parts.append(left + 0.5 * math.pi + (right - left) * x)
         of_angles.append((right - left) / (2.0 * math.pi) * weights)
     angle = np.concatenate(parts)
-    half = np.array([np.outer(part, radius).ravel() for part in (np.cos(angle), np.sin(angle))])
+    half = np.array([np.outer(function, radius).ravel() for function in (np.cos(angle), np.sin(angle))])
     weight = np.outer(np.concatenate(of_angles), of_radius).ravel()
     return np.concatenate([half, -half], axis=1), np.concatenate([weight, weight])
 
@@ -154,7 +154,7 @@ def polar(D: int, angles: int, radii: int) -> Array:
     angle = np.concatenate([quarter, math.pi - quarter])
     of_angle = np.tile(weights, 2 * count) * np.sin(angle) ** (D - 1)
     parts = np.outer(np.cos(angle), radius), np.outer(np.sin(angle), radius), np.outer(of_angle, of_radius)
-    return np.array([part.ravel() for part in parts]) / np.array([[1.0], [1.0], [of_angle.sum()]])
+    return np.array([array.ravel() for array in parts]) / np.array([[1.0], [1.0], [of_angle.sum()]])
 
 
 def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
@@ -162,7 +162,7 @@ def tensor(axes: Sequence[Array]) -> tuple[Array, Array]:
     if not axes:
         return np.empty((0, 1)), np.ones(1)
     nodes, weights = (np.meshgrid(*(axis[row] for axis in axes), indexing="ij") for row in range(2))
-    return np.array([part.ravel() for part in nodes]), np.prod([part.ravel() for part in weights], axis=0)
+    return np.array([array.ravel() for array in nodes]), np.prod([array.ravel() for array in weights], axis=0)
 
 
 def _gauss(diagonal: Array, beside: Array) -> tuple[Array, Array]:

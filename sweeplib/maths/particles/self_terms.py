@@ -71,7 +71,7 @@ def self_rule(activation: Activation, classes: Classes, count: int, *, offsets: 
             [[deviation * rule[0], odds * rule[1], odds * deviation**2 * rule[1]] for odds, deviation, _ in classes],
             axis=1,
         )
-    odds = np.array([one[:2] for one in classes])
+    odds = np.array([component[:2] for component in classes])
     return SelfRule(line, over_arrays(activation.value), over_arrays(activation.derivative), pieces, odds)
 
 
@@ -85,13 +85,13 @@ def self_means(p: int, rule: SelfRule) -> SelfMeans:
 def _pieces(offset: float, hinges: Sequence[tuple[float, float]]) -> Array:
     """l, u, α and β of the pieces of offset + Σ jump (λ − knot)⁺."""
     knots = [-FAR, *(knot for knot, _ in hinges), FAR]
-    found, constant, slope = [], offset, 0.0
+    pieces, constant, slope = [], offset, 0.0
     for number, (low, high) in enumerate(itertools.pairwise(knots)):
         if number:
             knot, jump = hinges[number - 1]
             constant, slope = constant - jump * knot, slope + jump
-        found.append((low, high, constant, slope))
-    return np.array(found)
+        pieces.append((low, high, constant, slope))
+    return np.array(pieces)
 
 
 @without_references

@@ -89,11 +89,11 @@ def smoothing(activation: Activation, D: float, nodes: int) -> Smoothing:
         errors = np.array(parts, dtype=float).reshape(-1, 2)
     constant, terms = hinges_of(activation)
     knots = np.array(terms).reshape(-1, 2).T.copy()
-    rest = without_knots(activation, knots, constant)
-    offset = constant if rest is None else offset
-    value, slope = rest or (activation.value, activation.derivative)
+    smooth = without_knots(activation, knots, constant)
+    offset = constant if smooth is None else offset
+    value, slope = smooth or (activation.value, activation.derivative)
     omega = np.empty((2, 0))
-    if kind == NODES and rest is not None:
+    if kind == NODES and smooth is not None:
         omega = coordinates(law, nodes) if D else np.array([[0.0], [1.0]])
     return Smoothing(
         kind,
@@ -124,7 +124,7 @@ def without_knots(activation: Activation, knots: Array, constant: float) -> tupl
     """The smooth rest of σ and of σ' without the terms of the knots (2, J); None if it is the constant."""
     if not knots.size:
         return activation.value, activation.derivative
-    places, jumps = (tuple(part.tolist()) for part in knots)
+    places, jumps = (tuple(row.tolist()) for row in knots)
     of_sigma = {"function": activation.value, "places": places, "jumps": jumps}
     of_slope = {"function": activation.derivative, "places": places, "jumps": jumps}
     value, slope = bound(_without_ramps, **of_sigma), bound(_without_steps, **of_slope)
@@ -272,12 +272,12 @@ def tail(rule: Smoothing, place: float) -> tuple[float, float]:
     at = (min(max(place, -rule.reach), rule.reach) + rule.reach) * (last / (2.0 * rule.reach))
     cell = 0 if math.isnan(at) else min(int(at), last - 1)
     t = at - cell
-    rest = 1.0 - t
-    own, following = (1.0 + 2.0 * t) * rest * rest, t * t * (3.0 - 2.0 * t)
-    rising, falling = t * rest * rest, -t * t * rest
-    above = own * rule.table[0, cell] + following * rule.table[0, cell + 1]
+    remainder = 1.0 - t
+    weight, following = (1.0 + 2.0 * t) * remainder * remainder, t * t * (3.0 - 2.0 * t)
+    rising, falling = t * remainder * remainder, -t * t * remainder
+    above = weight * rule.table[0, cell] + following * rule.table[0, cell + 1]
     above += rising * rule.table[2, cell] + falling * rule.table[2, cell + 1]
-    first = own * rule.table[1, cell] + following * rule.table[1, cell + 1]
+    first = weight * rule.table[1, cell] + following * rule.table[1, cell + 1]
     first += rising * rule.table[3, cell] + falling * rule.table[3, cell + 1]
     return above, first
 
@@ -305,12 +305,12 @@ def fill_products_of_pieces(rule: Smoothing, pieces: Array, means: Means, out: A
         low, high, constant, slope = pieces[n, 0], pieces[n, 1], pieces[n, 2], pieces[n, 3]
         for i in range(out.shape[1]):
             b, s = means.b[i], max(means.s[i], NEGLIGIBLE)
-            zero, one, two = tail_moments(rule, (b - low) / s)
+            zero, first, second = tail_moments(rule, (b - low) / s)
             zero_above, one_above, two_above = tail_moments(rule, (b - high) / s)
-            zero, one, two = zero - zero_above, one - one_above, two - two_above
+            zero, first, second = zero - zero_above, first - one_above, second - two_above
             at, steep = constant + slope * b, slope * s
-            linear = at * zero + steep * one
-            square = at * at * zero + 2.0 * at * steep * one + steep * steep * two
+            linear = at * zero + steep * first
+            square = at * at * zero + 2.0 * at * steep * first + steep * steep * second
             out[0, i] += slope * slope * zero
             out[1, i] += slope * slope * linear
             out[2, i] += slope * slope * square
