@@ -37,8 +37,8 @@ class Column(NamedTuple):
         items = list(items)
         numbers = np.array(items) if set(map(type, items)) in ({float}, {int}) else np.empty(0)
         if len(numbers) and numbers.dtype in (float, np.int64):
-            _, one, codes = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
-            values = numbers[one] if numbers.dtype == float else numbers[one].tolist()
+            _, first, codes = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
+            values = numbers[first] if numbers.dtype == float else numbers[first].tolist()
             return cls(values, codes.astype(np.int32))
         texts = list(map(repr, items))
         items_by_text = dict(zip(texts, items, strict=True))
@@ -77,11 +77,11 @@ class Column(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence["Column"]) -> "Column":
         """Return columns, one below the other, as one."""
-        one, codes = parts[0].values, [column.codes for column in parts]
-        if all(len(column.values) == 1 and column.values[0] is one[0] for column in parts):
-            return cls(one, _zeros(sum(map(len, codes))))
-        if all(column.values is one for column in parts):
-            return cls(one, np.concatenate(codes))
+        first, codes = parts[0].values, [column.codes for column in parts]
+        if all(len(column.values) == 1 and column.values[0] is first[0] for column in parts):
+            return cls(first, _zeros(sum(map(len, codes))))
+        if all(column.values is first for column in parts):
+            return cls(first, np.concatenate(codes))
         starts = np.cumsum([0, *(len(column.values) for column in parts[:-1])]).tolist()
         codes = [codes_of_part + start for codes_of_part, start in zip(codes, starts, strict=True)]
         if all(isinstance(column.values, np.ndarray) for column in parts):
@@ -149,16 +149,16 @@ class Table:
             if size * len(values) >= 2**62:  # combinations are numbered anew, before a number overflows
                 size, codes = _ranked(size, codes)[1:]
             size, codes = size * len(values), codes * len(values) + column_codes
-        one, _, codes = _ranked(size, codes)
-        return one, codes.astype(np.int32)
+        first, _, codes = _ranked(size, codes)
+        return first, codes.astype(np.int32)
 
     def over(self, names: Collection[str], function: Callable[[dict[str, list[Any]], int], Iterable[Any]]) -> Column:
         """Return the values of a function of columns, called with these columns of the rows that differ in them."""
-        one, codes = self.distinct(names)
-        if not len(one):
+        first, codes = self.distinct(names)
+        if not len(first):
             return Column((), codes)
-        columns = {name: self.column(name).at(one).items() for name in names}
-        return Column(_values(function(columns, len(one))), codes)
+        columns = {name: self.column(name).at(first).items() for name in names}
+        return Column(_values(function(columns, len(first))), codes)
 
     def column_of(self, function: Callable[[Any], Any], row: Callable[["Reading"], Any] | None = None) -> Column:
         """Return the values of a function of a row, called once for each different row of what it reads.
@@ -168,8 +168,8 @@ class Table:
         row_of, names = row or self.row, dict[str, None]()
         while True:
             count = len(names)
-            one, codes = self.distinct(names)
-            values = [function(row_of(Reading(self, at, names))) for at in one.tolist()]
+            first, codes = self.distinct(names)
+            values = [function(row_of(Reading(self, at, names))) for at in first.tolist()]
             if len(names) == count:
                 return Column(values, codes)
 
@@ -185,8 +185,8 @@ class Table:
 
     def _formula(self, function: Callable[[Any], Any], decided: dict[str, None], dtype: Any) -> NDArray[Any] | None:
         """Return the numbers (n,) of a function; None if it decides on further columns, which are added to these."""
-        (one, codes), count, numbers = self.distinct(decided), len(decided), np.empty(self._rows, dtype)
-        for at, rows in zip(one.tolist(), _groups(codes, len(one)), strict=True):
+        (first, codes), count, numbers = self.distinct(decided), len(decided), np.empty(self._rows, dtype)
+        for at, rows in zip(first.tolist(), _groups(codes, len(first)), strict=True):
             read = _Arrays(self, at, decided, rows)
             try:
                 value = function(self.row(read))
@@ -288,10 +288,10 @@ def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int,
         size = int(codes.max(initial=-1)) + 1
     place = np.full(size, count)
     place[codes[::-1]] = np.arange(count)[::-1]
-    one = np.sort(place[place < count])
+    first = np.sort(place[place < count])
     rank = np.empty(size, np.int64)
-    rank[codes[one]] = np.arange(len(one))
-    return one, len(one), rank[codes]
+    rank[codes[first]] = np.arange(len(first))
+    return first, len(first), rank[codes]
 
 
 def _groups(codes: NDArray[np.int32], count: int) -> Iterator[NDArray[np.intp]]:

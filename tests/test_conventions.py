@@ -1,6 +1,9 @@
 """Conventions for the tests themselves, and for every file of the library."""
 
+import ast
+import re
 import statistics
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -47,6 +50,50 @@ def test_yaml_has_one_reader() -> None:
 def test_no_file_is_named_after_nothing() -> None:
     names = {part for path in FILES for part in (*path.parts, path.stem)}
     assert not {"utils", "helpers", "core", "common", "misc"} & names
+
+
+REFUSED_NAMES = (
+    "asked drawn each found given it kept known left made one own part rest said seen shown taken told two what"
+)
+"""Participles and pronouns, which say that something happened, not what a thing is."""
+
+ALLOWED_NAMES = {
+    "answers/answer.py": {"given"},  # the state of an answer, as users read it
+    "dynamics/dynamics.py": {"part"},  # of a problem
+    "figures/write.py": {"drawn"},  # called by the scripts beside figures
+    "figures/kit/common_ranges.py": {"drawn"},
+    "problem/parameters.py": {"part"},
+    "problem/parts.py": {"part"},
+    "problem/problem.py": {"part"},
+}
+
+
+def _names(code: str) -> Iterator[str]:
+    """Yield the names that code gives to variables, parameters, functions, classes and attributes."""
+    for node in ast.walk(ast.parse(code)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.alias(name=name, asname=other):
+                yield other or name
+
+
+def test_names_are_nouns_that_say_what_a_thing_is() -> None:
+    """`left` is one beside `right`."""
+    refused, text = [], re.compile(r'""".*?"""|#[^\n]*|"[^"\n]*"', re.DOTALL)
+    word = re.compile(
+        rf"(?<![.\w])_*(?:{'|'.join(REFUSED_NAMES.split())})_*\b|self\._*(?:{'|'.join(REFUSED_NAMES.split())})\b"
+    )
+    for path in FILES:
+        code = (ROOT / path).read_text()
+        if word.search(text.sub("", code)):  # it takes less time than to read all trees
+            names = {name.strip("_") for name in _names(code)}
+            sides = {"left"} if "right" in names else set()
+            allowed = ALLOWED_NAMES.get(path.relative_to("sweeplib").as_posix(), set()) | sides
+            refused += [f"{path}: {name}" for name in names.intersection(REFUSED_NAMES.split()) - allowed]
+    assert not refused
 
 
 def test_one_version_is_cited_and_has_its_changes() -> None:

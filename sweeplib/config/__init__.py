@@ -72,8 +72,8 @@ def _config_and_bases(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[s
     """
     from sweeplib.config.base import FROM, base_configs, merged_config
 
-    own, data = _document(path)
-    documents: dict[str | Path, Document] = {path: own}
+    main, data = _document(path)
+    documents: dict[str | Path, Document] = {path: main}
     if FROM in data:
         others = base_configs(path, folder, data, _document)
         merged: dict[str, Any] = {}

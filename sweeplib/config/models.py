@@ -179,9 +179,7 @@ def _budget(value: Any) -> Any:
 
 def _refine(value: Any) -> Any:
     """Return `seeds`, or axes with bounds or a resolution, as they are; a PydanticCustomError for another value."""
-    axes = (
-        isinstance(value, dict) and value and all(_are_bounds(limits) or _is_width(limits) for limits in value.values())
-    )
+    axes = isinstance(value, dict) and value and all(_are_bounds(ends) or _is_width(ends) for ends in value.values())
     if value != "seeds" and not axes:
         expected = (
             "`seeds`, an axis with its bounds, such as `{gamma: [0.02, 2]}`, or for labels axes with a resolution, "

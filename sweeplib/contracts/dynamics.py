@@ -283,12 +283,12 @@ def pairs(name: str, field: str) -> Iterator[tuple[Problem, Problem]]:
 
 def _unmoved(name: str, problems: tuple[Problem, ...], field: str) -> tuple[str, ...]:
     """Return the observables that some problems have and that do not read a field themselves."""
-    definition = {item: OBSERVABLES[item] for item in recordable(name) if field not in OBSERVABLES[item].acts_on}
+    observables = {item: OBSERVABLES[item] for item in recordable(name) if field not in OBSERVABLES[item].acts_on}
     undriven = any(p.has_offsets or p.is_disturbed or p.has_spectrum or not p.criterion.is_plain for p in problems)
     taught = all(DATA[problem.data].teacher for problem in problems)
     return tuple(
         item
-        for item, observable in definition.items()
+        for item, observable in observables.items()
         if not (undriven and observable.uses_drifts) and (taught or not needs_teacher(observable, DYNAMICS[name].view))
     )
 

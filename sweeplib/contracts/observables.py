@@ -54,8 +54,8 @@ def it_names_views_and_their_dimensions(name: str) -> None:
         except StopIteration:
             raise BrokenError(f"`dims` has no entry for {view.__name__}") from None
         for dim in dims:
-            definition = ", ".join(view.dims)
-            require(dim in view.dims, f"{view.__name__} has no dimension {dim!r}; it has {definition}")
+            listed = ", ".join(view.dims)
+            require(dim in view.dims, f"{view.__name__} has no dimension {dim!r}; it has {listed}")
 
 
 def its_array_has_the_dimensions_that_it_declares(name: str) -> None:

@@ -79,18 +79,18 @@ def schema(
     from sweeplib.config.reference import generated, is_generated
 
     directory = directory or (Path("config") if is_generated(Path("config", "README.md")) else Path())
-    known = {
+    texts = {
         name: text for name, text in generated().items() if name == "schema.json" or is_generated(directory / name)
     }
     if (directory / "schema.json").exists() and not is_generated(directory / "schema.json"):
         raise InputError("not a schema of sweeplib", file=directory / "schema.json", expected="another folder")
-    stale = [name for name, text in known.items() if _differs(directory / name, text)]
+    stale = [name for name, text in texts.items() if _differs(directory / name, text)]
     if check:
         for name in stale:
             echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
         raise typer.Exit(1 if stale else 0)
     for name in stale:
-        (directory / name).write_text(known[name], encoding="utf-8")
+        (directory / name).write_text(texts[name], encoding="utf-8")
         echo(directory / name)
 
 

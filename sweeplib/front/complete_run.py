@@ -68,27 +68,27 @@ def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: S
 
 
 def record_complete_run(
-    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, shown: dict[str, Any]
+    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, view: dict[str, Any]
 ) -> None:
     """Record that all results are made, and what commands show of them.
 
     Nothing is recorded if what they are made from is not what it was when the run had `begun`.
     """
     paths = list(map(str, files))
-    made = made_from(config, overrides, map(Path, paths))
-    if made == begun:
-        asked = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": made}
+    source = made_from(config, overrides, map(Path, paths))
+    if source == begun:
+        request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
         record = {"results": _results(directory), "store": _stats(directory / STORE)}
-        write_json(directory / COMPLETE, asked | record | shown, durable=False)
+        write_json(directory / COMPLETE, request | record | view, durable=False)
 
 
-def record_plan(left: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
+def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:
     """Add to what the last complete run recorded what the table of a plan shows that found nothing to do.
 
-    What is recorded of the sweep's folder is what `left` says, so that a change since then is noticed.
+    What is recorded of the sweep's folder is what `record_before` says, so that a change since then is noticed.
     """
-    record = {name: value for name, value in left.items() if name != "directory"}
-    write_json(left["directory"] / COMPLETE, record | {"plan": plan, "answers": answers}, durable=False)
+    record = {name: value for name, value in record_before.items() if name != "directory"}
+    write_json(record_before["directory"] / COMPLETE, record | {"plan": plan, "answers": answers}, durable=False)
 
 
 def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> str:
@@ -97,12 +97,12 @@ def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> 
     Left out of the latter are the folder of the command, which is not searched under `make`, and those of the files,
     which are searched once plugins are loaded.
     """
-    own = sorted(files)
-    not_always = {str(path.parent) for path in (Path(sys.executable), *own)}
+    code = sorted(files)
+    not_always = {str(path.parent) for path in (Path(sys.executable), *code)}
     searched = [folder for folder in sys.path if folder not in not_always]
-    asked = [*overrides, sys.version, *searched, package_digest()]
-    digest = hashlib.blake2b(json.dumps(asked).encode(), digest_size=16)
-    for path in (config.resolve(), *own, *_workflow()):
+    request = [*overrides, sys.version, *searched, package_digest()]
+    digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
+    for path in (config.resolve(), *code, *_workflow()):
         digest.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
     return digest.hexdigest()
 

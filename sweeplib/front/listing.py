@@ -40,13 +40,13 @@ def _cases(folder: Path) -> list[dict[str, int]]:
     Without a marker, as of a run that was interrupted, all rows of the store that have a result count as computed.
     """
     planned = read_json(folder / "plan.done.json") or {}
-    found = []
+    runs = []
     for name, total in planned.get("cases", planned).items():
         marker = read_json(folder / f"{name}.done.json")
         counts = marker.get("cases", {}) if marker else {"computed": min(total, _computed(folder, name))}
-        known = {status: count for status, count in counts.items() if status != "missing"}
-        found.append(known | {"missing": max(0, total - sum(known.values()))})  # a later plan may be of a smaller grid
-    return found
+        others = {status: count for status, count in counts.items() if status != "missing"}
+        runs.append(others | {"missing": max(0, total - sum(others.values()))})  # a later plan may be of a smaller grid
+    return runs
 
 
 def _computed(folder: Path, dynamics: str) -> int:

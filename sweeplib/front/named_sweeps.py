@@ -48,9 +48,9 @@ def _of_folder(directory: Path) -> "Design":
 
     plugins = _plugins(directory / COMPLETE)
     origin = origin_of(directory) if plugins else None
-    known = _plugins(origin) if origin is not None else ()
+    allowed = _plugins(origin) if origin is not None else ()
     for plugin in plugins:
-        if plugin not in known:
+        if plugin not in allowed:
             where = origin.resolve() if origin else "which is not there"
             problem = f"not executed: the sweep's own file, {where}, does not name this plugin"
             expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"

@@ -52,7 +52,7 @@ class PlainLines:
 
     def __init__(self, name: str, target: "Console", clock: Callable[[], float] = time.monotonic) -> None:
         self.name, self.target, self.clock = name, target, clock
-        self.said = clock()
+        self.last_line = clock()
         self._once: set[str] = set()
 
     def update(self, state: RunState) -> None:
@@ -71,27 +71,27 @@ class PlainLines:
                 self.say(_line(state, stage))
         if state.over == "ok" and not state.jobs:
             self.say("nothing to compute: all is up to date")
-        if self.clock() - self.said >= SECONDS_BETWEEN_LINES:
+        if self.clock() - self.last_line >= SECONDS_BETWEEN_LINES:
             running = [_line(state, stage) for stage in state.stages if state.running(stage)]
             self.say("; ".join(filter(None, [*running, state.doing()])) or STARTS)
 
-    def _is_new(self, what: str) -> bool:
-        new = what not in self._once
-        self._once.add(what)
+    def _is_new(self, title: str) -> bool:
+        new = title not in self._once
+        self._once.add(title)
         return new
 
     def say(self, line: str) -> None:
         """Write a line."""
-        self.said = self.clock()
+        self.last_line = self.clock()
         self.target.print(f"{self.name}: {line}", soft_wrap=True)
 
 
 def _line(state: RunState, stage: Stage) -> str:
     """Return a stage, its progress and its time in one line."""
-    taken, running = clock_time(state.seconds(stage)), state.running(stage)
+    elapsed, running = clock_time(state.seconds(stage)), state.running(stage)
     parts = filter(None, [state.counts(stage), state.pace(stage), *state.problems(stage)])
     done = "running for" if running else "failed after" if state.problems(stage) else "done in"
-    return f"{stage.title}: " + ", ".join([f"{done} {taken}", *parts])
+    return f"{stage.title}: " + ", ".join([f"{done} {elapsed}", *parts])
 
 
 class Screen:
@@ -143,10 +143,10 @@ class Screen:
         for stage in state.stages:
             mark, style = _mark(state, stage)
             started = bool(state.of(stage))
-            taken = clock_time(state.seconds(stage)) if started else ""
+            elapsed = clock_time(state.seconds(stage)) if started else ""
             progress = [state.counts(stage), state.pace(stage), *state.problems(stage)]
             words = "up to date" if state.up_to_date(stage) else "; ".join(filter(None, progress))
-            grid.add_row(mark, stage.title, taken, words, style=style)
+            grid.add_row(mark, stage.title, elapsed, words, style=style)
         return grid
 
 

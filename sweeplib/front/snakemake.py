@@ -38,11 +38,11 @@ def workflow_folder() -> Path:
 
 def profile_folder(profile: str) -> Path:
     """Return the folder of a profile, the name of one of sweeplib's or a path, `~` expanded; InputError for another."""
-    own = workflow_folder() / "workflow" / "profiles"
-    for folder in (own / profile, Path(profile).expanduser()):
+    profiles = workflow_folder() / "workflow" / "profiles"
+    for folder in (profiles / profile, Path(profile).expanduser()):
         if (folder / "config.yaml").is_file():
             return folder
-    names = sorted(path.name for path in own.iterdir() if path.is_dir())
+    names = sorted(path.name for path in profiles.iterdir() if path.is_dir())
     expected = "the folder of a Snakemake profile, or " + ", ".join(names)
     raise InputError("no such profile", key="--profile", value=profile, expected=expected)
 

@@ -73,11 +73,11 @@ def write_new(kind: str, file: Path | None = None) -> list[Path]:
         raise InputError("not the name of a plugin's file", value=str(file), expected="a new file, NAME.py")
     _check_name(kind, file)
     sweep = file.with_suffix(".yaml")
-    given = {"name": file.stem, "file": file.name, "sweep": sweep.name}
+    names = {"name": file.stem, "file": file.name, "sweep": sweep.name}
     for path in (file, sweep):
         _check_new(path)
     templates = {path: Template((TEMPLATES / f"{kind}{path.suffix}.txt").read_text("utf-8")) for path in (file, sweep)}
-    return [_written(path, template.substitute(given)) for path, template in templates.items()]
+    return [_written(path, template.substitute(names)) for path, template in templates.items()]
 
 
 def write_starter(file: Path) -> Path:

@@ -66,9 +66,9 @@ class RunState:
         """Return how much of a stage is done: cases, or its jobs if it has several; empty if neither can be told."""
         started = self.of(stage)
         if started and len(stage.jobs) > 1:
-            rest = len(stage.jobs) - len(started)
+            others = len(stage.jobs) - len(started)
             done = f"{sum(job.ended is not None for job in started)} of {len(stage.jobs)}"
-            return f"{done}, {rest} up to date" if rest and self.passed(stage) else done
+            return f"{done}, {others} up to date" if others and self.passed(stage) else done
         job = next((job for job in started if job.total), None)
         if job is None:
             return ""
@@ -79,12 +79,12 @@ class RunState:
         job = next((job for job in self.of(stage) if job.total), None)
         if job is None:
             return ""
-        left = None if job.ended else job.remaining(self.now)
-        late = not job.done and left == 0.0  # the plan's estimate, without the start of the workers
+        seconds_left = None if job.ended else job.remaining(self.now)
+        late = not job.done and seconds_left == 0.0  # the plan's estimate, without the start of the workers
         parts = [
             f"{job.share:.0%} of the work" if 0.0 < job.share < 1.0 else "",
             f"{job.rate:,.1f} cases/s" if job.done else "",
-            "" if left is None or late else f"{clock_time(left)} left",
+            "" if seconds_left is None or late else f"{clock_time(seconds_left)} left",
         ]
         return ", ".join(filter(None, parts))
 
@@ -137,7 +137,7 @@ def _named(job: Job, problem: str) -> str:
 
 def stages(sweep: "Design") -> tuple[Stage, ...]:
     """Return the stages of a sweep, in their order."""
-    found = [
+    all_stages = [
         Stage("plan", ("plan",)),
         Stage("simulations", ("simulate",)),
         Stage("dataset", ("finalise",)),
@@ -145,7 +145,7 @@ def stages(sweep: "Design") -> tuple[Stage, ...]:
         Stage("figures", _several("figure", list(sweep.figures))),
         Stage("report", ("report",)),
     ]
-    return tuple(stage for stage in found if stage.jobs)
+    return tuple(stage for stage in all_stages if stage.jobs)
 
 
 def _several(kind: str, names: Sequence[str]) -> tuple[str, ...]:

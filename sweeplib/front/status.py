@@ -64,13 +64,13 @@ class SweepStatus:
 
     def lines(self) -> list[str]:
         """Return what is known besides the numbers of cases, for a reader."""
-        left = f", {clock_time(self.seconds_left)} left" if self.seconds_left is not None else ""
+        time_left = f", {clock_time(self.seconds_left)} left" if self.seconds_left is not None else ""
         counts = f"; {self.done:,} of {self.total:,} cases, {self.outcomes}" if self.total else ""
         which = f" ({', '.join(self.running)})" if self.running else ""
-        found = [f"{self.sweep}: {self.state}{which}{counts}{left}", self.doing]
-        found += [f"{name}: {value}" for name, value in self._named().items() if value]
-        found += self.reasons
-        return [line for line in found if line]
+        lines = [f"{self.sweep}: {self.state}{which}{counts}{time_left}", self.doing]
+        lines += [f"{name}: {value}" for name, value in self._named().items() if value]
+        lines += self.reasons
+        return [line for line in lines if line]
 
     def _named(self) -> dict[str, str | None]:
         return {
@@ -98,18 +98,18 @@ def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
 
 
 def _status(
-    sweep: "Design", directory: Path, found: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
+    sweep: "Design", directory: Path, jobs_of_sweep: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
     """Return the status of a sweep from its jobs and the numbers of cases with each status, by dynamics."""
     from sweeplib.simulation import failed, outcomes
 
     now, page = time.time(), directory / "report" / "index.html"
-    running = [job for job in found.values() if job.running and job.name != WHOLE]
+    running = [job for job in jobs_of_sweep.values() if job.running and job.name != WHOLE]
     computing = next((job for job in running if job.total), _of_all(cases.values()))
     return SweepStatus(
         sweep.name,
         str(directory),
-        state(found, cases.values()),
+        state(jobs_of_sweep, cases.values()),
         tuple(job.name for job in running),
         computing.done,
         computing.total,
@@ -119,19 +119,19 @@ def _status(
         next((job.doing for job in running if job.doing), None),
         computing.dashboard,
         computing.page,
-        _last_error(found),
+        _last_error(jobs_of_sweep),
         str(page) if page.exists() else None,
         cases,
         tuple(line for name in sweep.runs for line in _reasons(directory, name)),
     )
 
 
-def state(found: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
+def state(jobs_of_sweep: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:
     """Return the state of a sweep, a name in `EXIT_STATUSES`, from its jobs and the numbers of cases by status."""
     occurring = {status for counts in cases for status, count in counts.items() if count}
-    if any(job.running for job in found.values()):
+    if any(job.running for job in jobs_of_sweep.values()):
         return "running"
-    ends = {job.outcome for job in found.values()} - {None}
+    ends = {job.outcome for job in jobs_of_sweep.values()} - {None}
     stopped = {INTERRUPTED, DIED}  # Ctrl-C ends the processes of stages before they can tell
     if ends - stopped or _has_failures(occurring - {"ok", "missing"}):
         return "failed"
@@ -158,20 +158,20 @@ def _reasons(directory: Path, dynamics: str) -> list[str]:
     """Return why the first case of a dynamics with each status failed or became inaccurate."""
     from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 
-    said: dict[str, str] = {}
+    lines: dict[str, str] = {}
     for line in first_outcomes(directory, dynamics, MOST_LISTED):
         if why := reason_in_words(line):
-            said.setdefault(line["status"], f"{dynamics}, {line['status']}, case {line['identity'][:8]}: {why}")
-    path = [f"all of these cases: {outcomes_path(directory, dynamics)}"] if said else []
-    return [*said.values(), *path]
+            lines.setdefault(line["status"], f"{dynamics}, {line['status']}, case {line['identity'][:8]}: {why}")
+    path = [f"all of these cases: {outcomes_path(directory, dynamics)}"] if lines else []
+    return [*lines.values(), *path]
 
 
-def _last_error(found: Mapping[str, Job]) -> str | None:
+def _last_error(jobs_of_sweep: Mapping[str, Job]) -> str | None:
     """Return the outcome of the job that failed last; of all stages, only if none of them has another one.
 
     Stages whose processes were ended by an interrupt of the whole have none.
     """
-    without = {None, DIED} if WHOLE in found and found[WHOLE].outcome == INTERRUPTED else {None}
-    ended = [job for job in found.values() if job.outcome not in without]
+    without = {None, DIED} if WHOLE in jobs_of_sweep and jobs_of_sweep[WHOLE].outcome == INTERRUPTED else {None}
+    ended = [job for job in jobs_of_sweep.values() if job.outcome not in without]
     last = max(ended, key=lambda job: (job.name != WHOLE, job.ended or job.last_news), default=None)
     return f"{last.name}: {last.outcome}" if last else None

@@ -118,15 +118,15 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     with job(directory, WHOLE):
         record_origin(config, directory)
         write_text(directory / READ, run["config"])
-        status, shown = _followed(run, directory)
+        status, view = _followed(run, directory)
         if lasting and is_changed(config, overrides, files, begun):
             echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
-        elif lasting and not status and not shown["failed"]:
-            record_complete_run(directory, config, overrides, files, begun, shown)
+        elif lasting and not status and not view["failed"]:
+            record_complete_run(directory, config, overrides, files, begun, view)
         if status:
             return status
-    echo(shown["summary"])
-    return int(shown["failed"])
+    echo(view["summary"])
+    return int(view["failed"])
 
 
 def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
@@ -135,13 +135,13 @@ def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: st
 
     if is_lasting(config):
         with (
-            tempfile.TemporaryFile() as said,
+            tempfile.TemporaryFile() as output,
             tempfile.TemporaryFile() as warned,
             tempfile.NamedTemporaryFile() as file,
         ):
             words = f"{__name__}:write_prepared", file.name, str(config), str(results), profile, *overrides
-            if ran(*words, output=said.fileno(), errors=warned.fileno()) == 0:
-                for stream, text in ((sys.stdout, said), (sys.stderr, warned)):
+            if ran(*words, output=output.fileno(), errors=warned.fileno()) == 0:
+                for stream, text in ((sys.stdout, output), (sys.stderr, warned)):
                     text.seek(0)
                     stream.write(text.read().decode("utf-8", "replace"))
                 return json.loads(file.read())
@@ -211,9 +211,9 @@ def at_the_end(directory: Path) -> dict[str, Any]:
     sweep = with_rounds(load(directory / READ), directory)
     if undone := _undone(sweep, directory):
         return {"undone": undone}
-    found = summary(sweep, directory)
-    texts = {"summary": found.text, "failed": found.failed}
-    if found.failed:
+    outcome = summary(sweep, directory)
+    texts = {"summary": outcome.text, "failed": outcome.failed}
+    if outcome.failed:
         return texts
     status = json.dumps(status_when_done(sweep, directory).record())  # text, because the order of names counts
     plan = {"plan": plan_when_done(directory), "answers": answers(sweep, directory)}
@@ -251,9 +251,9 @@ def _undone(sweep: "Design", directory: Path) -> list[str]:
 
     names = [*(f"{name}.done.json" for name in (*sweep.runs, "dataset")), "report/index.html"]
     stale = stale_outputs(directory, sweep, remember=False, failed=False)
-    left = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
+    undone = [str(path) for path in (*stale, *(directory / name for name in names if not (directory / name).exists()))]
     problem = "Snakemake was told to do less than all, as by `dry-run` in a profile; not done"
-    return [f"{problem}: {', '.join(left)}"] if left else []
+    return [f"{problem}: {', '.join(undone)}"] if undone else []
 
 
 def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, Any]]:
@@ -266,16 +266,16 @@ def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, A
     earlier, log = jobs(directory), directory / LOG
 
     def state(over: str = "") -> RunState:
-        found = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
-        return RunState(titled, found, time.time(), over)
+        jobs_of_run = {name: job for name, job in jobs(directory).items() if name != WHOLE and job != earlier.get(name)}
+        return RunState(titled, jobs_of_run, time.time(), over)
 
-    with view(run["name"], f"started; log: {log}") as shown:
+    with view(run["name"], f"started; log: {log}") as display:
         before = log.stat().st_size if log.exists() else 0
-        status = run_snakemake(run["command"], log, lambda: shown.update(state()))
+        status = run_snakemake(run["command"], log, lambda: display.update(state()))
         ended = {} if status else _at_the_end(directory)
         undone = ended.get("undone", [])
         last = state("failed" if status or undone else "ok")
-        shown.update(last)
+        display.update(last)
     if status or undone:
         _say_what_failed(last, undone, log, before)
     return 2 if status == 2 else int(bool(status or undone)), ended
@@ -292,12 +292,12 @@ def _say_what_failed(state: "RunState", undone: list[str], log: Path, before: in
     echo("\n".join([*problems, f"the log: {log}"]), errors=True)
 
 
-def _waiting(what: str) -> AbstractContextManager[Any]:
+def _waiting(text: str) -> AbstractContextManager[Any]:
     """Return a context that shows on a terminal that something takes a while."""
     from rich.text import Text
 
     target = console(errors=True)
-    return target.status(Text(what)) if target.is_terminal else nullcontext()
+    return target.status(Text(text)) if target.is_terminal else nullcontext()
 
 
 def simulate(

@@ -25,19 +25,19 @@ def watch(sweep: "Design", directory: Path, *, clock: Callable[[], float] = time
     If it does not run, its status is written instead. Nothing of the sweep is changed, and an interrupt of this view
     does not reach it.
     """
-    found = jobs(directory)
-    if not any(job.running for job in found.values()):
+    jobs_now = jobs(directory)
+    if not any(job.running for job in jobs_now.values()):
         echo("\n".join(status(sweep, directory).lines()))
         return 0
-    since, titled = _start(found), stages(sweep)
+    since, titled = _start(jobs_now), stages(sweep)
     ran = clock()
-    with view(sweep.name) as shown:
+    with view(sweep.name) as display:
         while True:
-            found = jobs(directory, since)
-            ran = clock() if any(job.running for job in found.values()) else ran
-            over = _outcome(found, idle=clock() - ran)
-            state = RunState(titled, {name: job for name, job in found.items() if name != WHOLE}, clock(), over)
-            shown.update(state)
+            jobs_now = jobs(directory, since)
+            ran = clock() if any(job.running for job in jobs_now.values()) else ran
+            over = _outcome(jobs_now, idle=clock() - ran)
+            state = RunState(titled, {name: job for name, job in jobs_now.items() if name != WHOLE}, clock(), over)
+            display.update(state)
             if over:
                 break
             time.sleep(SECONDS_BETWEEN_LOOKS)
@@ -53,16 +53,16 @@ def _last_lines(name: str, directory: Path, state: RunState) -> list[str]:
     return [f"{name}: {'ended' if state.over == 'ok' else 'failed'}", *problems, *report]
 
 
-def _start(found: Mapping[str, Job]) -> float:
+def _start(jobs_now: Mapping[str, Job]) -> float:
     """Return when the present run was started: that of all stages, or the first of the jobs that run."""
-    whole = found.get(WHOLE)
-    return whole.started if whole and whole.running else min(job.started for job in found.values() if job.running)
+    whole = jobs_now.get(WHOLE)
+    return whole.started if whole and whole.running else min(job.started for job in jobs_now.values() if job.running)
 
 
-def _outcome(found: Mapping[str, Job], idle: float) -> str:
+def _outcome(jobs_now: Mapping[str, Job], idle: float) -> str:
     """Return "ok" or "failed" if a run has ended, of which no job has run for `idle` seconds, otherwise nothing."""
-    whole = found.get(WHOLE)
+    whole = jobs_now.get(WHOLE)
     ended = not whole.running if whole else idle > SECONDS_BETWEEN_STAGES
-    if any(job.running for name, job in found.items() if name != WHOLE) or not ended:
+    if any(job.running for name, job in jobs_now.items() if name != WHOLE) or not ended:
         return ""
-    return "failed" if any(job.outcome for job in found.values()) else "ok"
+    return "failed" if any(job.outcome for job in jobs_now.values()) else "ok"

@@ -124,9 +124,9 @@ def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
         if norm == 0.0:
             continue
         for i in range(j + 1, p):
-            left, below = factor[i, j, replica], columns[i]
-            turned = (head * left + inner_product(row, below)) / norm
-            share = (left + turned) / (head + norm)
+            entry, below = factor[i, j, replica], columns[i]
+            turned = (head * entry + inner_product(row, below)) / norm
+            share = (entry + turned) / (head + norm)
             for lane in range(lanes):
                 below[lane] -= share * row[lane]
             factor[i, j, replica] = turned

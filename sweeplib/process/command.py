@@ -131,6 +131,6 @@ def _say(line: str | None, *, end: bool = False) -> None:
     """Write a line on standard error; at the `end` of a process, a terminal's cursor is shown again."""
     if line is not None:
         with suppress(OSError):  # the reader of standard error is gone
-            shown = SHOW_CURSOR if end and sys.stderr.isatty() else ""
-            sys.stderr.write(f"{shown}{harmless(line)}\n")
+            cursor = SHOW_CURSOR if end and sys.stderr.isatty() else ""
+            sys.stderr.write(f"{cursor}{harmless(line)}\n")
             sys.stderr.flush()

@@ -52,8 +52,8 @@ def refuse_few_processes() -> None:
         for _ in range(PROCESSES):
             _thread.start_new_thread(done.wait, ())  # a Thread waits until it runs, .3 s in all on a busy machine
     except RuntimeError:
-        given, expected = resource.getrlimit(resource.RLIMIT_NPROC)[0], f"{PROCESSES} processes more than already run"
-        raise InputError("too few processes may run", key="ulimit -u", value=given, expected=expected) from None
+        limit, expected = resource.getrlimit(resource.RLIMIT_NPROC)[0], f"{PROCESSES} processes more than already run"
+        raise InputError("too few processes may run", key="ulimit -u", value=limit, expected=expected) from None
     finally:
         done.set()
 
@@ -74,13 +74,13 @@ def caches_in(results: Path) -> None:
     """
     instead = results.absolute() / CACHES
     try:
-        own = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home, and a user that this system does not know
-        own = None
+        cache = None
         _set_cache_folder(instead, HOME=instead)
-    if own is None or not _can_be_written(own):
+    if cache is None or not _can_be_written(cache):
         _set_cache_folder(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib")
-        problem = f"{own} cannot be written" if own else "this user has no home"
+        problem = f"{cache} cannot be written" if cache else "this user has no home"
         sys.stderr.write(f"caches are kept in {results / CACHES}: {problem}\n")
     try:
         tempfile.gettempdir()
@@ -95,7 +95,7 @@ def _set_cache_folder(folder: Path, **variables: Path) -> None:
 
 
 def _can_be_written(folder: Path) -> bool:
-    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    existing = next(parent for parent in (folder, *folder.parents) if parent.exists())
     try:
         with tempfile.TemporaryFile(dir=existing):
             return existing.is_dir()

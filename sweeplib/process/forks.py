@@ -106,15 +106,15 @@ def _names_apart(imports: Sequence[str]) -> list[str]:
 
 def _listening(path: str) -> socket.socket:
     """Return a socket that listens at a path."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    made.bind(path)
-    made.listen(64)
-    return made
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    server.bind(path)
+    server.listen(64)
+    return server
 
 
 def _start_server(listening: Sequence[socket.socket], imports: Sequence[str]) -> "subprocess.Popen[bytes]":
     """Start the process that imports and forks; it ends when its standard input is closed."""
-    descriptors = [each.fileno() for each in listening]
+    descriptors = [server.fileno() for server in listening]
     return subprocess.Popen(
         [sys.executable, "-P", "-m", __name__, ",".join(map(str, descriptors)), *imports],
         stdin=subprocess.PIPE,
@@ -173,32 +173,32 @@ class _Forks:
             if self._ended in ready:
                 self._ended.recv(MOST_BYTES)
                 self._report()
-            asked = [each for each in listening if each in ready]
-            if waits and (asked or any(each in ready for each in awaited)):
+            requests = [source for source in listening if source in ready]
+            if waits and (requests or any(source in ready for source in awaited)):
                 self._imports.pop(0)
-            if asked:
-                if (task := self._answer(asked[0])) is not None:
+            if requests:
+                if (task := self._answer(requests[0])) is not None:
                     return task
             elif wait == 0.0:
                 self._go_on(self._imports.pop(0))
 
     def _go_on(self, item: str) -> None:
         """Import an item or, if it says so, leave the rest and the requests that need it to a fork."""
-        if (own := self._apart.pop(item, None)) is not None:
+        if (server := self._apart.pop(item, None)) is not None:
             try:
-                self._leave_some(own)
+                self._leave_some(server)
             except OSError:  # no room for a process: this one goes on
-                self._listening.append(own)
+                self._listening.append(server)
         else:
             self._import(item)
 
-    def _leave_some(self, own: socket.socket) -> None:
-        """Fork; the fork imports the next items, and answers what arrives at the socket `own` once it has them."""
+    def _leave_some(self, server: socket.socket) -> None:
+        """Fork; the fork imports the next items, and answers what arrives at the socket `server` once it has them."""
         gc.freeze()
         end = self._imports.index(MEANWHILE)
         if os.fork():
             del self._imports[: end + 1]
-            own.close()
+            server.close()
             return
         del self._imports[end:]
         self._close()
@@ -206,13 +206,13 @@ class _Forks:
         self._without_forks()
         while self._imports and not select.select([0], [], [], 0.0)[0]:
             self._import(self._imports.pop(0))
-        self._listening = [own]
+        self._listening = [server]
 
     def _close(self) -> None:
         """Close, in a fork, what the process that forks listens to."""
         sockets = (self._ended, self._wake, *self._listening, *self._apart.values(), *self._connections.values())
-        for each in sockets:
-            each.close()
+        for server in sockets:
+            server.close()
 
     def _import(self, item: str) -> None:
         with suppress(Exception):  # the stage that needs the module reports the error
@@ -353,7 +353,9 @@ def serve(descriptors: str, *imports: str) -> NoReturn:
     """Run the process that `fork_server` starts; `descriptors` are the numbers of its listening sockets."""
     gc.disable()  # imports leave no garbage, and a fifth of their time went into looking for it
     with ExitStack() as stack:
-        listening = [stack.enter_context(socket.socket(fileno=int(each))) for each in descriptors.split(",")]
+        listening = [
+            stack.enter_context(socket.socket(fileno=int(descriptor))) for descriptor in descriptors.split(",")
+        ]
         task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))
 

@@ -36,12 +36,12 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    seen: list[int] = []
+    signals: list[int] = []
     once = threading.Lock()
 
     def interrupted(number: int, _frame: FrameType | None) -> None:
-        if not seen:
-            seen.append(number)
+        if not signals:
+            signals.append(number)
             silence()
             _leave_lost_terminal()
             raise Interrupted
@@ -57,8 +57,8 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
     try:
         yield
     except BaseException:
-        if seen:  # also if code within the context replaced Interrupted by another exception
-            finish(seen[0])
+        if signals:  # also if code within the context replaced Interrupted by another exception
+            finish(signals[0])
         raise
     finally:
         stop()
@@ -96,8 +96,8 @@ def _next_of(numbers: FileIO, seconds: float | None = None) -> int:
     """Return the next of `SIGNALS` in a pipe; 0 if it is closed, or none arrives within `seconds`."""
     end = None if seconds is None else time.monotonic() + seconds
     while True:
-        left = None if end is None else max(0.0, end - time.monotonic())
-        number = numbers.read(1) if select.select([numbers], [], [], left)[0] else b""
+        wait = None if end is None else max(0.0, end - time.monotonic())
+        number = numbers.read(1) if select.select([numbers], [], [], wait)[0] else b""
         if not number or number[0] in SIGNALS:
             return number[0] if number else 0
 

@@ -46,8 +46,8 @@ def request_connection(task: str, arguments: Sequence[str] | None, descriptors: 
     if ADDRESS not in os.environ:
         return None
     request = json.dumps((task, arguments, os.getcwd(), dict(os.environ))).encode()  # noqa: PTH109 - pathlib is slow
-    own = os.environ[ADDRESS] + PROCESSES.get(task, "")
-    address = own if os.path.exists(own) else os.environ[ADDRESS]  # noqa: PTH110 - pathlib is slow
+    address_of_task = os.environ[ADDRESS] + PROCESSES.get(task, "")
+    address = address_of_task if os.path.exists(address_of_task) else os.environ[ADDRESS]  # noqa: PTH110 - pathlib is slow
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)

@@ -50,13 +50,13 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: str = "
     from rich.table import Table
 
     rows = list(rows)
-    made = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left")
+    grid = Table(title=title or None, caption=caption or None, title_justify="left", caption_justify="left")
     for place, heading in enumerate(headings):
         number = all(row[place][:1].isdigit() for row in rows)
-        made.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
+        grid.add_column(heading, justify="right" if number else "left", no_wrap=number, overflow="fold")
     for row in rows:
-        made.add_row(*map(harmless, row))
-    return made
+        grid.add_row(*map(harmless, row))
+    return grid
 
 
 def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "Table":
@@ -64,13 +64,13 @@ def counts_table(counts: Mapping[str, Mapping[str, int]], title: str = "") -> "T
     statuses = [
         status
         for status in next(iter(counts.values()))
-        if status in ("missing", "ok") or any(each[status] for each in counts.values())
+        if status in ("missing", "ok") or any(numbers[status] for numbers in counts.values())
     ]
-    rows = [[name, *(f"{each[status]:,}" for status in statuses)] for name, each in counts.items()]
+    rows = [[name, *(f"{numbers[status]:,}" for status in statuses)] for name, numbers in counts.items()]
     return table(("dynamics", *statuses), rows, title)
 
 
-def show(made: "Table", target: "Console") -> None:
+def show(grid: "Table", target: "Console") -> None:
     """Write a table to a console; if that is no terminal, without lines between its cells and without wrapping.
 
     Dispensable columns are left out on a narrow terminal: no number is cut.
@@ -78,28 +78,28 @@ def show(made: "Table", target: "Console") -> None:
     from rich import box
 
     if target.is_terminal and not target.encoding.startswith("utf"):
-        made.box = box.ASCII
+        grid.box = box.ASCII
     if target.is_terminal:
-        _fit(made, target)
-        target.print(made)
+        _fit(grid, target)
+        target.print(grid)
         return
-    title, caption = made.title, made.caption  # rich would break them at the width of the cells
-    made.title, made.caption, made.box, made.pad_edge = None, None, None, False
+    title, caption = grid.title, grid.caption  # rich would break them at the width of the cells
+    grid.title, grid.caption, grid.box, grid.pad_edge = None, None, None, False
     with target.capture() as cells:
-        target.print(made)
+        target.print(grid)
     lines = [title, *(line.rstrip() for line in cells.get().splitlines()), caption]
     target.print("\n".join(str(line) for line in lines if line), soft_wrap=True)
 
 
-def _fit(made: "Table", target: "Console") -> None:
+def _fit(grid: "Table", target: "Console") -> None:
     """Take dispensable columns, then the lines between cells, out of a table until it fits a console."""
     wide = target.options.update_width(WIDEST)
     for heading in DISPENSABLE:
-        if target.measure(made, options=wide).maximum <= target.width:
+        if target.measure(grid, options=wide).maximum <= target.width:
             return
-        made.columns = [column for column in made.columns if column.header != heading]
-    if target.measure(made, options=wide).maximum > target.width:
-        made.box, made.pad_edge = None, False
+        grid.columns = [column for column in grid.columns if column.header != heading]
+    if target.measure(grid, options=wide).maximum > target.width:
+        grid.box, grid.pad_edge = None, False
 
 
 def clock_time(seconds: float) -> str:

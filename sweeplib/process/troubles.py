@@ -71,17 +71,17 @@ def _foreseen_message(error: BaseException, directory: Path | None) -> str | Non
 def _exception(error: BaseException) -> str:
     """Return an exception, and the first of its causes, which often says more."""
     *_, first = _causes(error)
-    shown = [error] if first is error else [error, first]
-    texts = ["".join(traceback.format_exception_only(each)).strip() for each in shown]
+    errors = [error] if first is error else [error, first]
+    texts = ["".join(traceback.format_exception_only(link)).strip() for link in errors]
     return ", because of ".join([*(text.rstrip(".") for text in texts[:-1]), texts[-1]])
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error, its cause, the cause of that or what it came in the way of, and so on."""
-    seen: list[BaseException] = []
+    causes: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and cause not in seen:
-        seen.append(cause)
+    while cause is not None and cause not in causes:
+        causes.append(cause)
         yield cause
         cause = cause.__cause__ or (None if cause is error or cause.__suppress_context__ else cause.__context__)
 
@@ -104,23 +104,25 @@ def _system_message(error: OSError, directory: Path | None) -> str:
     """Return the message of an operating-system error; write errors have no file name, so it names the directory."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
     where = f"{path}: " if path is not None else ""
-    what = error.strerror or str(error) or type(error).__name__
+    message = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
-        return f"{where}no room to write ({what}): free some space, and {GOES_ON}"
+        return f"{where}no room to write ({message}): free some space, and {GOES_ON}"
     if error.errno in _LACKING:
-        return f"{where}its file system lacks an operation ({what}): choose another folder with --results"
+        return f"{where}its file system lacks an operation ({message}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
-        return f"{where}cannot be written or read ({what}): make it accessible, or choose another folder with --results"
+        return (
+            f"{where}cannot be written or read ({message}): make it accessible, or choose another folder with --results"
+        )
     if error.errno == errno.EAGAIN:
-        return f"{where}no more processes may run ({what}): end others, or raise `ulimit -u`; {GOES_ON}"
-    return f"{where}{what}; once this is fixed, {GOES_ON}"
+        return f"{where}no more processes may run ({message}): end others, or raise `ulimit -u`; {GOES_ON}"
+    return f"{where}{message}; once this is fixed, {GOES_ON}"
 
 
 def _bug_message(error: BaseException, directory: Path | None) -> str:
-    what = _exception(error)
+    message = _exception(error)
     log = _log_traceback(error, directory)
     more = f"the traceback is in {log}" if log else f"{TRACEBACK}=1 shows the traceback"
-    return f"an error in sweeplib or a plugin: {what}; {more}"
+    return f"an error in sweeplib or a plugin: {message}; {more}"
 
 
 def _log_traceback(error: BaseException, directory: Path | None) -> Path | None:

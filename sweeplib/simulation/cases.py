@@ -173,11 +173,8 @@ class Case:
             return
         if not DYNAMICS[self.dynamics].finds_levels(self.numerical_options()):
             others = ", ".join(other for other, kind in DYNAMICS.items() if kind.finds_levels(kind.Options()))
-            problem, expected = (
-                f"{self.dynamics} finds exits of the risk alone",
-                f"risk; or with other options: {others}",
-            )
-            raise InputError(problem, key="exit_on", value=name, expected=expected)
+            text, expected = f"{self.dynamics} finds exits of the risk alone", f"risk; or with other options: {others}"
+            raise InputError(text, key="exit_on", value=name, expected=expected)
         level_of(self)
 
     def _refuse_drifts(self, why: str) -> None:

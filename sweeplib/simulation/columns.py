@@ -67,8 +67,8 @@ class Cases(Problems, Sequence[Case]):
         place = range(self._rows)[at]
         case: Case = object.__new__(Case)
         same, differing = self._fields
-        own = {name: column.value(place) for name, column in differing.items()}
-        case.__dict__.update(same, **own, problem=self.problem(place))
+        values = {name: column.value(place) for name, column in differing.items()}
+        case.__dict__.update(same, **values, problem=self.problem(place))
         return case
 
     @cached_property
