@@ -48,12 +48,10 @@ def _means(name: str, difference: xr.DataArray, reference: str) -> dict[str, xr.
     x = difference.attrs.get("symbol", name)
     symbol, units = rf"\langle {x}-{x}'\rangle", difference.attrs.get("units", "1")
     name = f"{name}_deviation"
-    variables = with_error(
-        name, difference, f"mean {title}", symbol, error_symbol=rf"\mathrm{{se}}{symbol}", units=units
-    )
-    mean, error = variables.values()
+    pair = with_error(name, difference, f"mean {title}", symbol, error_symbol=rf"\mathrm{{se}}{symbol}", units=units)
+    mean, error = pair.values()
     scores = normal_scores(mean / error.where(error > 0.0), difference.count("seed") - 1.0)
-    return variables | {f"{name}_z": labelled(scores, f"z-score, by Student's t, of the {title}", "z")}
+    return pair | {f"{name}_z": labelled(scores, f"z-score, by Student's t, of the {title}", "z")}
 
 
 def sup_deviations(name: str, largest: xr.DataArray) -> dict[str, xr.DataArray]:

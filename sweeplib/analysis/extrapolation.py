@@ -197,10 +197,10 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     times = ds.axes["time"] if "time" in dims else ()
     if time is not None and time not in times:
         raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
-    remaining = tuple(dim for dim in dims if dim not in (axis, "time"))
+    dims_left = tuple(dim for dim in dims if dim not in (axis, "time"))
     outline = outlined.only(variable).without("time")
     return outline.with_variables(
-        {"limit": remaining, "untrusted": remaining, "limit_error_of_value": (*remaining, axis)}
+        {"limit": dims_left, "untrusted": dims_left, "limit_error_of_value": (*dims_left, axis)}
     )
 
 

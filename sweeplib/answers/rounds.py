@@ -180,19 +180,17 @@ class Budget:
 
         Room is kept for all that an answer needs, so that as many as possible are given.
         """
-        affordable, room = list(answers), self.room
-        needs = list(map(self.need, affordable))
-        for place in sorted(range(len(affordable)), key=needs.__getitem__):
-            if affordable[place].requests:
+        chosen, room = list(answers), self.room
+        needs = list(map(self.need, chosen))
+        for place in sorted(range(len(chosen)), key=needs.__getitem__):
+            if chosen[place].requests:
                 if needs[place] <= room:
                     room -= needs[place]
                 else:
-                    room_left, now = self.in_words(max(room, 0)), self.in_words(self.cost(affordable[place]))
-                    why = f"{self.limit} does not suffice ({room_left} left, the next round takes {now})"
-                    affordable[place] = replace(
-                        affordable[place], why=f"{affordable[place].why}, and {why}", requests=()
-                    )
-        return affordable
+                    free, now = self.in_words(max(room, 0)), self.in_words(self.cost(chosen[place]))
+                    why = f"{self.limit} does not suffice ({free} left, the next round takes {now})"
+                    chosen[place] = replace(chosen[place], why=f"{chosen[place].why}, and {why}", requests=())
+        return chosen
 
 
 def merged(rows: Iterable[Row]) -> list[Row]:

@@ -251,11 +251,9 @@ def _check_points(sweep: Design, name: str) -> None:
             raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
-    for result in (*recorded, *sorted(dims), *ATTRIBUTES):
-        if result in sweep.grid.names:
-            raise InputError(
-                "the name of a result", key=sweep.grid.origin(result), value=result, expected="another name"
-            )
+    for word in (*recorded, *sorted(dims), *ATTRIBUTES):
+        if word in sweep.grid.names:
+            raise InputError("the name of a result", key=sweep.grid.origin(word), value=word, expected="another name")
 
 
 def _refuse_bytes(case: Case) -> None:

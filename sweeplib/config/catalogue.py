@@ -129,12 +129,8 @@ def example(kind: str, name: str) -> dict[str, Any]:
         return {"cluster": {"kind": name, **_sample(thing)}}
     if kind in PARTS:
         named = {PARTS[kind]: [name] if kind == "observables" else name}
-        parameters = _sample(thing.parameters)
-        return (
-            named | ({"problem": parameters} if parameters else {})
-            if kind == "observables"
-            else {"problem": named | parameters}
-        )
+        sample = _sample(thing.parameters)
+        return named | ({"problem": sample} if sample else {}) if kind == "observables" else {"problem": named | sample}
     if kind == "dynamics":
         return {kind: {name: _sample(thing.Options)}}
     if kind == "proposers":

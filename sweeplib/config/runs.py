@@ -26,10 +26,10 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
     runs: dict[str, Run] = {}
     for name, section in sections.items():
         options = _options(name, section, grid)
-        for run, settings in options.items():
+        for run, chosen in options.items():
             if run in runs or (run != name and run in sections):
                 raise InputError("a run of this name is there too", key=f"dynamics.{name}", value=run)
-            runs[run] = _run(run, name, section, settings, grid, seeds)
+            runs[run] = _run(run, name, section, chosen, grid, seeds)
     _check_conditions(sections, grid)
     return runs
 
@@ -62,8 +62,7 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
     if keys.get("kind") == CHEAPEST:
         simulators = _simulators(name, section)
         return {
-            f"{simulator}-{name}": _options_in_law(name, simulator, settings)
-            for simulator, settings in simulators.items()
+            f"{simulator}-{name}": _options_in_law(name, simulator, chosen) for simulator, chosen in simulators.items()
         }
     if section.kind is not None and name not in DYNAMICS and section.kind not in DYNAMICS:
         raise InputError("no such kind", key=f"dynamics.{name}.kind", value=section.kind, choices=[CHEAPEST])

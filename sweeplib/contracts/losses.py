@@ -38,50 +38,45 @@ def _numbers(name: str) -> Array:
 
 def its_force_is_minus_the_slope_of_its_value(name: str) -> None:
     """With respect to f at a fixed label, that is the slope with respect to E = y − f, by differences."""
-    definition, numbers, short = LOSSES[name], _numbers(name), 1e-6
-    require(definition.name == name, f"its name is {definition.name!r}")
-    require(bool(definition.label), "its label is empty")
+    loss, numbers, short = LOSSES[name], _numbers(name), 1e-6
+    require(loss.name == name, f"its name is {loss.name!r}")
+    require(bool(loss.label), "its label is empty")
     for E, y in LINES.T:
-        ends = [definition.value(numbers, E + sign * short, y) for sign in (1.0, -1.0)]
+        ends = [loss.value(numbers, E + sign * short, y) for sign in (1.0, -1.0)]
         slope = (ends[0] - ends[1]) / (2.0 * short)
-        require_equal(
-            definition.force(numbers, E, y), slope, f"its force at E = {E:.3f}, y = {y:.3f}", rtol=1e-6, atol=1e-6
-        )
+        require_equal(loss.force(numbers, E, y), slope, f"its force at E = {E:.3f}, y = {y:.3f}", rtol=1e-6, atol=1e-6)
 
 
 def its_force_is_compiled_as_it_is_in_python(name: str) -> None:
     """For labels as they are, and for their signs."""
-    definition, numbers = LOSSES[name], _numbers(name)
+    loss, numbers = LOSSES[name], _numbers(name)
     for signs in (False, True):
         (E, y), labels = LINES.copy(), np.where(LINES[1] > 0.0, 1.0, -1.0) if signs else LINES[1]
-        expected = [
-            definition.force(numbers, first, label) for first, label in zip(E + (labels - y), labels, strict=True)
-        ]
+        expected = [loss.force(numbers, first, label) for first, label in zip(E + (labels - y), labels, strict=True)]
         call_by_address(force_address(name, signs), numbers, E, y)
         require_equal(E, expected, "its force, compiled", rtol=1e-9, atol=1e-12)
 
 
 def its_means_are_those_over_the_noise_of_a_label(name: str) -> None:
     """E g, E g² and E L, if it has `means`, by a sum over many labels."""
-    definition, numbers = LOSSES[name], _numbers(name)
-    if definition.means is None:
+    loss, numbers = LOSSES[name], _numbers(name)
+    if loss.means is None:
         return
     weight = 1e-3 * np.exp(-0.5 * NOISE**2) / math.sqrt(2.0 * math.pi)
     for f_star, f in ((0.4, -0.5), (-0.2, 0.1), (1.5, 0.2)):
         y = f_star + math.sqrt(DELTA) * NOISE
         force, value = (
-            np.array([function(numbers, first - f, first) for first in y])
-            for function in (definition.force, definition.value)
+            np.array([function(numbers, first - f, first) for first in y]) for function in (loss.force, loss.value)
         )
         expected = weight @ force, weight @ force**2, weight @ value
-        require_equal(definition.means(numbers, f_star - f, DELTA), expected, "its means over the noise", atol=5e-4)
+        require_equal(loss.means(numbers, f_star - f, DELTA), expected, "its means over the noise", atol=5e-4)
 
 
 def its_closed_forms_are_sums_over_nodes(name: str) -> None:
     """Of the drifts and of the mean loss, for one unit, if it has `drifts` and `mean`."""
-    criterion, needed_ones, definition = _problem(name).criterion, expectations("erf"), LOSSES[name]
+    criterion, needed_ones, loss = _problem(name).criterion, expectations("erf"), LOSSES[name]
     Q, M, P, a, ones = (np.full((1, 1), value) for value in (0.9, 0.4, 1.1, 0.8, 1.0))
-    if definition.drifts is not None:
+    if loss.drifts is not None:
         system = System(Q, M, P, a[0], ones[0], DELTA, 1.0)
         rules = (
             equations(criterion, PLAIN, needed_ones, 2, "erf", "committee", "erf", closed=closed)
@@ -89,7 +84,7 @@ def its_closed_forms_are_sums_over_nodes(name: str) -> None:
         )
         for first, other in zip(*(rule.drifts_of(system) for rule in rules), strict=True):
             require_equal(first, other, "its drifts in closed form", rtol=1e-7, atol=1e-9)
-    if definition.mean is not None:
+    if loss.mean is not None:
         means = LabelMeans(criterion, "erf", "committee", "erf")
         now = OverlapView(Q[None], M[None], P[None], a, ones, np.full(1, DELTA), needed_ones, of_labels=means)
         require_equal(means.test_loss(now).value, mean_losses(means, now).value, "its mean in closed form", rtol=1e-6)

@@ -126,6 +126,6 @@ def the_same_dataset_gives_the_same_answers(name: str) -> None:
     """A new proposer, told the last dataset alone, says what the first one said after all rounds."""
     rows, answers = history(name)[-1]
     first, again = (
-        [(single.record(), single.requests) for single in batch] for batch in (answers, _answers(name, scanned(rows)))
+        [(row.record(), row.requests) for row in batch] for batch in (answers, _answers(name, scanned(rows)))
     )
     require(again == first, "it depends on what it was told before, or on chance")

@@ -25,13 +25,13 @@ def _problem(name: str, **fields: Any) -> Problem:
 
 def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
     """Also without a gradient, with the memory at the start."""
-    definition, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
-    require(definition.name == name, f"its name is {definition.name!r}")
-    require(bool(definition.label), "its label is empty")
-    if definition.factor is None:
+    rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
+    require(rule.name == name, f"its name is {rule.name!r}")
+    require(bool(rule.label), "its label is empty")
+    if rule.factor is None:
         return
-    start = definition.memory(tuple(numbers)) if definition.memory else 0.0
-    expected = np.array([definition.factor(numbers, T, square, start) for square in SQUARES])
+    start = rule.memory(tuple(numbers)) if rule.memory else 0.0
+    expected = np.array([rule.factor(numbers, T, square, start) for square in SQUARES])
     require(bool(np.isfinite(expected * np.sqrt(SQUARES)[:, None]).all()), "a step is not finite")
     result, memories = SQUARES.copy(), np.full(len(SQUARES), start)
     call_by_address(factor_address(name), numbers, np.full(len(SQUARES), T), result, memories)
@@ -40,16 +40,13 @@ def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
 
 def its_loss_has_the_force_of_its_steps(name: str) -> None:
     """If it names one: h ‖g‖ is the force at the displacement ‖g‖."""
-    definition, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
-    if definition.loss is None or definition.factor is None:
+    rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
+    if rule.loss is None or rule.factor is None:
         return
-    require(LOSSES[definition.loss].means is not None, f"the loss {definition.loss} has no means")
+    require(LOSSES[rule.loss].means is not None, f"the loss {rule.loss} has no means")
     for square in SQUARES[2:]:
         size = math.sqrt(square)
-        length, force = (
-            definition.factor(numbers, T, square, 0.0)[0] * size,
-            LOSSES[definition.loss].force(numbers, size, 0.0),
-        )
+        length, force = (rule.factor(numbers, T, square, 0.0)[0] * size, LOSSES[rule.loss].force(numbers, size, 0.0))
         require_equal(length, force, f"the length of a step at the norm {size:.3g}", rtol=1e-12)
 
 

@@ -51,9 +51,7 @@ def is_whole(name: str) -> bool:
 def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
     """Return values as a name can have them; InputError, with the key and the index, for the first that it cannot."""
     whole = is_whole(name)
-    prepared = (
-        values if set(map(type, values)) == {float} and not whole else [_for_type(item, whole) for item in values]
-    )
+    prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(x, whole) for x in values]
     try:
         checked = _adapter(name, _type(name)).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:

@@ -278,16 +278,14 @@ class OverlapDynamics(Dynamics):
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
         """`risk_error` where a risk without exact form is recorded, `drift_error` of drifts by quadrature."""
-        diagnostics, expectations = {}, problem_expectations(problem)
+        errors, expectations = {}, problem_expectations(problem)
         if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
             comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
-            diagnostics["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
+            errors["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
         if cls.uses_drifts and (expectations.finer or not problem.has_closed_drifts):
             rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
-            diagnostics["drift_error"] = Diagnostic(
-                (), {"long_name": "error of the drifts", "units": "1"} | rule, False
-            )
-        return diagnostics
+            errors["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
+        return errors
 
     def diagnosed(self) -> Mapping[str, Array]:
         """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""

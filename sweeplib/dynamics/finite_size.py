@@ -210,10 +210,8 @@ class MeanIntegration:
 
     def ensembles(self) -> tuple[Array, Array]:
         """The states (n, 2m + 1, m) and weights (n, 2m + 1) whose weighted means are the means."""
-        all_ensembles = [system.ensemble(state) for system, state in zip(self._systems, self.states, strict=True)]
-        return np.array([ensemble.states for ensemble in all_ensembles]), np.array(
-            [ensemble.weights for ensemble in all_ensembles]
-        )
+        several = [system.ensemble(state) for system, state in zip(self._systems, self.states, strict=True)]
+        return np.array([mean.states for mean in several]), np.array([mean.weights for mean in several])
 
     def advance(self, order: NDArray[np.intp], until: Array, *, stops: bool, late: Callable[[], bool]) -> None:
         """Bring the solutions in `order` to the times `until` (n,), or to failure, their last step, or their deadline.

@@ -174,12 +174,8 @@ def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float
     if f.all() and f_star.all():
         return _differ(f, f_star, density, spacing, Delta)
     whole = spacing * density.sum(axis=1)
-    pairs = [
-        (sign, sign_star, _differ(sign * f, sign_star * f_star, density, spacing, Delta)) for sign, sign_star in SIGNS
-    ]
-    return np.asarray(
-        sum(product if sign == sign_star else whole - product for sign, sign_star, product in pairs) / 4.0
-    )
+    pairs = [(sign, other, _differ(sign * f, other * f_star, density, spacing, Delta)) for sign, other in SIGNS]
+    return np.asarray(sum(same if sign == other else whole - same for sign, other, same in pairs) / 4.0)
 
 
 def _differ(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:

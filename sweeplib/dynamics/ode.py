@@ -108,10 +108,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
         tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
         rules, starts = (self.replicas.equations, self._finer), before or (None, None)
-        return [
-            self._integration(*arguments)
-            for arguments in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)
-        ]
+        return [self._integration(*pair) for pair in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)]
 
     def begin_phase(self, phase: int) -> None:
         """Integrate the equations of the task, from where the solutions came."""
@@ -221,13 +218,13 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
         self._bounds = tuple(
-            bound for risks in (risk, other) for bound in risk_bounds(risks, self.risk_error, explained)
+            bound for values in (risk, other) for bound in risk_bounds(values, self.risk_error, explained)
         )
 
-    def _overlaps_of(self, solution: Integration | MeanIntegration) -> Overlaps:
+    def _overlaps_of(self, path: Integration | MeanIntegration) -> Overlaps:
         """The covariances Q and M of the fields, and a; at finite d as they are, since means need not have Ω ≥ 0."""
-        take = self._states.overlaps if isinstance(solution, MeanIntegration) else self._states.fields
-        return take(solution.states)
+        take = self._states.overlaps if isinstance(path, MeanIntegration) else self._states.fields
+        return take(path.states)
 
     def _recorded_risks(self) -> Array:
         if self._finite_d:
@@ -235,12 +232,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         Q, M, _ = self.fields
         return self._risks(Q, M, self.a)
 
-    def _risks_of(self, solution: Integration | MeanIntegration, needed: Expectations) -> Array:
-        return (
-            solution.risks
-            if isinstance(solution, MeanIntegration)
-            else self._risks(*self._overlaps_of(solution), needed)
-        )
+    def _risks_of(self, path: Integration | MeanIntegration, needed: Expectations) -> Array:
+        return path.risks if isinstance(path, MeanIntegration) else self._risks(*self._overlaps_of(path), needed)
 
     def look(self) -> list[tuple[Array, View]]:
         """The state or, with `finite_d`, the members of the ensembles of the replicas."""

@@ -140,13 +140,11 @@ class OverlapMap(StepDynamics):
         """Take a step of the replicas in `order`; note exits and divergences."""
         state = *self._overlaps, self.a
         T, rule = self._step_time(order), self.replicas.expectations
-        for array, values in zip(state, self._stepped(order, T, rule, state), strict=True):
-            array[order] = values
+        for old, values in zip(state, self._stepped(order, T, rule, state), strict=True):
+            old[order] = values
         if self._companion and self._finer:
-            for array, values in zip(
-                self._companion, self._stepped(order, T, self._finer, self._companion), strict=True
-            ):
-                array[order] = values
+            for old, values in zip(self._companion, self._stepped(order, T, self._finer, self._companion), strict=True):
+                old[order] = values
         self.step[order] += 1
         self._note(order)
 

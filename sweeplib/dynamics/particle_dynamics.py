@@ -210,15 +210,12 @@ class ParticleDynamics(IntegratedDynamics):
         )
         b = np.zeros((count, replicas.p)) if replicas.has_offsets else None
         for i, start in enumerate(self._starts):
-            u, q_i, a[i] = self._particles(i)
+            u, beyond, a[i] = self._particles(i)
             if b is not None:
                 u, b[i] = u[:-1], u[-1]
             m[i] = (start.L_star @ u).T
-            q[i] = np.einsum("ri,ri->i", u, u) + q_i
-        weight, risk = (
-            np.full((count, replicas.p), 1.0 / replicas.p),
-            np.array([risk_of_one.risk for risk_of_one in self._risks]),
-        )
+            q[i] = np.einsum("ri,ri->i", u, u) + beyond
+        weight, risk = (np.full((count, replicas.p), 1.0 / replicas.p), np.array([now.risk for now in self._risks]))
         return [(np.ones(count), NetworkView(m, q, a, weight, replicas.P, replicas.a_star, replicas.Delta, risk, b=b))]
 
     @classmethod

@@ -74,7 +74,7 @@ class SgdChain(LaneDynamics):
         if lessons is None:
             return []
         return [
-            rows(array) for array in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)
+            rows(table) for table in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)
         ]
 
     def begin_phase(self, phase: int) -> None:
@@ -214,7 +214,7 @@ def _few_columns(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple
         for b, parts in columns.items():
             parts.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
     return {
-        b: (np.array([star for star, _ in parts]), np.array([student for _, student in parts]))
+        b: (np.array([teacher for teacher, _ in parts]), np.array([student for _, student in parts]))
         for b, parts in columns.items()
     }
 

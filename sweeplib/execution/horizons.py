@@ -126,10 +126,8 @@ def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calib
         calibration.compile(pilot)
         outcome = calibration.result(pilot, calibration.setup_seconds, tried, cases)
         if outcome is not None:
-            late, remaining, factor = outcome
-            return HorizonTrial(
-                called, len(cases), len(late), remaining, factor, _values(cases, late[0]) if late else ""
-            )
+            late, later, factor = outcome
+            return HorizonTrial(called, len(cases), len(late), later, factor, _values(cases, late[0]) if late else "")
     return None
 
 
@@ -165,13 +163,8 @@ def _late(cases: Sequence[Case], places: Sequence[int], factor: int, seconds: fl
 
 
 def _to_exit(case: Case, factor: int) -> Case:
-    settings: dict[str, Any] = {
-        "times": case.recording.times[-1:],
-        "observables": (),
-        "stop": "exit",
-        "keep_ends": False,
-    }
-    return replace(case, clock=factor * case.clock, recording=replace(case.recording, **settings))
+    short: dict[str, Any] = {"times": case.recording.times[-1:], "observables": (), "stop": "exit", "keep_ends": False}
+    return replace(case, clock=factor * case.clock, recording=replace(case.recording, **short))
 
 
 def _values(cases: Sequence[Case], at: int) -> str:

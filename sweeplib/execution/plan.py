@@ -306,11 +306,8 @@ def plan_of(
 def plan_when_done(directory: Path) -> dict[str, Any] | None:
     """Return what the table of the plan in a directory shows once all is done; None with advice, or more cases now."""
     plan, now = Plan.of(read_json(directory / "plan.json") or {}), read_json(directory / "plan.done.json") or {}
-    done = {
-        name: DynamicsPlan(dynamics_plan.points, dynamics_plan.cases, dynamics_plan.cases, {})
-        for name, dynamics_plan in plan.dynamics.items()
-    }
-    is_old = {name: dynamics_plan.cases for name, dynamics_plan in plan.dynamics.items()} != now.get("cases")
+    done = {name: DynamicsPlan(entry.points, entry.cases, entry.cases, {}) for name, entry in plan.dynamics.items()}
+    is_old = {name: entry.cases for name, entry in plan.dynamics.items()} != now.get("cases")
     return None if plan.advice or is_old else replace(plan, dynamics=done, resources=None).cells()
 
 

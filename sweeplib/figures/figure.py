@@ -51,14 +51,11 @@ class Figure:
         from sweeplib.figures.kit.style import styled
 
         self.check(options)
-        analyses_given = dict(analyses or {})
-        if unknown := [name for name in analyses_given if name not in ANALYSES]:
+        inputs = dict(analyses or {})
+        if unknown := [name for name in inputs if name not in ANALYSES]:
             problem = "analyses are a mapping of their names to their datasets"
             raise InputError(problem, value=unknown[0], expected='as `{"exit_times": exits}`')
-        needed = {
-            name: analyses_given[name] if name in analyses_given else ANALYSES[name](ds)
-            for name in self.needed(options)
-        }
+        needed = {name: inputs[name] if name in inputs else ANALYSES[name](ds) for name in self.needed(options)}
         columns = asked_columns(ds, options)
         whole, used = with_constants(ds), {name: with_constants(analysis) for name, analysis in needed.items()}
         used = {name: by_columns(analysis, columns) for name, analysis in used.items()}

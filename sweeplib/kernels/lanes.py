@@ -369,13 +369,11 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
     first = 0 * order.shape[0]  # functions would be compiled for the literal zero too
     while first < order.shape[0]:
         lanes = group_width(order.shape[0] - first)
-        state_of_group, constants_of_group = np.empty((state.shape[0], lanes)), np.empty((constants.shape[0], lanes))
-        gather(state, order, first, state_of_group)
-        gather(constants, order, first, constants_of_group)
-        work = work_space(
-            settings, state_of_group.reshape(state_of_group.size), constants_of_group.reshape(constants_of_group.size)
-        )
-        clock = clock_of(constants_of(constants_of_group.reshape(constants_of_group.size), settings.k).numbers)
+        block, fixed = np.empty((state.shape[0], lanes)), np.empty((constants.shape[0], lanes))
+        gather(state, order, first, block)
+        gather(constants, order, first, fixed)
+        work = work_space(settings, block.reshape(block.size), fixed.reshape(fixed.size))
+        clock = clock_of(constants_of(fixed.reshape(fixed.size), settings.k).numbers)
         work.network.slack[:] = 0.0
         stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)
         for lane in range(lanes):
@@ -383,7 +381,7 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         group = Group(order, first, progress, broken, np.empty(lanes))
         count = steps_to_take(order, first, progress, chunk)
         steps(count, settings, functions, rates, clock, stream, work, group)
-        scatter(state_of_group, order, first, state)
+        scatter(block, order, first, state)
         for lane in range(min(lanes, order.shape[0] - first)):
             progress.steps[order[first + lane]] = stream.step[lane]
         first += lanes

@@ -47,14 +47,12 @@ def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
 @cache
 def means_of(loss: str, signs: bool) -> Callable[..., Any]:
     """A compiled function (numbers (m,), f*, f, Δ) that returns E g, E g² and E L over the noise of a label."""
-    definition = LOSSES[loss]
-    functions = {"force": inlined(definition.force), "value": inlined(definition.value)}
+    law = LOSSES[loss]
+    functions = {"force": inlined(law.force), "value": inlined(law.value)}
     if signs:
         return inlined(bound(_means_of_signs, **functions))
     over_noise = (
-        bound(_means_by_nodes, **functions)
-        if definition.means is None
-        else bound(_closed_means, means=inlined(definition.means))
+        bound(_means_by_nodes, **functions) if law.means is None else bound(_closed_means, means=inlined(law.means))
     )
     return inlined(bound(_means, **functions, means=inlined(over_noise)))
 

@@ -145,7 +145,7 @@ def test_it_takes_the_steps_of_scipys_dop853():
         theirs.step()
         steps += 1
     followed = ours._solution._solutions
-    assert case.numerical_options().max_steps - followed.steps_left[0] == steps > 3
+    assert case.numerical_options().max_steps - followed.budget[0] == steps > 3
     # The length of a step follows from an error of 1e-7 of the state, which rounding changes by some 1e-9 of itself.
     assert followed.time[0] == pytest.approx(theirs.t, rel=1e-8)
     np.testing.assert_allclose(followed.state[0], theirs.y, rtol=1e-10)

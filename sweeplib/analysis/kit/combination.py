@@ -146,12 +146,10 @@ def _refuse_differences(
     raise InputError(f"other numbers of one case at {at}", key=name, value=values, expected="the same in all sweeps")
 
 
-def _coordinate(name: str, dataset: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
+def _coordinate(name: str, ds: xr.Dataset, other: xr.Dataset) -> xr.DataArray:
     """Return a coordinate that is no axis, over the axes along which it varies in one of the datasets."""
-    first, second = xr.broadcast(dataset[name], other[name])
+    first, second = xr.broadcast(ds[name], other[name])
     masks = [array != "" if array.dtype.kind in "UO" else array.notnull() for array in (first, second)]
     _refuse_differences(name, first, second, masks[0] & masks[1], exact=False)
     coordinate = first.where(masks[0], second)
-    return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(
-        dataset[name].attrs
-    )
+    return coordinate.astype(str if coordinate.dtype.kind in "UO" else coordinate.dtype).assign_attrs(ds[name].attrs)

@@ -82,14 +82,14 @@ def extrapolated(
     """
     finite, shares = np.isfinite(values) & np.isfinite(errors), np.zeros(len(x))
     x, values, single, freedom = x[finite], values[finite], errors[finite], np.broadcast_to(freedom, len(x))[finite]
-    freedom_left = len(x) - LAWS[law]
-    if freedom_left < MORE_POINTS or x[-1] < LEAST_RATIO * x[0]:
+    n_left = len(x) - LAWS[law]
+    if n_left < MORE_POINTS or x[-1] < LEAST_RATIO * x[0]:
         return Limit(math.nan, math.nan, math.nan, FEW, len(x), math.nan, shares)
     errors = single = np.maximum(single, EXACT * np.abs(values).max() or EXACT)
-    u, least_freedom = x / x[0], float(freedom.min())
+    u, least_n = x / x[0], float(freedom.min())
     if single.min() > EXACT * np.abs(values).max():
         errors = _steady_errors(u, single, freedom)
-        least_freedom = min(least_freedom + SMOOTH_SEEDS, float(freedom.sum())) if parts is None else least_freedom
+        least_n = min(least_n + SMOOTH_SEEDS, float(freedom.sum())) if parts is None else least_n
     design = np.stack([*([np.log(u)] if law != "constant" else []), np.ones_like(u)], axis=1)
     terms = WIDTHS * u[:, None] ** (-correction * MULTIPLES)
     plain = values - design @ np.linalg.lstsq(design / errors[:, None], values / errors, rcond=None)[0]
@@ -99,17 +99,15 @@ def extrapolated(
     weights = np.exp(tried.evidence - tried.evidence.max())
     weights /= weights.sum()
     chi2 = float(tried.chi2[weights.argmax()])
-    verdict = MISFIT if _chance(chi2, freedom_left, least_freedom) < CLEAR else TRUSTED
+    verdict = MISFIT if _chance(chi2, n_left, least_n) < CLEAR else TRUSTED
     value, shares[finite] = float(weights @ wider.value), weights @ wider.shares
     variance = float(weights @ (wider.variance + (wider.value - value) ** 2))
     noise = shares[finite] * single
     by_seed = noise if parts is None else noise @ parts[finite]
     variance += max(0.0, float(by_seed @ by_seed - shares[finite] ** 2 @ errors**2))
-    half = float(scipy.special.stdtrit(least_freedom, 0.5 + 0.5 * confidence)) * math.sqrt(
-        variance * max(1.0, chi2 / freedom_left)
-    )
+    half = float(scipy.special.stdtrit(least_n, 0.5 + 0.5 * confidence)) * math.sqrt(variance * max(1.0, chi2 / n_left))
     ends = (value, value - half, value + half) if verdict == TRUSTED else (math.nan,) * 3
-    return Limit(*ends, verdict, len(x), chi2 / freedom_left, shares)
+    return Limit(*ends, verdict, len(x), chi2 / n_left, shares)
 
 
 def _steady_errors(u: Array, errors: Array, freedom: Array) -> Array:

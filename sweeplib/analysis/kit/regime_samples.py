@@ -31,8 +31,8 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     flow = final.sel(dynamics="gradient_flow", drop=True).where(with_flow)
     ode = growth.sel(dynamics="ode", drop=True).where(ode_run.any("seed"), 0.0)
     sgd, start = sgd_values(final, run), sgd_values(risk.isel(time=0), run)
-    excess, growths = sgd - flow, (sgd_values(growth, run) - ode).where(with_ode)
-    lost_excess, lost_growth = without_value(excess, with_flow), without_value(growths, with_ode)
+    excess, grown = sgd - flow, (sgd_values(growth, run) - ode).where(with_ode)
+    lost_excess, lost_growth = without_value(excess, with_flow), without_value(grown, with_ode)
 
     def variable(values: xr.DataArray, long_name: str) -> xr.DataArray:
         return labelled(unless_lost(values, lost_excess, with_flow, max_lost), long_name)
@@ -40,9 +40,7 @@ def regime_samples(ds: xr.Dataset, max_lost: float = MOST_LOST) -> xr.Dataset:
     variables = {
         "excess": variable(excess, "final risk of SGD above that of gradient flow"),
         "fall": variable((start - flow).where(sgd.notnull()), "fall of the risk by gradient flow"),
-        "growth": labelled(
-            unless_lost(growths, lost_growth, with_ode, max_lost), "growth of log tr Q beyond the ODE's"
-        ),
+        "growth": labelled(unless_lost(grown, lost_growth, with_ode, max_lost), "growth of log tr Q beyond the ODE's"),
         "seeds_lost": labelled((lost_excess | lost_growth).sum("seed"), "runs without a value at the end"),
     }
     return xr.Dataset(variables).drop_vars("time", errors="ignore")

@@ -259,12 +259,10 @@ class Labelled:
         hidden, more = self._hidden(place), self._limit_values(place)
         if more:
             return list(
-                {
-                    row.at[next(iter(more))]: row for row in (self._row(place, values, more) for values in hidden)
-                }.values()
+                {row.at[next(iter(more))]: row for row in (self._row(place, at, more) for at in hidden)}.values()
             )
-        runs = [values for values, count in zip(hidden, self._counts(place), strict=True) if count]
-        rows = [self._row(place, values) for values in runs]
+        runs = [at for at, count in zip(hidden, self._counts(place), strict=True) if count]
+        rows = [self._row(place, at) for at in runs]
         return [replace(row, seeds=GROWTH * row.seeds) for row in rows]
 
     def _row(self, place: Place, hidden: tuple[Any, ...], changed: Mapping[str, Any] | None = None) -> Row:

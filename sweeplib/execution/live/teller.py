@@ -159,10 +159,9 @@ class _Reasons:
                 if kind not in self._first and len(self._first) < MOST_FAILURES:
                     self._first[kind] = maps[name].coordinates(line["cases"][0])
         names = ("dynamics", "status", "message")
-        frequent = [(kind, count) for kind, count in self._counts.most_common() if kind in self._first]
+        kinds = [(kind, count) for kind, count in self._counts.most_common() if kind in self._first]
         return [
-            dict(zip(names, kind, strict=True)) | {"cases": count, "first": self._first[kind]}
-            for kind, count in frequent
+            dict(zip(names, kind, strict=True)) | {"cases": count, "first": self._first[kind]} for kind, count in kinds
         ]
 
 

@@ -89,10 +89,8 @@ def legend(counts: np.ndarray, *, running: bool) -> str:
     numbers, present = _named(counts), kinds(counts.sum(0))
     named = {"ok": ["ok"], "left": ["left"], "failed": [status.name for status in FAILURES if numbers[status.name]]}
     named["other"] = [status.name for status in OUTCOMES if numbers[status.name]]
-    visible = [name for name in named if name in ("ok", "left") or present[name]]
-    keys = [
-        f'<span class="key" style="background: {COLOURS[name]}"></span>{", ".join(named[name])}' for name in visible
-    ]
+    names = [name for name in named if name in ("ok", "left") or present[name]]
+    keys = [f'<span class="key" style="background: {COLOURS[name]}"></span>{", ".join(named[name])}' for name in names]
     keys += ["◆ being computed"] * running
     return "".join(f'<span class="key-text">{key}</span>' for key in keys)
 
@@ -103,10 +101,7 @@ def failures(run: "KnownRun") -> str:
     if not kinds:
         return ""
     headings = ("cases", "dynamics", "status", "message", "first case")
-    rows = [
-        [f"{failure['cases']:,}", *(failure[name] for name in ("dynamics", "status", "message", "first"))]
-        for failure in kinds
-    ]
+    rows = [[f"{row['cases']:,}", *(row[name] for name in ("dynamics", "status", "message", "first"))] for row in kinds]
     return f"<h2>Failures of this run</h2>{_table(headings, rows, numbers=(0,), message=3)}"
 
 

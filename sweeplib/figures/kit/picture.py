@@ -66,14 +66,7 @@ def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset
     if points.x_over and not bool(selected[points.x_over].notnull().all()):
         points = replace(points, x_over="", x_label="")
     top, *below = points.levels or (Level(points.y),)
-    levels = (
-        top,
-        *(
-            level_below
-            for level_below in below
-            if not level_below.over or bool((selected[level_below.over] > 0.0).any())
-        ),
-    )
+    levels = (top, *(lower for lower in below if not lower.over or bool((selected[lower.over] > 0.0).any())))
     datasets = [points.split.selected(_requested(whole, level.y, ds)) for level in levels]
     data = datasets[0]
     if data[points.x].dtype.kind not in "iuf":

@@ -86,14 +86,12 @@ def add_hinge_means(hinges: Array, mean: float, scale: float, means: Array) -> N
 
 
 @inlined
-def add_moments(
-    system: System, C: Array, i: int, factor: float, fields: Array, x: float, conditions: Any, out: Any
-) -> None:
+def add_moments(system: System, C: Array, i: int, factor: float, fields: Array, x: float, law: Any, out: Any) -> None:
     """Add the terms of student i at a node with the fields λ* (k,) and x on the line.
 
     given : Σ_q A_jq z_q over the other axes (p,), A (p, k) in the axes of the line, and E'[σ_i], E'[σ'_i], E'[σ'_i u].
     """
-    (centre, A, means), (to_a, to_M, flow), scale = conditions, out, math.sqrt(C[i, i])
+    (centre, A, means), (to_a, to_M, flow), scale = law, out, math.sqrt(C[i, i])
     to_a[i] += factor * means[0]
     for r in range(A.shape[1]):
         to_M[i, r] += system.a[i] * factor * fields[r] * means[1]
@@ -131,9 +129,9 @@ def add_first_moments(
                             means[kind] += share[j] * tables.values[i, kind, first + j]
                 if hinges is not None and bends:
                     add_hinge_means(hinges, mean, scale, means)
-                conditions = centre, A, means
+                law = centre, A, means
                 at = fields[n : (k - 1) * count + n + 1 : count]
-                add_moments(system, C, i, weight[n] * target[n], at, lines.x[k - 1, n], conditions, out)
+                add_moments(system, C, i, weight[n] * target[n], at, lines.x[k - 1, n], law, out)
     if hinges is not None:
         for i in range(p):
             if is_narrow(pair, A[i], math.sqrt(C[i, i]), lines.step):
@@ -161,9 +159,9 @@ def add_narrow_moments(system: System, rules: Rules, L: Array, A: Array, C: Arra
                 means[kind] = 0.0
             x = lines.x[k - 1, n]
             add_hinge_means(pair.series[0], centre[i] + rows[i, k - 1] * x, scale, means)
-            conditions = centre, rows, means
+            law = centre, rows, means
             at = fields[n : (k - 1) * count + n + 1 : count]
-            add_moments(system, C, i, weight[n] * target[n], at, x, conditions, out)
+            add_moments(system, C, i, weight[n] * target[n], at, x, law, out)
 
 
 @inlined

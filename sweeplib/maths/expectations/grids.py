@@ -68,7 +68,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
         return np.sqrt((values(fields.reshape(k, -1)).reshape(PLACES, -1) ** 2).mean(axis=0))
 
     return [
-        LONGEST if bends else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, bends in enumerate(knots)
+        LONGEST if jumps else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, jumps in enumerate(knots)
     ]
 
 

@@ -65,10 +65,10 @@ def drifts(system: System, out: Drifts) -> None:
         for n in range(size):
             omega[m, n] *= system.stretch
     parts = parts_of(pair, number, weight, p)
-    conditions, work = givens(parts, size, pair.side), room_of(pair, len(parts.field))
+    law, work = givens(parts, size, pair.side), room_of(pair, len(parts.field))
     for i in range(p):
         for j in range(i + 1):
-            variance = variance_mean(pair, parts, conditions, omega, system.Delta, i, j, work)
+            variance = variance_mean(pair, parts, law, omega, system.Delta, i, j, work)
             out.Var[i, j] = out.Var[j, i] = a[i] * a[j] * variance
 
 

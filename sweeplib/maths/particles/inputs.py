@@ -143,14 +143,14 @@ def accuracy(
     at_zero = kink(form) != 0.0 and not offsets
     polar = at_zero and dimensions == 1 and 0.0 < D < SMOOTH_DIMENSIONS
     base, rho = (angles, RADII) if polar else (base, rho)
-    g, rho, omega, self_nodes = (
+    g, rho, omega, pairs = (
         round(GROWTH**level * count) for level, count in zip(levels, (base, rho, omega, OF_A_UNIT), strict=True)
     )
     g += (g + levels.g) % 2
     if form.hermite is not None:
         n = len(form.hermite) - 1
         rho, omega = (n + 1, 2 * n + 1) if whole else (n // 2 + 1, n + 1)
-        self_nodes = n + 1
+        pairs = n + 1
         if m is not None:
             g = max(n, m) + (n if whole else 1)
     exact = form.hermite is not None and m is not None
@@ -162,7 +162,7 @@ def accuracy(
         g if dimensions else 1,
         rho,
         omega,
-        self_nodes,
+        pairs,
         levels.g,
         exact,
         form.hermite is not None,

@@ -145,7 +145,7 @@ class Solutions(NamedTuple):
     length: Array
     start: Array
     start_slope: Array
-    steps_left: NDArray[np.int64]
+    budget: NDArray[np.int64]
     evaluations: NDArray[np.int64]
     stiff_steps: NDArray[np.int64]
     calm_steps: NDArray[np.int64]
@@ -173,7 +173,7 @@ def solutions(
         length=np.zeros(n),
         start=states.copy(),
         start_slope=np.zeros((n, size)),
-        steps_left=np.full(n, max_steps),
+        budget=np.full(n, max_steps),
         evaluations=np.zeros(n, dtype=np.int64),
         stiff_steps=np.zeros(n, dtype=np.int64),
         calm_steps=np.zeros(n, dtype=np.int64),

@@ -151,16 +151,13 @@ def advance(equations, order, until, most_steps, stops, tableau, solutions, stat
             begin(i, equations, solutions, workspace)
         steps, end = most_steps, last_passage(solutions, i) if stops else np.inf
         while (
-            solutions.time[i] < min(until[i], end)
-            and steps > 0
-            and solutions.steps_left[i] > 0
-            and not solutions.stiff[i]
+            solutions.time[i] < min(until[i], end) and steps > 0 and solutions.budget[i] > 0 and not solutions.stiff[i]
         ):
             if not stepped(i, equations, tableau, solutions, workspace):
                 solutions.failed[i] = True
                 break
             steps -= 1
-            solutions.steps_left[i] -= 1
+            solutions.budget[i] -= 1
             if may_have_passed(i, equations, solutions, workspace.scratch):
                 fill_terms(i, equations, tableau, solutions, workspace)
                 note_passages(i, equations, tableau, solutions, workspace)

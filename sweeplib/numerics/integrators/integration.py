@@ -71,7 +71,7 @@ class Integration:
     def _follow_on(self, other: "Integration") -> None:
         """Begin where other solutions came."""
         self.times[:] = self._solutions.time[:] = self._solutions.before[:] = other.times
-        self._solutions.failed[:], self._solutions.steps_left[:] = other.failed, other.steps_left
+        self._solutions.failed[:], self._solutions.budget[:] = other.failed, other.steps_left
 
     @property
     def failed(self) -> NDArray[np.bool_]:
@@ -94,7 +94,7 @@ class Integration:
     @property
     def steps_left(self) -> NDArray[np.int64]:
         """The steps that each solution (n,) may still take."""
-        return self._solutions.steps_left
+        return self._solutions.budget
 
     @property
     def spent(self) -> NDArray[np.bool_]:
@@ -141,8 +141,8 @@ class Integration:
         if i not in self._stiff:
             self._stiff[i] = self._implicit(i, solutions.time[i], solutions.state[i].copy())
         solution, before = self._stiff[i], self._stiff[i].steps
-        solution.advance(until, min(self._steps_a_round, int(solutions.steps_left[i])), stops=stops)
-        solutions.steps_left[i] -= solution.steps - before
+        solution.advance(until, min(self._steps_a_round, int(solutions.budget[i])), stops=stops)
+        solutions.budget[i] -= solution.steps - before
         solutions.failed[i] = solution.failed
         end = solutions.passages[i].max(initial=-np.inf) if stops and solutions.passages.shape[1] else np.inf
         self.times[i] = min(solution.time, until, end)
@@ -194,11 +194,7 @@ class Integration:
             return
         self._next_trial[i] = 2 * self._rounds[i]
         flow = LinearFlow(self._system(i), time, state)
-        ends = (
-            solutions.end[i] if power == 0 else time + span / 10.0**power
-            for power in range(7)
-            if span > spared * 10**power
-        )
+        ends = (solutions.end[i] if n == 0 else time + span / 10.0**n for n in range(7) if span > spared * 10**n)
         if any(flow.reaches(end, tolerance) for end in ends) and not self._passes(i, flow):
             self._flows[i], self._next_trial[i] = flow, 0
 
