@@ -138,10 +138,6 @@ def _seeds_of_rows(ds: "xr.Dataset", rounds: Rounds) -> Seeds:
     return lambda row: seeds.get(tuple(row.at[dim] for dim in dims), 0)
 
 
-def _place(row: Row) -> tuple[Any, ...]:
-    return tuple(sorted(row.at.items()))
-
-
 def _with_new_rows(answer: Answer, before: Seeds) -> Answer:
     """Return an answer with those of its requests that ask for more than there is; without any it is not given."""
     new = tuple(row for row in answer.requests if row.seeds > before(row))
@@ -197,7 +193,7 @@ def merged(rows: Iterable[Row]) -> list[Row]:
     """Return the rows with one for each point, with the most seeds that are asked for and all reasons."""
     by_place: dict[tuple[Any, ...], Row] = {}
     for row in rows:
-        place = _place(row)
+        place = tuple(sorted(row.at.items()))
         if (other := by_place.setdefault(place, row)) is not row:
             reason = other.reason if row.reason in other.reason.split("; ") else f"{other.reason}; {row.reason}"
             by_place[place] = Row(row.at, max(row.seeds, other.seeds), reason)

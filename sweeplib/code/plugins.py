@@ -47,7 +47,8 @@ def load_plugins(plugins: Iterable[str]) -> None:
     """
     for plugin in plugins:
         import_plugins([plugin])
-        changed = [path.name for path, before in _plugins[plugin].files.items() if _code(path) != before]
+        files = _plugins[plugin].files.items()
+        changed = [path.name for path, before in files if not path.exists() or code(path) != before]
         if changed:
             problem = f"{', '.join(changed)} changed since it was imported"
             raise InputError(problem, key="plugins", value=plugin, expected="a new Python: restart it, or the notebook")
@@ -100,10 +101,6 @@ def _first_used(plugin: str) -> int:
 
 def _is_file(plugin: str) -> bool:
     return plugin.endswith(".py")
-
-
-def _code(path: Path) -> str | None:
-    return code(path) if path.exists() else None
 
 
 def _name_of(path: Path) -> str:

@@ -49,13 +49,10 @@ def optima_table(optima: xr.Dataset) -> OptimaTable:
     headings += [dynamics_label(name) for name in names] + [THEORY[name] for name in theory]
     rows = []
     for place in product(*(range(optima.sizes[dim]) for dim in dims)):
-        point_data = optima.isel(dict(zip(dims, place, strict=True)))
-        point = [number(point_data[dim].item()) for dim in dims]
-        rows.append(
-            point
-            + [_measured(point_data.sel(dynamics=name)) for name in names]
-            + [_number(point_data[name]) for name in theory]
-        )
+        point = optima.isel(dict(zip(dims, place, strict=True)))
+        measured = [_measured(point.sel(dynamics=name)) for name in names]
+        expected = [f"{x:.4g}" if np.isfinite(x := point[name].item()) else "–" for name in theory]
+        rows.append([number(point[dim].item()) for dim in dims] + measured + expected)
     at_edge, confidence = bool(optima["at_edge"].any()), float(optima.attrs["confidence"])
     return OptimaTable(headings, rows, len(dims), fixed, confidence, at_edge, unknown)
 
@@ -64,7 +61,3 @@ def _measured(optimum: xr.Dataset) -> str:
     if np.isnan(optimum["gamma_opt"]):
         return "–"
     return number_with_interval(optimum, "gamma_opt") + (" †" if optimum["at_edge"] else "")
-
-
-def _number(value: xr.DataArray) -> str:
-    return f"{value.item():.4g}" if np.isfinite(value) else "–"

@@ -64,7 +64,7 @@ def differences(sources: Sequence[str]) -> tuple[list[ComparisonRow], int]:
     for key in keys:
         values = [config.get(key, ABSENT) for config in configs]
         if any(value != values[0] for value in values):
-            rows.append(ComparisonRow(key, [_shortened(value) for value in values], []))
+            rows.append(ComparisonRow(key, [v if len(v) <= LONGEST else f"{v[: LONGEST - 1]}…" for v in values], []))
     return rows, len(keys) - len(rows)
 
 
@@ -75,10 +75,6 @@ def _flat(content: Any, place: str = "") -> Iterable[tuple[str, str]]:
             yield from _flat(value, f"{place}.{key}" if place else str(key))
     else:
         yield place, flow(content)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def headline_tables(sweeps: Sequence[tuple[Design, Path]]) -> list[Headlines]:

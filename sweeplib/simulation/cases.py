@@ -16,7 +16,7 @@ from sweeplib.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
-from sweeplib.maths.activations import Activation, activation
+from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero
 from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES, Observable
@@ -320,11 +320,12 @@ def shared_digest(case: Case) -> tuple[bytes, frozenset[str]]:
         reads = reads.union(*(OBSERVABLES[name].acts_on for name in case.recording.measured))
         if problem.optimal is not None:
             reads |= DYNAMICS["ode"].reads_of(problem, numerical_options("ode", ()))
+        forms = map(activation, (problem.activation, problem.teacher))
         of_names = {
             "defaults": {name: default for name, default in DEFAULTS.items() if name in reads},
             "numerics": numerics_version(problem, case.dynamics, case.recording.measured),
             "variables": {name: variable.dims for name, variable in stored_variables(case).items()},
-            "series": [_series(activation(name)) for name in (problem.activation, problem.teacher)],
+            "series": [(form.hermite, form.error_functions, form.hinges) for form in forms],
         }
         text = json.dumps(values | of_names, sort_keys=True)
         digest = hashlib.blake2b(text.encode(), digest_size=32).digest()
@@ -362,11 +363,6 @@ def level_of(case: Case) -> ExitLevel:
 def needs_teacher(observable: Observable, view: type[View]) -> bool:
     """Whether an observable needs a teacher, by itself or for a dimension."""
     return observable.needs_teacher or not {"teacher", "teacher_2"}.isdisjoint(observable.dims_of(view))
-
-
-def _series(form: Activation) -> tuple[Any, ...]:
-    """The coefficients of an activation, if it has a form with closed-form expectations."""
-    return form.hermite, form.error_functions, form.hinges
 
 
 @lru_cache(maxsize=4096)

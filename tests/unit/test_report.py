@@ -188,7 +188,7 @@ def test_many_cases_are_cut_and_counted_and_none_are_none(tmp_path):
     heading, _, line = ENDED.splitlines()
     (tmp_path / "outcomes" / "ode.csv").write_text("\n".join([heading, *[line] * (MOST + 5)]))
     found = outcomes(tmp_path, {"ode": {"inaccurate": MOST + 5}})
-    assert (len(found.shown), found.total, found.failed, found.tables) == (MOST, MOST + 5, 0, ["outcomes/ode.csv"])
+    assert (len(found.rows), found.total, found.failed, found.tables) == (MOST, MOST + 5, 0, ["outcomes/ode.csv"])
 
 
 def test_counts_show_ok_and_every_other_status_that_occurred(tmp_path):

@@ -19,8 +19,6 @@ from sweeplib.storage.records.rounds import rounds_of
 from sweeplib.storage.store.outcomes import reason_in_words, reasons_path
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from distributed import Client
 
     from sweeplib.execution.blocks import Block, BlockReport
@@ -145,7 +143,7 @@ class _Reasons:
 
     def __init__(self, work: "Workload") -> None:
         self._paths = {name: reasons_path(work.directory, name) for name in work.dynamics}
-        self._ends = {name: _size(path) for name, path in self._paths.items()}
+        self._ends = {name: path.stat().st_size if path.exists() else 0 for name, path in self._paths.items()}
         self._counts = Counter[tuple[str, str, str]]()
         self._first: dict[tuple[str, str, str], str] = {}
 
@@ -163,10 +161,6 @@ class _Reasons:
         return [
             dict(zip(names, kind, strict=True)) | {"cases": count, "first": self._first[kind]} for kind, count in kinds
         ]
-
-
-def _size(path: "Path") -> int:
-    return path.stat().st_size if path.exists() else 0
 
 
 def _pace(forecast: Forecast) -> Pace:

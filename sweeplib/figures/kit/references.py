@@ -107,7 +107,7 @@ def _refuse_elsewhere(file: Reference, place: int, x: str, values_drawn: Mapping
         remaining = [row for row in rows if any(_same(row[name], value) for value in values_drawn[name])]
         if not remaining:
             problem = f"{file.name} has no row for this figure: its {name} is another"
-            values = ", ".join(dict.fromkeys(_written(row[name]) for row in rows))
+            values = ", ".join(dict.fromkeys(f"{v:g}" if isinstance(v := row[name], float) else v for row in rows))
             expected = f"{name} = " + ", ".join(map(str, values_drawn[name][:8]))
             raise InputError(problem, key=f"reference[{place}]", value=values, expected=expected)
         rows = remaining
@@ -136,10 +136,6 @@ def _same(published: Value, value: Any) -> bool:
     if isinstance(published, float) and isinstance(value, int | float | np.number | np.bool_):
         return bool(np.isclose(float(published), float(value), rtol=CLOSE, atol=0.0))
     return str(published) == str(value)
-
-
-def _written(value: Value) -> str:
-    return f"{value:g}" if isinstance(value, float) else value
 
 
 def _numbers(rows: Sequence[Mapping[str, Value]], name: str) -> np.ndarray:

@@ -226,11 +226,7 @@ def _job_in(path: Path) -> Job | None:
     try:
         content = read_json(path) or {}
         names = {field.name for field in fields(Job)} & content.keys()
-        values: dict[str, Any] = {name: _harmless(content[name]) for name in names}
+        values: dict[str, Any] = {name: harmless(v) if isinstance(v := content[name], str) else v for name in names}
         return Job(**values) if "name" in values else None
     except (DamageError, OSError):
         return None
-
-
-def _harmless(value: Any) -> Any:
-    return harmless(value) if isinstance(value, str) else value
