@@ -113,14 +113,14 @@ def plan(
     examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
-        plan_now = write_plan(sweep, directory, workers=workers)
+        new_plan = write_plan(sweep, directory, workers=workers)
     if json:
-        echo(plan_now.json(sweep, directory))
+        echo(new_plan.json(sweep, directory))
         return
     lines = answers(sweep, directory)
-    if record and not plan_now.todo:
-        record_plan(record, plan_now.cells(), lines)
-    _show_plan(plan_now.table(), lines)
+    if record and not new_plan.todo:
+        record_plan(record, new_plan.cells(), lines)
+    _show_plan(new_plan.table(), lines)
 
 
 def _show_plan(table: "Table", answers: Iterable[str]) -> None:

@@ -198,10 +198,10 @@ def prune(
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.prune import delete_stale, stale, table
 
-    results_unused = stale(sweep, directory)
-    if not results_unused:
+    items = stale(sweep, directory)
+    if not items:
         echo("nothing is stale")
         return
-    show(table(results_unused))
+    show(table(items))
     if delete:
         echo(f"{len(delete_stale(sweep, directory))} deleted")

@@ -175,9 +175,9 @@ def minima(steps: Array, gamma: Array, resampling: Resampling) -> Minima:
     misfit = speed_misfit(gamma, mean, local, points.covariance)
 
     def least(shifts: Array) -> tuple[Array, Array]:
-        steps_drawn = mean * np.exp(shifts)
-        best = fastest(gamma, steps_drawn, local)
-        return best, least_steps(gamma, steps_drawn, local, best)
+        resampled = mean * np.exp(shifts)
+        best = fastest(gamma, resampled, local)
+        return best, least_steps(gamma, resampled, local, best)
 
     shifts = sum(scatter_draws(points, resampling, misfit)) + 0.5 * np.diag(points.covariance)
     centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))

@@ -43,13 +43,13 @@ def proposer_of(name: str, question: Question) -> Proposer:
 
     InputError, at its key, if none is made for it, or plugins have several.
     """
-    taking = [name_known for name_known in PROPOSERS if PROPOSERS[name_known].takes(question)]
-    of_plugins = [name_known for name_known in taking if not PROPOSERS.origin(name_known).startswith("sweeplib.")]
+    taking = [proposer for proposer in PROPOSERS if PROPOSERS[proposer].takes(question)]
+    of_plugins = [proposer for proposer in taking if not PROPOSERS.origin(proposer).startswith("sweeplib.")]
     if len(of_plugins) > 1:
         problem = f"several proposers of plugins take it: {', '.join(of_plugins)}"
         raise InputError(problem, key=f"answers.{name}", expected="one, by `plugins`")
-    for name_known in of_plugins or taking:
-        return PROPOSERS[name_known](name, question)
+    for proposer in of_plugins or taking:
+        return PROPOSERS[proposer](name, question)
     axes = ", ".join(question.bounds)
     problem = f"nothing proposes values of {axes} for {question.of}, {question.variable}"
     expected = "`refine: seeds`, or for `of: optimal_learning_rate` the axis of the learning rates with its bounds"

@@ -118,14 +118,14 @@ def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | 
     _refuse_many_values(config.grid)
     axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
     axes += [*_linked_axes(config.grid.get("zip", [])), *rows]
-    names_known = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
+    symbols = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
     texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
-    formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], names_known)) is not None}
+    formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], symbols)) is not None}
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
     derived |= {name: expression_at(text, f"derive.{name}") for name, text in config.derive.items()}
     used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
-    used |= {name for name in names_known if name.rpartition(".")[0] in config.dynamics}
+    used |= {name for name in symbols if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= expression_at(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived, used)

@@ -70,10 +70,8 @@ def require_refusal(call: Callable[[], Any], problem: str, refusal: type[Excepti
 def checks_of(contract: ModuleType) -> tuple[Check, ...]:
     """Return the checks of a module, in their order: its public functions of a name that return nothing."""
     functions = (item for item in vars(contract).values() if inspect.isfunction(item))
-    functions_here = (
-        item for item in functions if item.__module__ == contract.__name__ and not item.__name__.startswith("_")
-    )
-    signatures = ((item, inspect.signature(item)) for item in functions_here)
+    checks = (item for item in functions if item.__module__ == contract.__name__ and not item.__name__.startswith("_"))
+    signatures = ((item, inspect.signature(item)) for item in checks)
     nothing = None, "None"  # the annotation is text in modules that do not evaluate theirs
     return tuple(
         item for item, has in signatures if list(has.parameters) == ["name"] and has.return_annotation in nothing

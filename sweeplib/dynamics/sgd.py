@@ -126,14 +126,14 @@ class Sgd(StepDynamics):
         called = self._replica(i), self._rates, self._called, exits
         if replicas.samples[i]:
             data = self._training_set(i)
-            count_done, fate = self._kernel(training_steps)(count, step, replicas.batch_size, repeats, *called, data)
+            done, fate = self._kernel(training_steps)(count, step, replicas.batch_size, repeats, *called, data)
         elif replicas.batch_size == replicas.repeats == 1 and not self._called.rule.moves_rows:
-            count_done, fate = self._plain_steps(count, step, *called)
+            done, fate = self._plain_steps(count, step, *called)
         else:
-            count_done, fate = self._kernel(batch_steps)(count, step, replicas.batch_size, repeats, *called)
+            done, fate = self._kernel(batch_steps)(count, step, replicas.batch_size, repeats, *called)
         if fate == DIVERGED:
-            self.failed[i], self.share[i] = step + count_done, 0.0
-        return int(count_done)
+            self.failed[i], self.share[i] = step + done, 0.0
+        return int(done)
 
     def _taken_of_tasks(self, i: int, count: int, exits: Exits, lessons: Lessons) -> int:
         """The same, with steps of tasks drawn at random, those of one task in a row together."""

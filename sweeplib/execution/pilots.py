@@ -159,12 +159,12 @@ def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
         times = np.multiply.outer([case.clock for case in cases], cases[0].recording.times)
         fractions = np.clip(ends / np.maximum(times[:, -1], np.finfo(float).tiny), 0.0, 1.0)
         later = times[:, np.array(cases[0].recording.times) > 0]
-        records_made = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
+        records_share = (later <= ends[:, None]).sum(axis=1) / max(1, later.shape[1])
         complete = not (records.status == Status.timeout).any()
         fractions = fractions if complete else np.array(list(map(_work_done, cases, ends.tolist())))
         ended = float(fractions.mean()) if complete else max(ended, float(fractions.mean()))
         if not complete:
-            done, recorded = (count * min(1.0, float(share.mean()) / ended) for share in (fractions, records_made))
+            done, recorded = (count * min(1.0, float(share.mean()) / ended) for share in (fractions, records_share))
     return Timing(_seconds_at_work() - started, count, done, recorded, complete, ended)
 
 

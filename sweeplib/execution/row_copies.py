@@ -80,11 +80,11 @@ class _Copies:
             status = np.zeros(len(present), np.uint8)
             for source, block, places in self._by_source(rows, np.flatnonzero(present == Status.missing)):
                 self._read(source, block, rows.row[places], places, (data, status))
-            rows_read = np.flatnonzero(status)
-            if len(rows_read):
-                data = {name: values[rows_read] for name, values in data.items()}
-                rows.layout.write(rows.block, rows.positions[rows_read], data, status[rows_read])
-                self._journal(rows, rows_read, status)
+            places_read = np.flatnonzero(status)
+            if len(places_read):
+                data = {name: values[places_read] for name, values in data.items()}
+                rows.layout.write(rows.block, rows.positions[places_read], data, status[places_read])
+                self._journal(rows, places_read, status)
 
     def _by_source(self, rows: _Rows, wanted: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
         """Yield the number of a source, that of a block there, and the places of the `wanted` rows that it has."""

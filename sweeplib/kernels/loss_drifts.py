@@ -65,10 +65,10 @@ def equations(
     spacing, numbers = SPACINGS[fields], np.array(step.numbers if rescales else criterion.numbers, float)
 
     def pair(finer: float) -> Pair:
-        expectations_now = needed
+        level = needed
         for _ in FINER[: FINER.index(finer)]:
-            expectations_now = expectations_now.finer or expectations_now
-        return expectations_now.pair._replace(spacing=spacing / finer, loss=numbers)
+            level = level.finer or level
+        return level.pair._replace(spacing=spacing / finer, loss=numbers)
 
     return refined(rule, pair)
 

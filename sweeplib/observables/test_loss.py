@@ -18,8 +18,8 @@ def level(problem: Problem) -> ExitLevel:
     """R + Δ/2, the mean of the square loss of real labels; InputError for another one, which takes sums over nodes."""
     if not problem.criterion.is_plain:
         expected = "risk; or the test_loss of square and real labels"
-        problem_text = f"no closed form of the test_loss to exit on: {problem.loss} of {problem.labels} labels"
-        raise InputError(problem_text, key="exit_on", value="test_loss", expected=expected)
+        refusal = f"no closed form of the test_loss to exit on: {problem.loss} of {problem.labels} labels"
+        raise InputError(refusal, key="exit_on", value="test_loss", expected=expected)
     return ExitLevel.above(problem.Delta / 2.0)
 
 

@@ -131,8 +131,8 @@ def _fitted(
     value = declared.z or declared.y
     while True:
         names = _names(data, declared, dims, xs, ys)
-        names_shown = [value] if declared.z else ys
-        masks = [_mask(data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims), name) for name in names_shown]
+        quantities = [value] if declared.z else ys
+        masks = [_mask(data[[name, "runs"]].broadcast_like(data[value]).transpose(*dims), name) for name in quantities]
         points = np.any([mask for mask, _ in masks], axis=0)
         if points.sum() * (len(dims) + len(names)) <= MOST_CELLS or len(xs) + len(ys) == 2:
             return names, points, masks[0][1]

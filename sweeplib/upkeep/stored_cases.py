@@ -125,15 +125,13 @@ class StoredCases:
 
     def forget(self, sweep: Design, findings: Iterable[Finding]) -> bool:
         """Make the cases missing that `findings` are damaged; return whether the sweep's have to be computed again."""
-        findings_here = [finding for finding in findings if finding.section == self.dynamics]
-        paths = {finding.path for finding in findings_here}
+        of_run = [finding for finding in findings if finding.section == self.dynamics]
+        paths = {finding.path for finding in of_run}
         folder = self.directory / "runs.zarr" / self.dynamics
         for group in self.damage.groups:
             write_group(group)
         blocks = {
-            (finding.of, finding.block)
-            for finding in findings_here
-            if finding.remedy is Remedy.cases and finding.block >= 0
+            (finding.of, finding.block) for finding in of_run if finding.remedy is Remedy.cases and finding.block >= 0
         }
         if (path := journal(self.directory, self.dynamics)) in paths:
             blocks |= {(layout, number) for layout, numbers in self._unrecorded().items() for number in numbers}
@@ -150,11 +148,11 @@ class StoredCases:
             store.layouts[layout].forget(number for name, number in blocks if name == layout)
         if (path := reasons_path(self.directory, self.dynamics)) in paths:
             drop_damaged_lines(path)
-            unknown = [case for finding in findings_here if finding.path == path for case in finding.cases]
+            unknown = [case for finding in of_run if finding.path == path for case in finding.cases]
             numbers, rows = store.locate(np.array(unknown, "S16"))
             for number, of_layout in enumerate(store.layouts.values()):
                 of_layout.reset(np.unique(rows[numbers == number]))
-        unread = {finding.of or finding.path for finding in findings_here if finding.remedy is Remedy.cases}
+        unread = {finding.of or finding.path for finding in of_run if finding.remedy is Remedy.cases}
         return bool(blocks) or not unread <= {*restored, journal(self.directory, self.dynamics)}
 
     def _unrecorded(self) -> dict[str, list[int]]:

@@ -21,7 +21,7 @@ EDGE = "the interval ends at the edge of the scan"
 class Headline:
     """The main number of an analysis in words: its values at the first points, and what is to be said of the others.
 
-    `points_shown` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
+    `points_inside` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
     `others` are the values at further ones. Of `decided` points, which have an interval, those `at_edge` have one that
     ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs `needs`. `interval` says
     what the brackets are.

@@ -28,10 +28,10 @@ def need_axis(ds: Outline, name: str) -> None:
 
 def need_dynamics(ds: Outline, *names: str) -> None:
     """Raise InputError if the sweep does not run one of these dynamics."""
-    names_run = ds.axes["dynamics"]
+    dynamics = ds.axes["dynamics"]
     for name in names:
-        if name not in names_run:
-            raise InputError("not among the dynamics that were run", key="dynamics", value=names_run, expected=name)
+        if name not in dynamics:
+            raise InputError("not among the dynamics that were run", key="dynamics", value=dynamics, expected=name)
 
 
 def need_stochastic(ds: Outline) -> None:

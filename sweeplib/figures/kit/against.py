@@ -85,8 +85,8 @@ def theory_along(function: Callable[..., Any], x: str, holds: str) -> Heights:
     names = [OTHER_NAMES.get(argument, argument) for argument in inspect.signature(function).parameters]
 
     def heights(series: xr.Dataset, places: np.ndarray) -> np.ndarray:
-        holds_here = bool((series[holds] > 0.0).all())
+        applies = bool((series[holds] > 0.0).all())
         values = [places if argument == x else field(series, argument).values for argument in names]
-        return np.where(holds_here, function(*values), np.nan)
+        return np.where(applies, function(*values), np.nan)
 
     return heights

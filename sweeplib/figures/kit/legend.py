@@ -117,7 +117,7 @@ def _joined(groups: list[list[Entry]], count: int) -> list[list[Entry]]:
     """Return `count` columns of whole groups, such that the longest is as short as possible."""
     cuts = ([0, *inner, len(groups)] for inner in combinations(range(1, len(groups)), count - 1))
     columns = [[list(chain(*groups[start:end])) for start, end in pairwise(cut)] for cut in cuts]
-    return min(columns, key=lambda columns_made: max(map(len, columns_made)))
+    return min(columns, key=lambda arrangement: max(map(len, arrangement)))
 
 
 def _legend(figure: Figure, columns: list[list[Entry]], handle: float, size: float | None = None) -> Legend:

@@ -143,6 +143,6 @@ def _at_points(curve: Curve, data: xr.Dataset, x: str, y: str) -> xr.DataArray:
     others = [dim for dim in points.dims if not data[x].dims or dim != along(data, x)]
     for place in np.ndindex(*(points.sizes[dim] for dim in others)):
         subset = data.isel(at := dict(zip(others, place, strict=True)))
-        heights_here = curve.of(subset, subset[x].values.astype(float).ravel())
-        heights[at] = heights_here if subset[x].dims else heights_here[0]
+        ordinates = curve.of(subset, subset[x].values.astype(float).ravel())
+        heights[at] = ordinates if subset[x].dims else ordinates[0]
     return labelled(heights, curve.label)

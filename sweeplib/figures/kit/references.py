@@ -69,11 +69,11 @@ def check_references(names: Sequence[str], x: str, y: str, data: xr.Dataset | Ou
     """Raise InputError for a file without the figure's columns, with a column unknown to it, or without rows for it."""
     outline = outline_of(data)
     for place, file in enumerate(references(names, x, y).files):
-        names_known = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
+        columns = {x, y, *PARAMETERS, *outline.axes, *outline.variables, *outline.attrs}
         for column in file.columns:
-            if column not in names_known and column.removesuffix("_error") not in names_known:
+            if column not in columns and column.removesuffix("_error") not in columns:
                 problem = f"{file.name} has a column that the dataset does not have"
-                raise InputError(problem, key=f"reference[{place}]", value=column, choices=sorted(names_known))
+                raise InputError(problem, key=f"reference[{place}]", value=column, choices=sorted(columns))
         _refuse_elsewhere(file, place, x, _drawn_values(outline, split))
 
 
@@ -93,22 +93,22 @@ def _file(name: str, place: int, columns: tuple[str, str]) -> Reference:
 
 def _drawn_values(outline: Outline, split: Facets) -> dict[str, list[Any]]:
     """Return the values that a figure draws along each axis, and the constants of the dataset."""
-    values_drawn = {name: [value] for name, value in outline.attrs.items() if name in PARAMETERS}
+    values_by_axis = {name: [value] for name, value in outline.attrs.items() if name in PARAMETERS}
     for axis, values in outline.axes.items():
         at = split.at.get(axis, list(range(len(values))))
-        values_drawn[axis] = [values[index] for index in ([at] if isinstance(at, int) else at)]
-    return values_drawn
+        values_by_axis[axis] = [values[index] for index in ([at] if isinstance(at, int) else at)]
+    return values_by_axis
 
 
-def _refuse_elsewhere(file: Reference, place: int, x: str, values_drawn: Mapping[str, list[Any]]) -> None:
+def _refuse_elsewhere(file: Reference, place: int, x: str, values_by_axis: Mapping[str, list[Any]]) -> None:
     """Raise InputError, naming the column that excludes all rows, for a file of which nothing would be drawn."""
     rows = list(file.rows())
-    for name in (name for name in file.columns if name != x and name in values_drawn):
-        remaining = [row for row in rows if any(_same(row[name], value) for value in values_drawn[name])]
+    for name in (name for name in file.columns if name != x and name in values_by_axis):
+        remaining = [row for row in rows if any(_same(row[name], value) for value in values_by_axis[name])]
         if not remaining:
             problem = f"{file.name} has no row for this figure: its {name} is another"
             values = ", ".join(dict.fromkeys(f"{v:g}" if isinstance(v := row[name], float) else v for row in rows))
-            expected = f"{name} = " + ", ".join(map(str, values_drawn[name][:8]))
+            expected = f"{name} = " + ", ".join(map(str, values_by_axis[name][:8]))
             raise InputError(problem, key=f"reference[{place}]", value=values, expected=expected)
         rows = remaining
 

@@ -56,14 +56,14 @@ def add_bend(axis: Axis, count: int, place: float, width: float, longest: float,
 def fill_between(axis: Axis, count: int, rule: Array, longest: float, limit: float) -> int:
     """Fill Gauss-Legendre nodes in panels between ±limit and the first `count` ends; return their number."""
     sort(axis.ends, count)
-    begin, count_filled, place = -limit, 0, 0
+    begin, n, place = -limit, 0, 0
     while begin < limit:
         while place < count and axis.ends[place] <= begin:
             place += 1
         end = min(axis.ends[place], limit) if place < count else limit
-        count_filled = fill_interval(rule, begin, end, longest, axis.x, axis.weight, count_filled)
+        n = fill_interval(rule, begin, end, longest, axis.x, axis.weight, n)
         begin = end
-    return count_filled
+    return n
 
 
 @without_references

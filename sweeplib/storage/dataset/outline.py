@@ -103,25 +103,23 @@ def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
     held = coordinates(sweep, cases[0].problem)
     outer = ("dynamics", *sweep.grid.dims, "seed")
     recorded = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
-    variables_kept = {
+    observed = {
         name: variable for name, variable in recorded.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)
     }
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.simulators), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
     axes |= (
-        {"quantile": QUANTILES.tolist()}
-        if any("quantile" in variable.dims for variable in variables_kept.values())
-        else {}
+        {"quantile": QUANTILES.tolist()} if any("quantile" in variable.dims for variable in observed.values()) else {}
     )
-    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, variables_kept).items()}
+    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, observed).items()}
     if "instant" in axes:
         held.append(instants(sweep))
         axes["instant"] = sweep.recording.times
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
     variables |= {"simulator": outer[:-1]} if sweep.takes_the_cheapest else {}
-    variables |= {name: (*outer, *variable.dims) for name, variable in variables_kept.items()}
-    errors = frozenset(name for name, variable in variables_kept.items() if "error_of" in variable.attrs)
+    variables |= {name: (*outer, *variable.dims) for name, variable in observed.items()}
+    errors = frozenset(name for name, variable in observed.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})
     attrs = constants(sweep, cases[0].problem) | sweep.recording.of_runs
     columns = {name: values for axis in sweep.grid.axes if axis.name == POINT for name, values in axis.linked.items()}
