@@ -12,7 +12,7 @@ from sweeplib.simulation.driver import replicas_of
 def _called(equations, state, calls, out):  # type: ignore[no-untyped-def]
     """Call the right-hand side from compiled code, as an integrator does."""
     for _ in range(calls):
-        equations.slope_of(0, state, equations.given, out)
+        equations.slope_of(0, state, equations.arguments, out)
 
 
 def right_hand_side(dynamics: str, activation: str, p: int, k: int, d: int, calls: int) -> Work:

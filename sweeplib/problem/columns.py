@@ -48,7 +48,7 @@ def column_property(name: str) -> Any:
     return property(lambda row: row.__dict__["read"](name))
 
 
-for _name in (*CORE, *FOLLOWING, "given"):
+for _name in (*CORE, *FOLLOWING, "differing_names"):
     setattr(ProblemRow, _name, column_property(_name))
 RESERVED.add("read")
 
@@ -81,7 +81,7 @@ class Problems(Table):
             values, codes = self.column_of(getattr(Problem, name).fget, ProblemRow)
             different = Column.of(values)
             return different._replace(codes=different.codes[codes])
-        return self._differing() if name == "given" else self.constant(DEFAULTS[name])
+        return self._differing() if name == "differing_names" else self.constant(DEFAULTS[name])
 
     def _differing(self) -> Column:
         """Return the names of the fields that differ from their defaults."""

@@ -94,7 +94,7 @@ def test_cases_are_shared_with_sweeps_that_name_the_simulator(tmp_path: Path, mo
     ds = run(tmp_path)
     other = of({"sgd": {"where": {"p": [8], "d": [3]}}, "sgd_chain": {"where": {"d": [30]}}}, name="others")
     plan = write_plan(other, tmp_path / "others", progress=False)
-    assert {name: sum(part.taken.values()) for name, part in plan.dynamics.items()} == {"sgd": 2, "sgd_chain": 4}
+    assert {name: sum(part.copies.values()) for name, part in plan.dynamics.items()} == {"sgd": 2, "sgd_chain": 4}
     alone = run(tmp_path, ["sgd_chain"], name="alone", grid={"p": [2, 8], "d": [30]})
     np.testing.assert_array_equal(alone.risk.sel(dynamics="sgd_chain"), ds.risk.sel(dynamics="law", d=[30]))
 

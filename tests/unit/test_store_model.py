@@ -242,7 +242,7 @@ class Folder(RuleBasedStateMachine):
         own = [path for path in files if path.suffix != ".lock" and path.parent.name != "journal"]
         change(own[file % len(own)])
         done = self._repair()
-        assert not done.left, list(done.lines())
+        assert not done.remaining, list(done.lines())
         self.stored = set()
 
     @precondition(lambda self: self.finished)
