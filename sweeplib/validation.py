@@ -66,14 +66,7 @@ def refusal(
     are told together.
     """
     every: list[Any] = sorted(error.errors(), key=_order)
-    if (
-        len(
-            names := {
-                error_details["loc"]: error_details for error_details in every if error_details["type"] in _UNKNOWN
-            }
-        )
-        > 1
-    ):
+    if len(names := {entry["loc"]: entry for entry in every if entry["type"] in _UNKNOWN}) > 1:
         errors = (InputError(unknown, key=named(at), value=at[-1], choices=choices(at)) for at in names)
         return together(errors, len(names))
     details = every[0]

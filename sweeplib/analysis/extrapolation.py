@@ -197,11 +197,9 @@ def _outline(ds: Outline, *, of: str | None, axis: str, time: float | None, **_:
     times = ds.axes["time"] if "time" in dims else ()
     if time is not None and time not in times:
         raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
-    dims_left = tuple(dim for dim in dims if dim not in (axis, "time"))
+    others = tuple(dim for dim in dims if dim not in (axis, "time"))
     outline = outlined.only(variable).without("time")
-    return outline.with_variables(
-        {"limit": dims_left, "untrusted": dims_left, "limit_error_of_value": (*dims_left, axis)}
-    )
+    return outline.with_variables({"limit": others, "untrusted": others, "limit_error_of_value": (*others, axis)})
 
 
 ANALYSES.add(

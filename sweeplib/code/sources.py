@@ -118,15 +118,12 @@ def _content_of(name: str) -> tuple[str, frozenset[str], str]:
     if (path := _file(name)).suffix != ".py":
         digest = hashlib.blake2b(path.read_bytes(), digest_size=12).hexdigest()
         return digest, frozenset(), digest
-    ours = name.partition(".")[0] == PACKAGE
-    digest, imports, code = (cached_content if ours else module_content)(source_text(path))
-    names = {module for full in imports for module in _imported_names(full, "" if ours else package_of(name))}
+    inner = name.partition(".")[0] == PACKAGE
+    digest, imports, code = (cached_content if inner else module_content)(source_text(path))
+    names = {module for full in imports for module in _imported_names(full, "" if inner else package_of(name))}
     names = {module for full in names for module in _defining_modules(full)}
-    return (
-        digest,
-        frozenset(module for module in names if _is_module(module) or (not ours and user_file(module))),
-        code,
-    )
+    modules = frozenset(module for module in names if _is_module(module) or (not inner and user_file(module)))
+    return digest, modules, code
 
 
 def _imported_names(imported: Import, package: str) -> Iterator[str]:

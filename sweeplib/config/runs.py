@@ -26,10 +26,10 @@ def runs_of(sections: Sections, grid: Grid, seeds: tuple[int, ...]) -> dict[str,
     runs: dict[str, Run] = {}
     for name, section in sections.items():
         options = _options(name, section, grid)
-        for run, chosen in options.items():
+        for run, keys in options.items():
             if run in runs or (run != name and run in sections):
                 raise InputError("a run of this name is there too", key=f"dynamics.{name}", value=run)
-            runs[run] = _run(run, name, section, chosen, grid, seeds)
+            runs[run] = _run(run, name, section, keys, grid, seeds)
     _check_conditions(sections, grid)
     return runs
 
@@ -61,9 +61,7 @@ def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[
     keys = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
     if keys.get("kind") == CHEAPEST:
         simulators = _simulators(name, section)
-        return {
-            f"{simulator}-{name}": _options_in_law(name, simulator, chosen) for simulator, chosen in simulators.items()
-        }
+        return {f"{kind}-{name}": _options_in_law(name, kind, chosen) for kind, chosen in simulators.items()}
     if section.kind is not None and name not in DYNAMICS and section.kind not in DYNAMICS:
         raise InputError("no such kind", key=f"dynamics.{name}.kind", value=section.kind, choices=[CHEAPEST])
     if "-" in name and (other := name.replace("-", "_")) in DYNAMICS:

@@ -247,9 +247,7 @@ def one_axis_dataset(*, gamma: Sequence[float] = (0.05, 0.1, 0.2), seeds: int = 
     def random_values(dims: tuple[str, ...]) -> xr.Variable:
         return xr.Variable(dims, 0.1 + rng.random([sizes[dim] for dim in dims]))
 
-    ends = {
-        name: random_values((*names, *others)) for name, others in (("end_time", ()), ("exit_time", ("threshold",)))
-    }
+    ends = {"end_time": random_values(names), "exit_time": random_values((*names, "threshold"))}
     ends |= {name.replace("time", "steps"): 100.0 * variable for name, variable in ends.items()}
     ds = xr.Dataset(
         ends | {"status": (names, np.ones([sizes[name] for name in names], np.uint8))},

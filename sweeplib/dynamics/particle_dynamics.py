@@ -203,11 +203,7 @@ class ParticleDynamics(IntegratedDynamics):
     def look(self) -> list[tuple[Array, View]]:
         """The particles now, with weight one."""
         replicas, count = self.replicas, len(self.replicas)
-        m, q, a = (
-            np.empty((count, replicas.p, replicas.k)),
-            np.empty((count, replicas.p)),
-            np.empty((count, replicas.p)),
-        )
+        m, (q, a) = np.empty((count, replicas.p, replicas.k)), np.empty((2, count, replicas.p))
         b = np.zeros((count, replicas.p)) if replicas.has_offsets else None
         for i, start in enumerate(self._starts):
             u, beyond, a[i] = self._particles(i)

@@ -73,9 +73,7 @@ class SgdChain(LaneDynamics):
         lessons = self.replicas.replayed
         if lessons is None:
             return []
-        return [
-            rows(table) for table in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)
-        ]
+        return [rows(x) for x in (lessons.shares[:, lessons.phase].cumsum(axis=1), lessons.a_star, lessons.heads)]
 
     def begin_phase(self, phase: int) -> None:
         """Go on with the second layers of the task, or of the tasks among those of which steps may be."""
@@ -213,10 +211,7 @@ def _few_columns(replicas: Replicas, settings: BlockSettings) -> dict[int, tuple
         ends = np.cumsum([0, *sizes]).astype(int)
         for b, parts in columns.items():
             parts.append((W_star[:, ends[b] : ends[b + 1]], W[:, ends[b] : ends[b + 1]]))
-    return {
-        b: (np.array([teacher for teacher, _ in parts]), np.array([student for _, student in parts]))
-        for b, parts in columns.items()
-    }
+    return {b: (np.array([u for u, _ in parts]), np.array([v for _, v in parts])) for b, parts in columns.items()}
 
 
 def block_overlaps_of(state: Array, settings: BlockSettings) -> tuple[Array, Array, Array]:

@@ -63,9 +63,7 @@ def phase_diagram(ds: Data, analyses: ByName, *, where: Where = None) -> Chart:
         colors={name: look["color"] for name, look in LOOKS.items()} | {"undecided": UNDECIDED},
         title="Regime of SGD over the exponents of width and learning rate",
         split=split,
-        paint=lambda ds, results: _painted(
-            split.selected(_with_runs(with_rounds(results["regimes"], ds, "regime"), ds))
-        ),
+        paint=lambda ds, done: _painted(split.selected(_with_runs(with_rounds(done["regimes"], ds, "regime"), ds))),
     )
 
 

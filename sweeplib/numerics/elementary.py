@@ -92,8 +92,7 @@ def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
         thing = function.__globals__.get(name)
         if thing is math:
             ours[name] = _math
-        for replacement in (
-            replacement for math_name, replacement in _OURS.items() if thing is getattr(math, math_name)
-        ):
-            ours[name] = replacement
+        for math_name, form in _OURS.items():
+            if thing is getattr(math, math_name):
+                ours[name] = form
     return bound(function, **ours)

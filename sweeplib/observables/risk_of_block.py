@@ -29,11 +29,7 @@ def of_units(now: OverlapView) -> Array:
     """The risks (n, L), whose sum is the population risk."""
     blocks, a, a_star = now.blocks, now.a / now.a.shape[1], now.a_star / now.a_star.shape[1]
     products = ((a, blocks.Q, a), (a, -2.0 * blocks.M, a_star), (a_star, blocks.P, a_star))
-    return (
-        0.5
-        * blocks.eigenvalues
-        * sum(np.einsum("ni,nbij,nj->nb", first, matrix, second) for first, matrix, second in products)
-    )
+    return 0.5 * blocks.eigenvalues * sum(np.einsum("ni,nbij,nj->nb", u, kernel, v) for u, kernel, v in products)
 
 
 OBSERVABLES.add(

@@ -92,15 +92,15 @@ DEFAULTS: dict[str, Any] = {}
 def declare(owner: str, fields: Mapping[str, FieldInfo], name: str = PROBLEM) -> None:
     """Add the parameters of a part; SweeplibError for a name that a problem, or parts of another kind, have already."""
     parameters = {key: Parameter.of(key, field, owner) for key, field in fields.items()}
-    for key, parameter in parameters.items():
-        if (declared := PARAMETERS.get(key, parameter)) != parameter or key in RESERVED:
+    for key, entry in parameters.items():
+        if (declared := PARAMETERS.get(key, entry)) != entry or key in RESERVED:
             other = f"one of `{declared.owner}` has another of this name"
             whose = "a problem has it" if declared.owner == PROBLEM or key in RESERVED else other
             problem = f"{name!r} of `{owner}` cannot have a parameter {key!r}: {whose}; expected another name"
             raise SweeplibError(problem)
     PARAMETERS.update(parameters)
     DEFAULTS.update(
-        {key: parameter.default for key, parameter in parameters.items() if owner != PROBLEM or not parameter.is_needed}
+        {key: entry.default for key, entry in parameters.items() if owner != PROBLEM or not entry.is_needed}
     )
 
 

@@ -319,10 +319,12 @@ def _checked(name: str, value: Any) -> Any:
         raise _problem_error(error, name) from None
 
 
-def pairs(values: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+def pairs(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
     """Those of some parameters of parts that differ from their defaults, in alphabetical order."""
     return (
-        tuple(sorted((name, value) for name, value in values.items() if value != DEFAULTS.get(name))) if values else ()
+        tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))
+        if of_parts
+        else ()
     )
 
 

@@ -353,9 +353,7 @@ def serve(descriptors: str, *imports: str) -> NoReturn:
     """Run the process that `fork_server` starts; `descriptors` are the numbers of its listening sockets."""
     gc.disable()  # imports leave no garbage, and a fifth of their time went into looking for it
     with ExitStack() as stack:
-        listening = [
-            stack.enter_context(socket.socket(fileno=int(descriptor))) for descriptor in descriptors.split(",")
-        ]
+        listening = [stack.enter_context(socket.socket(fileno=int(text))) for text in descriptors.split(",")]
         task = _Forks(listening, imports).task()
     _ended_by(task or (lambda: None))
 

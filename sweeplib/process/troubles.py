@@ -104,18 +104,18 @@ def _system_message(error: OSError, directory: Path | None) -> str:
     """Return the message of an operating-system error; write errors have no file name, so it names the directory."""
     path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
     where = f"{path}: " if path is not None else ""
-    message = error.strerror or str(error) or type(error).__name__
+    reason = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
-        return f"{where}no room to write ({message}): free some space, and {GOES_ON}"
+        return f"{where}no room to write ({reason}): free some space, and {GOES_ON}"
     if error.errno in _LACKING:
-        return f"{where}its file system lacks an operation ({message}): choose another folder with --results"
+        return f"{where}its file system lacks an operation ({reason}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
         return (
-            f"{where}cannot be written or read ({message}): make it accessible, or choose another folder with --results"
+            f"{where}cannot be written or read ({reason}): make it accessible, or choose another folder with --results"
         )
     if error.errno == errno.EAGAIN:
-        return f"{where}no more processes may run ({message}): end others, or raise `ulimit -u`; {GOES_ON}"
-    return f"{where}{message}; once this is fixed, {GOES_ON}"
+        return f"{where}no more processes may run ({reason}): end others, or raise `ulimit -u`; {GOES_ON}"
+    return f"{where}{reason}; once this is fixed, {GOES_ON}"
 
 
 def _bug_message(error: BaseException, directory: Path | None) -> str:

@@ -136,19 +136,9 @@ def horizontal(ds: xr.Dataset, name: str) -> list[str]:
     The last are coordinates, such as the learning rate where it is derived; not the round that asked for a point.
     """
     dims = [str(dim) for dim in ds[name].dims if dim != "seed"]
-    varied = [
-        str(coordinate)
-        for coordinate in ds.coords
-        if coordinate != ROUND and ds[coordinate].ndim and set(ds[coordinate].dims) <= set(dims)
-    ]
-    fits = [
-        coordinate
-        for coordinate in varied
-        if ds[coordinate].dtype.kind in "fiu" and ds.sizes[along(ds, coordinate)] > 1
-    ]
-    return sorted(
-        fits, key=lambda coordinate: (coordinate != "time", coordinate not in dims, -ds.sizes[along(ds, coordinate)])
-    )
+    varied = [str(key) for key in ds.coords if key != ROUND and ds[key].ndim and set(ds[key].dims) <= set(dims)]
+    fits = [key for key in varied if ds[key].dtype.kind in "fiu" and ds.sizes[along(ds, key)] > 1]
+    return sorted(fits, key=lambda key: (key != "time", key not in dims, -ds.sizes[along(ds, key)]))
 
 
 def coloured(array: xr.DataArray, x: str) -> list[str]:

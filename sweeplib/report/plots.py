@@ -94,7 +94,7 @@ def interactive_plot(
     data, notes = _thinned(data, dims, series_axes[-1])
     title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
     xs, ys = horizontal(data, declared, dims), vertical(data, declared, dims)
-    names, mask, valueless = _fitted(data, declared, dims, xs, ys)
+    names, mask, empty = _fitted(data, declared, dims, xs, ys)
     if not mask.any() or mask.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, PageTable(name, title, int(mask.sum())))
     table = PageTable(name, title, int(mask.sum()), columns(data, dims, names, mask))
@@ -102,12 +102,8 @@ def interactive_plot(
     kind = "map" if declared.z else declared.kind
     controls = _controls(table.columns, dims, series_axes, hue, kind, _first(data, declared, options), declared.colors)
     controls = [replace(control, slider=control.column == declared.frames) for control in controls]
-    valueless = (
-        valueless if series_axes[-1] in dataset.dims or declared.z else 0
-    )  # an axis of ranks has no points that were run
-    notes += [
-        f"{valueless:,} {'point has' if valueless == 1 else 'points have'} runs but no value, and are not drawn."
-    ] * (valueless > 0)
+    if empty and (series_axes[-1] in dataset.dims or declared.z):  # an axis of ranks has no points that were run
+        notes.append(f"{empty:,} {'point has' if empty == 1 else 'points have'} runs but no value, and are not drawn.")
     notes += _key(data, declared, names, kind)
     spec = _spec(table, declared, data, dims, series_axes, controls, kind)
     if declared.z:
@@ -260,7 +256,7 @@ def _controls(
 
 
 def _others(
-    held: list[PageColumn], dims: list[str], series_axes: list[str], controls: list[Control], kind: str
+    held: list[PageColumn], dims: list[str], along_axes: list[str], controls: list[Control], kind: str
 ) -> list[Control]:
     """Return the controls for other choices of the axes and colours: menus for boxes, boxes for menus, both for x."""
     choices = []
@@ -273,7 +269,7 @@ def _others(
         if present is None or present.looks:
             chosen = len(levels) - 1 if column.name == "time" else len(levels) // 2
             choices.append(
-                Control(column.name, label, labels, None, chosen if column.name in series_axes else 0, column.html)
+                Control(column.name, label, labels, None, chosen if column.name in along_axes else 0, column.html)
             )
         if (present is None or not present.looks) and len(levels) <= MOST_CHIPS and column.name != "seed":
             looks = hue_looks([str(level) for level in levels], kind, {})

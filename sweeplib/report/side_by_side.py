@@ -94,21 +94,18 @@ def _headlines(name: str, analyses: Sequence[xr.Dataset | None]) -> Headlines:
     """Return the headline of an analysis at all points of several sweeps, a cell for each sweep."""
     variable = ANALYSES[name].headline
     assert variable is not None
-    present = [analysis for analysis in analyses if analysis is not None]
+    present = [ds for ds in analyses if ds is not None]
     if not present:
         return Headlines(name, [], 0, at_edge=False)
     dims = dict.fromkeys(
-        str(dim)
-        for analysis in present
-        for dim in analysis[variable].dims
-        if analysis.sizes[dim] > 1 or dim == "dynamics"
+        str(dim) for ds in present for dim in ds[variable].dims if ds.sizes[dim] > 1 or dim == "dynamics"
     )
-    points = [{} if analysis is None else _points(analysis, variable, list(dims)) for analysis in analyses]
+    points = [{} if ds is None else _points(ds, variable, list(dims)) for ds in analyses]
     places = list(dict.fromkeys(place for points_of in points for place in points_of))
     if "dynamics" in dims:
         at = list(dims).index("dynamics")
         places.sort(key=lambda place: not is_stochastic(str(place[at])))
-    labels = {dim: next(symbol(analysis[dim]) for analysis in present if dim in analysis.coords) for dim in dims}
+    labels = {dim: next(symbol(ds[dim]) for ds in present if dim in ds.coords) for dim in dims}
     rows = [_row(labels, place, [points_of.get(place) for points_of in points]) for place in places[:MOST_POINTS]]
     edges = any("†" in cell for row in rows for cell in row.cells)
     title = str(present[0][variable].attrs["long_name"])

@@ -174,7 +174,7 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
     variables = stored_variables(first)
     data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
     observed: dict[str, Own] = {
-        name: {parameter: cases.field(parameter, None) for parameter in OBSERVABLES[name].parameter_names}
+        name: {key: cases.field(key, None) for key in OBSERVABLES[name].parameter_names}
         for name in first.recording.observables
     }
     ends, excess = np.zeros((2, len(cases))), dict[int, Excess]()

@@ -48,10 +48,7 @@ def _numerics_version(dynamics: str, observables: tuple[str, ...], optimiser: tu
     modules |= {function.__module__ for function in functions if function is not None}
     registries: tuple[Registry[Any], ...] = (STARTS, DATA, LOSSES, UPDATES, TASKS)
     modules |= {registry.origin(name) for registry, name in zip(registries, parts, strict=True)}
-    modules |= {
-        *optimiser,
-        *([TARGETS.origin(registered_name)] if (registered_name := registered_target(target)) else []),
-    }
+    modules |= {*optimiser, *([TARGETS.origin(key)] if (key := registered_target(target)) else [])}
     names = student, teacher, *target_.activations
     modules |= {ACTIVATIONS.origin(name) for name in names if name in ACTIVATIONS}
     return modules_digest(modules | {OBSERVABLES.origin(name) for name in observables})

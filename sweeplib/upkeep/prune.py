@@ -69,12 +69,9 @@ def stale(sweep: Design, directory: Path) -> list[Stale]:
         cases = inventory(sweep, dynamics, store)
         for number, layout in enumerate(store.layouts.values()):
             items += _stale_in_layout(layout, cases.row[cases.layout == number])
-    items += _other_dynamics(sweep, directory)
-    items += _other_files(sweep, directory)
-    items_with_files = [
-        replace(item, files=tuple(file for file in item.files if _is_file(directory, file))) for item in items
-    ]
-    return [item for item in items_with_files if item.files]
+    items += [*_other_dynamics(sweep, directory), *_other_files(sweep, directory)]
+    items = [replace(item, files=tuple(file for file in item.files if _is_file(directory, file))) for item in items]
+    return [item for item in items if item.files]
 
 
 def _is_file(directory: Path, path: Path) -> bool:

@@ -156,10 +156,8 @@ def sample_findings(sample: Sample) -> tuple[dict[str, int], list[Finding], list
     for of_dynamics in outcomes.values():
         differing = [(stored, outcome) for stored, outcome in of_dynamics if outcome.differences]
         all_differ = len(differing) == len(of_dynamics) > 1
-        findings += [
-            _finding(*difference, all_differ=all_differ) for difference in differing if difference[1].comparable
-        ]
-        notes += [_other_processor_note(*difference) for difference in differing if not difference[1].comparable]
+        findings += [_finding(*pair, all_differ=all_differ) for pair in differing if pair[1].comparable]
+        notes += [_other_processor_note(*pair) for pair in differing if not pair[1].comparable]
     return {dynamics: len(compared) for dynamics, compared in outcomes.items()}, findings, notes
 
 

@@ -107,13 +107,13 @@ def log_deviations(values: Array) -> PointErrors:
     Their variance is at least that of normal values, ψ′((n−1)/2)/4, which a few seeds underestimate.
     """
     present, mean, variance = moments(values)
-    positive = np.where(variance > 0.0, variance, np.nan)
+    spread = np.where(variance > 0.0, variance, np.nan)
     squares = np.where(present, (values - mean) ** 2, 0.0)
     middle = np.sum(squares, axis=0) / np.maximum(present.sum(axis=0), 1)
-    parts = np.where(present, 0.5 * (squares - middle) / positive, 0.0)
+    parts = np.where(present, 0.5 * (squares - middle) / spread, 0.0)
     counts = np.maximum(present.sum(axis=0), 2)
     return _points(
-        0.5 * np.log(positive), parts, present, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0
+        0.5 * np.log(spread), parts, present, counts * scipy.special.polygamma(1, 0.5 * (counts - 1.0)) / 4.0
     )
 
 

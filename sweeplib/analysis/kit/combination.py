@@ -128,20 +128,20 @@ def _values(ds: xr.Dataset, name: str, first: xr.Dataset, other: xr.Dataset) -> 
 
 
 def _refuse_differences(
-    name: str, first: xr.DataArray, other: xr.DataArray, both: xr.DataArray, *, exact: bool
+    name: str, first: xr.DataArray, second: xr.DataArray, mask: xr.DataArray, *, exact: bool
 ) -> None:
-    """Raise InputError, with the labels of the first, if a case that `both` have has other numbers in one of them."""
+    """Raise InputError, with the labels of the first, if a case of the `mask` has other numbers in one of them."""
     tolerance = (0.0, 0.0) if exact else (1e-6, 1e-12)
     if first.dtype.kind != "f":
-        same = first == other
+        same = first == second
     else:
-        same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), first, other)
-    wrong = (both & ~same).transpose(*first.dims)
+        same = xr.apply_ufunc(lambda x, y: np.isclose(x, y, *tolerance, equal_nan=True), first, second)
+    wrong = (mask & ~same).transpose(*first.dims)
     if not bool(wrong.any()):
         return
     place = dict(zip(wrong.dims, np.argwhere(wrong.values)[0], strict=True))
     labels = {str(dim): first[dim].values[at].item() for dim, at in place.items() if dim in first.coords}
-    values = [array.isel(place).item() for array in (first, other)]
+    values = [array.isel(place).item() for array in (first, second)]
     at = ", ".join(f"{dim}={value}" for dim, value in labels.items())
     raise InputError(f"other numbers of one case at {at}", key=name, value=values, expected="the same in all sweeps")
 

@@ -29,7 +29,7 @@ class Headline:
 
     title: str
     interval: str
-    points_inside: list[tuple[str, str, str]]
+    inside: list[tuple[str, str, str]]
     others: list[float]
     at_edge: int
     decided: int
@@ -41,9 +41,7 @@ class Headline:
     @property
     def lines(self) -> list[str]:
         """The lines at the end of a command: one a point, then one for each kind of the others."""
-        lines = [
-            f"{self.title} {value}{_at(place)}{_enclosed(dynamics)}" for value, place, dynamics in self.points_inside
-        ]
+        lines = [f"{self.title} {value}{_at(place)}{_enclosed(dynamics)}" for value, place, dynamics in self.inside]
         if self.others:
             points = "point" if len(self.others) == 1 else "points"
             lines.append(f"{self.title}: {len(self.others)} more {points} in the report")
@@ -60,9 +58,7 @@ class Headline:
         needed = f", which needs {self.needs}" if self.needs else ""
         if not self.has_value:
             return f"The {self.title} is known at none of {self.points} points{needed}."
-        sentences = (
-            [self._values()] if self.points_inside else [f"The {self.title} has no interval inside of the scan."]
-        )
+        sentences = [self._values()] if self.inside else [f"The {self.title} has no interval inside of the scan."]
         if self.at_edge:
             sentences.append(f"At {self.at_edge} of {self.decided} points {EDGE}: the truth may lie beyond.")
         if self.bare:
@@ -71,9 +67,9 @@ class Headline:
 
     def _values(self) -> str:
         """Return the sentence of the values; a dynamics that all have in common stands once."""
-        runs = {dynamics for _, _, dynamics in self.points_inside}
+        runs = {dynamics for _, _, dynamics in self.inside}
         common = runs.pop() if len(runs) == 1 else ""
-        values = [f"{value}{_at(place)}{'' if common else f' for {run}'}" for value, place, run in self.points_inside]
+        values = [f"{value}{_at(place)}{'' if common else f' for {run}'}" for value, place, run in self.inside]
         if self.others:
             low, high, _ = rounded_interval(min(self.others), max(self.others), np.nan)
             points = f"{len(self.others)} more point{'s' * (len(self.others) > 1)}"
@@ -103,9 +99,7 @@ def headline(
     return Headline(
         title=str(result[name].attrs["long_name"]),
         interval=interval_of(result),
-        points_inside=[
-            (_value(point, name), *_place(result, point, words or _as_in_config)) for point in inside[:most]
-        ],
+        inside=[(_value(point, name), *_place(result, point, words or _as_in_config)) for point in inside[:most]],
         others=[point[name].item() for point in inside[most:]],
         at_edge=len(decided) - len(inside),
         decided=len(decided),

@@ -109,17 +109,11 @@ def kinds(counts: np.ndarray) -> dict[str, np.ndarray]:
 
 def _columns(counts: np.ndarray) -> dict[str, Any]:
     """Return the numbers and colours of the cells as Bokeh takes them, from numbers of cases by status."""
-    counts_by_kind = kinds(counts)
-    whole = counts.sum(-1)
-    numbers = {
-        "done": whole - counts_by_kind["left"],
-        "all": whole,
-        "failed": counts_by_kind["failed"],
-        "other": counts_by_kind["other"],
-    }
+    by_kind, whole = kinds(counts), counts.sum(-1)
+    numbers = {"done": whole - by_kind["left"], "all": whole} | {name: by_kind[name] for name in ("failed", "other")}
     height, width = whole.shape
     columns = {name: [values.astype(np.int32)] for name, values in numbers.items()}
-    return columns | {"image": [_colours(counts_by_kind, whole)], "w": [width], "h": [height]}
+    return columns | {"image": [_colours(by_kind, whole)], "w": [width], "h": [height]}
 
 
 def _colours(by_kind: dict[str, np.ndarray], whole: np.ndarray) -> np.ndarray:

@@ -77,9 +77,8 @@ def paces(run: "KnownRun") -> str:
         time_left = "" if math.isnan(seconds) or not (seconds and run.news.totals["rate"]) else clock_time(seconds)
         counts = _named(run.maps[name])
         rate = f"{pace.rate:,.1f}" if pace.done else ""
-        rows.append(
-            [name, f"{pace.done:,} of {pace.total:,}", rate, time_left, f"{counts['ok']:,} ok, {outcomes(counts)}"]
-        )
+        done, ends = f"{pace.done:,} of {pace.total:,}", f"{counts['ok']:,} ok, {outcomes(counts)}"
+        rows.append([name, done, rate, time_left, ends])
     headings = ("dynamics", "cases of this run", "cases a second", "time left", "in all")
     return f"<h2>Dynamics</h2>{_table(headings, rows, numbers=range(1, 4))}"
 

@@ -350,12 +350,10 @@ def _others_vary(series: xr.Dataset, x: str) -> bool:
     return any(len(np.unique(other.values)) > 1 for other in _others(series, x))
 
 
-def _with_numbers(series: xr.Dataset, x: str) -> xr.Dataset:
+def _with_numbers(data: xr.Dataset, x: str) -> xr.Dataset:
     """Return the data with those parameters along the axes of x that are the same everywhere as numbers."""
-    others = [other for other in _others(series, x) if other.name not in series.dims]
-    return series.assign_coords(
-        {str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1}
-    )
+    others = [other for other in _others(data, x) if other.name not in data.dims]
+    return data.assign_coords({str(other.name): other.values.flat[0] for other in others if np.unique(other).size == 1})
 
 
 def _others(series: xr.Dataset, x: str) -> list[xr.DataArray]:

@@ -52,12 +52,10 @@ class Quantity:
     def outline(self, ds: Data, analyses: ByName) -> tuple[Outline, str]:
         """Return the outline of the variable and its name in the analysis; InputError if the analysis lacks it."""
         outline = outline_of(analyses[self.analysis])
-        variables = (
-            outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
-        )
-        variable = (PREFERRED if PREFERRED in variables else variables[0]) if self.variable is None else self.variable
-        if variable not in variables:
-            choices = variables if self.name and "." in self.name else [*variables, *declared_quantities()]
+        names = outline.attrs["averaged"].split() if self.analysis == AVERAGES else _variables(outline, outline_of(ds))
+        variable = (PREFERRED if PREFERRED in names else names[0]) if self.variable is None else self.variable
+        if variable not in names:
+            choices = names if self.name and "." in self.name else [*names, *declared_quantities()]
             prefix = f"{self.analysis}." if self.name and "." in self.name else ""
             named = [prefix + choice for choice in choices]
             raise InputError("no such quantity", key=self.key, value=self.name, choices=named)

@@ -68,7 +68,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
         return np.sqrt((values(fields.reshape(k, -1)).reshape(PLACES, -1) ** 2).mean(axis=0))
 
     return [
-        LONGEST if jumps else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, jumps in enumerate(knots)
+        LONGEST if bent else min(resolving_step(partial(along, r=r), scale), WIDEST) for r, bent in enumerate(knots)
     ]
 
 

@@ -158,17 +158,8 @@ def accuracy(
     moving = bends_off_zero(form) and dimensions > 0
     crossed = dimensions > 1 and label.kinked and (label.elsewhere or dimensions > 2)
     rough = unsmoothed or moving or crossed or dimensions > MOST_DIMENSIONS_OF_A_TENSOR
-    numbers = (
-        g if dimensions else 1,
-        rho,
-        omega,
-        pairs,
-        levels.g,
-        exact,
-        form.hermite is not None,
-        kinked and not exact,
-    )
-    return Accuracy(*numbers, at_zero, polar, rough and not exact)
+    sizes, even = (g if dimensions else 1, rho, omega, pairs, levels.g), form.hermite is not None
+    return Accuracy(*sizes, exact, even, kinked and not exact, at_zero, polar, rough and not exact)
 
 
 def level_of_label(labels: Labels, dimensions: int, D: float, fine: Accuracy, most: float) -> int:

@@ -66,9 +66,9 @@ class Outline:
     def only(self, *names: str) -> Outline:
         """Return the outline of some variables, with the coordinates along their axes."""
         axes = {dim for name in names for dim in self.dims_of(name)}
-        variables = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
+        others = {name: dims for name, dims in self.variables.items() if axes.issuperset(dims)}
         return replace(
-            self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=variables
+            self, axes={name: values for name, values in self.axes.items() if name in axes}, variables=others
         )
 
     def along(self, axis: str, values: Sequence[Any]) -> Outline:
@@ -109,9 +109,8 @@ def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
     axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
     axes |= {"dynamics": list(sweep.simulators), "seed": sweep.seeds, "time": sweep.recording.times}
     axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
-    axes |= (
-        {"quantile": QUANTILES.tolist()} if any("quantile" in variable.dims for variable in observed.values()) else {}
-    )
+    if any("quantile" in variable.dims for variable in observed.values()):
+        axes["quantile"] = QUANTILES.tolist()
     axes |= {dim: range(n) for dim, n in _inner_sizes(cases, observed).items()}
     if "instant" in axes:
         held.append(instants(sweep))

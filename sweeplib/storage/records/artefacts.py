@@ -116,9 +116,7 @@ def outdated_names(directory: Path, analyses: Iterable[str], figures: Iterable[s
         *((f"figure {name}", directory / "figures" / name) for name in figures),
     ]
     now = _dataset(directory)
-    return [
-        title for title, artefact in every if (manifest := manifest_at(artefact)).made_from and manifest.differs(now)
-    ]
+    return [text for text, artefact in every if (entry := manifest_at(artefact)).made_from and entry.differs(now)]
 
 
 def refuse_outdated(directory: Path, analyses: Iterable[str], figures: Iterable[str]) -> None:

@@ -39,9 +39,9 @@ class CasePositions(NamedTuple):
     row: np.ndarray
 
 
-def write_identities(sweep: "Design", store: RunStore, positions: CasePositions) -> None:
+def write_identities(sweep: "Design", store: RunStore, cases: CasePositions) -> None:
     """Write the file for a sweep, if it is large and its folder exists."""
-    if len(positions.ids) < FEWEST or not store.directory.exists():
+    if len(cases.ids) < FEWEST or not store.directory.exists():
         return
     path = _path(store)
     with suppress(OSError):  # without the file everything works, only slower
@@ -51,15 +51,7 @@ def write_identities(sweep: "Design", store: RunStore, positions: CasePositions)
         names = np.array(list(store.layouts), "U") if store.layouts else np.empty(0, "U1")
         key = np.array(_key(sweep, store.dynamics))
         with beside.open("wb") as file:
-            np.savez(
-                file,
-                key=key,
-                names=names,
-                ids=positions.ids,
-                flat=positions.flat,
-                layout=positions.layout,
-                row=positions.row,
-            )
+            np.savez(file, key=key, names=names, ids=cases.ids, flat=cases.flat, layout=cases.layout, row=cases.row)
         beside.replace(path)
 
 

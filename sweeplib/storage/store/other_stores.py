@@ -227,13 +227,10 @@ def _covers(recording: Recording, wanted: Recording, dynamics: str) -> bool:
     return times and recording.keep_ends >= wanted.keep_ends and _records_all(recording, wanted, dynamics)
 
 
-def _begins(recording: Recording, wanted: Recording, dynamics: str) -> bool:
+def _begins(earlier: Recording, wanted: Recording, dynamics: str) -> bool:
     """Return whether a run with one recording kept its end, and begins a longer one with the `wanted` one."""
-    times = (
-        set(wanted.times[: reached(recording, wanted)]) <= set(recording.times)
-        and wanted.times[-1] > recording.times[-1]
-    )
-    return times and recording.keep_ends and _records_all(recording, wanted, dynamics)
+    times = set(wanted.times[: reached(earlier, wanted)]) <= set(earlier.times) and wanted.times[-1] > earlier.times[-1]
+    return times and earlier.keep_ends and _records_all(earlier, wanted, dynamics)
 
 
 def reached(recording: Recording, wanted: Recording) -> int:
