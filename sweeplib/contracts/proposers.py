@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import xarray as xr
 
-from sweeplib.answers import PROPOSERS, Answer, Proposer, State
+from sweeplib.answers import PROPOSERS, Answer, State
 from sweeplib.config import from_mapping
 from sweeplib.contracts.check import LeftOutError, remembered, require
 from sweeplib.contracts.datasets import FLAGS
@@ -62,13 +62,9 @@ def _question(name: str) -> Question:
     return design(name).questions["asked"]
 
 
-def _proposer(name: str) -> Proposer:
-    return PROPOSERS[name]("asked", _question(name))
-
-
 def _answers(name: str, ds: xr.Dataset) -> list[Answer]:
     question = _question(name)
-    return _proposer(name).tell(ds, design(name).analyses[question.of])
+    return PROPOSERS[name]("asked", _question(name)).tell(ds, design(name).analyses[question.of])
 
 
 @remembered

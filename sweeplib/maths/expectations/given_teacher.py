@@ -229,24 +229,24 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
     room = np.empty((ROWS, 2 * pair.side + 1))
     rules, share = rules_of(pair.nodes), np.empty(INTERPOLATED)
     L, A, C = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p))
-    width, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
+    covariance, ours, theirs = np.empty((p, p)), np.empty((p, k)), np.empty((k, k))
     rests = pair.steps[0, 0] < math.inf
     for lane in range(lanes):
-        take_lane(lane, Q, width)
+        take_lane(lane, Q, covariance)
         take_lane(lane, M, ours)
         take_lane(lane, P, theirs)
-        factorise(width, ours, theirs, L, A, C)
+        factorise(covariance, ours, theirs, L, A, C)
         out[lane] = 0.0 if are_finite(A, C) else math.nan
         if math.isnan(out[lane]):
             continue
         for i in range(p):
             for j in range(i + 1):
                 share_ij = (0.5 if i == j else 1.0) * a[i, lane] * a[j, lane] / (p * p)
-                s, t = math.sqrt(width[i, i]), math.sqrt(width[j, j])
+                s, t = math.sqrt(covariance[i, i]), math.sqrt(covariance[j, j])
                 if hinges is not None:
-                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, width[i, j], room)
+                    out[lane] += share_ij * mean_product(pair, rules.panel, 0, 0, s, t, covariance[i, j], room)
                 else:
-                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, width[i, j], False, room)[0]
+                    out[lane] += share_ij * rest_sums(pair, 0, 0, s, t, covariance[i, j], False, room)[0]
         lines, tables = (
             lines_of(pair, rules, L, pair.most, np.empty((0, k)), np.empty(0)),
             student_tables(pair, A, C, 1),
@@ -321,7 +321,7 @@ def of_labels(
     knots : the values of each field at which the function has a kink, as far as these are known.
     """
     address, degree, k = fields_address(labels), len(student.hermite or ()), len(knots)
-    hinges = [hinges_row(student), *([0.0, *(number for knot in width for number in (knot, 1.0))] for width in knots)]
+    hinges = [hinges_row(student), *([0.0, *(number for knot in places for number in (knot, 1.0))] for places in knots)]
 
     def values(lam_star: Array) -> Array:
         out = np.empty(lam_star.shape[1])
