@@ -105,7 +105,7 @@ def test_a_trial_is_used_again_if_it_says_who_does_not_exit(monkeypatch: pytest.
     class Answers(Calibration):
         def compile(self, pilot: Pilot) -> None: ...
 
-        def asked(self, pilot: Pilot, seconds: float, task: Any, *args: Any) -> Any:
+        def result(self, pilot: Pilot, seconds: float, task: Any, *args: Any) -> Any:
             return answers.pop(0)
 
     told = partial(horizons.horizon_lines, "sgd_chain", cases, calibration=Answers())
