@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CHANGED = "was changed during the run, which kept to the config as it was read; the same command takes the change"
 LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
-IMPORTS = (
+READING = (
     "sweeplib.config.build",
     "sweeplib.config.base",
     "sweeplib.config.error_places",
@@ -43,11 +43,16 @@ IMPORTS = (
     "sweeplib.front.state",
     "sweeplib.storage.records.config_files",
     "sweeplib.storage.records.rounds",
-    WAIT,
-    "sweeplib.code.sources:prepare",
+)
+IMPORTS = (
     "-snakemake",
     "snakemake.cli:get_argument_parser",
+    *READING,
+    "sweeplib.code.sources:prepare",
     MEANWHILE,
+    *READING,
+    WAIT,
+    "sweeplib.code.sources:prepare",
     "dask",
     "rich.console",
     "rich.table",

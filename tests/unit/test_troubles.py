@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
