@@ -607,9 +607,8 @@ def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
 IMPORTED = """
 import importlib, sys
 from sweeplib.config import load
-from sweeplib.front.sweep import IMPORTS
-from sweeplib.process.forks import WAIT
-for module in IMPORTS[: IMPORTS.index(WAIT)]:
+from sweeplib.front.sweep import CONFIG_IMPORTS
+for module in CONFIG_IMPORTS:
     importlib.import_module(module)
 before = set(sys.modules)
 load("config/quickstart.yaml")
