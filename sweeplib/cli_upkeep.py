@@ -21,7 +21,7 @@ from sweeplib.cli_options import (
     show,
 )
 from sweeplib.errors import InputError
-from sweeplib.process.terminal import cases_text, echo, table
+from sweeplib.process.terminal import counted, echo, table
 
 commands = typer.Typer()
 HERE = Path()
@@ -136,7 +136,7 @@ def retry(
     from sweeplib.upkeep.retry import retry
 
     for name, count in retry(sweep, directory, what or ()).items():
-        echo(f"{name}: {cases_text(count)} to run again")
+        echo(f"{name}: {counted(count)} to run again")
 
 
 @commands.command()
