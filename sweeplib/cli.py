@@ -14,7 +14,7 @@ from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
 from sweeplib.front.complete_run import record_plan, undisturbed_run
 from sweeplib.process.command import command
-from sweeplib.process.terminal import cases_text, echo, table
+from sweeplib.process.terminal import counted, echo, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -133,7 +133,7 @@ def run(
     computed = sum(summary.computed for summary in summaries.values())
     counts = sum((Counter(summary.cases) for summary in summaries.values()), Counter[str]())
     table = f": see {directory}/outcomes" if counts.total() > counts["ok"] + counts["missing"] else ""
-    echo(f"{cases_text(computed)} computed now; in all {outcomes(counts)}{table}")
+    echo(f"{counted(computed)} computed now; in all {outcomes(counts)}{table}")
     raise SystemExit(1 if failed(counts) else 0)
 
 

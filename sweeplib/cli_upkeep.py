@@ -9,7 +9,7 @@ import click
 from sweeplib import cli_options as options
 from sweeplib.cli_options import loaded, named, named_although_damaged, show
 from sweeplib.errors import InputError
-from sweeplib.process.terminal import cases_text, echo, table
+from sweeplib.process.terminal import counted, echo, table
 
 
 @click.command()
@@ -115,7 +115,7 @@ def retry(config: Path, what: Sequence[str], set_: Sequence[str], results: Path)
     from sweeplib.upkeep.retry import retry
 
     for name, count in retry(sweep, directory, what).items():
-        echo(f"{name}: {cases_text(count)} to run again")
+        echo(f"{name}: {counted(count)} to run again")
 
 
 @click.command()

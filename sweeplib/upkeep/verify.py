@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.design.design import Design
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.progress import Steps
+from sweeplib.process.terminal import counted, table
 from sweeplib.storage.dataset.versions import FOLDER
 from sweeplib.storage.records.artefacts import DATASET
 from sweeplib.storage.records.attempts import Attempt
@@ -68,8 +69,6 @@ class Verification:
 
     def table(self) -> "Table":
         """Return the numbers of chunks, cases and damaged files of each part."""
-        from sweeplib.process.terminal import table
-
         headings = ["part", "chunks read", "cases recomputed", "damaged"] + ([] if self.left is None else ["left"])
         rows = [[part, *map("{:,}".format, counts)] for part, counts in self._counts().items()]
         return table(headings, rows)
@@ -120,7 +119,7 @@ def verify(
         drawn = random_sample(stored, sample)
         if drawn.expensive:
             done.notes.append(f"{drawn.expensive} more cases of the sample would take long: --sample N computes N")
-        with steps.step(f"computing {drawn.size} cases again") if drawn.size else nullcontext():
+        with steps.step(f"computing {counted(drawn.size)} again") if drawn.size else nullcontext():
             done.cases, differing, notes = sample_findings(drawn)
         done.found += differing
         done.notes += notes
