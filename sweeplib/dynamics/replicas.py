@@ -291,14 +291,15 @@ class Replicas:
         return rule.risks(Q, M, P, a, a_star)
 
     @property
-    def targets(self) -> Array:
-        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached."""
+    def targets(self) -> tuple[Array, NDArray[np.bool_]]:
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached, and which are so now."""
         if not self.thresholds.size:
-            return np.empty((len(self), 0))
+            return np.empty((len(self), 0)), np.empty((len(self), 0), bool)
         P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
-        start = self.exit_values(*self.fields, self.a, self.a_star).tolist()
-        of_replicas = zip(self.levels, start, P, self.a_star, strict=True)
-        return np.array([[level.target(x, part, *teacher) for part in parts] for level, x, *teacher in of_replicas])
+        start = self.exit_values(*self.fields, self.a, self.a_star)
+        of_replicas = zip(self.levels, start.tolist(), P, self.a_star, strict=True)
+        targets = [[level.target(x, part, *teacher) for part in parts] for level, x, *teacher in of_replicas]
+        return np.array(targets), start[:, None] <= targets
 
     def drift_errors(
         self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0
