@@ -57,8 +57,8 @@ def limits(
     bias: the largest deviation of R_X over the scatter, at any time. The square of the deviation is that of the mean
     of R_SGD − R_X, plus the variance of R_SGD − R_X beyond the scatter: a limit of infinite width deviates
     differently at each start. bias_error is its standard error, by the jackknife over the seeds,
-    bias_low and bias_high the interval of Student's t at the time of the largest bias. Its low end is the highest of all
-    times whose intervals reach the highest one, each of as many times as small a chance to be above the truth.
+    bias_low and bias_high the interval of Student's t at the time of the largest bias. Its low end is the highest of
+    all times whose intervals reach the highest one, each of as many times as small a chance to be above the truth.
     spread: the largest scatter over the largest |R_X − R_X(0)|.
     X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
     is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence

@@ -292,7 +292,7 @@ class Replicas:
 
     @property
     def targets(self) -> tuple[Array, NDArray[np.bool_]]:
-        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached, and which are so now."""
+        """The values (n, n_thresholds) of the rule of exits at which thresholds are reached, and which are at the start."""
         if not self.thresholds.size:
             return np.empty((len(self), 0)), np.empty((len(self), 0), bool)
         P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
