@@ -98,7 +98,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._rtol = self._tolerances()
         given = replicas.equations
         self._finer = given.finer or given
-        self._solution, self._companion = self._integrations(self.replicas.targets[0])
+        self._solution, self._companion = self._integrations(self.replicas.targets)
         self.risk_error = np.zeros(len(replicas))
 
     def _integrations(

@@ -35,8 +35,8 @@ class StepDynamics(OverlapDynamics):
         count = len(replicas)
         self.step, self.part = np.zeros(count, dtype=np.int64), np.zeros(count)
         self.failed = np.full(count, -1, dtype=np.int64)
-        self.targets, reached = replicas.targets
-        self.exits = np.where(reached, 0, -1)
+        self.targets = replicas.targets
+        self.exits = np.where(replicas.reached(self.targets), 0, -1)
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:
