@@ -212,7 +212,7 @@ def test_its_errors_are_those_of_its_means():
         seeds=range(20),
         initial=TWO,
         observables=names,
-        options={"paths": 2**15},
+        options={"paths": 2**14},
     )
     for name in names:
         last = ds[name].isel(time=-1)
