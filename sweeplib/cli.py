@@ -1,36 +1,20 @@
 """The command line: each command reads a sweep's config and calls one stage."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from sweeplib.cli_options import (
-    KINDS,
-    PASSING,
-    RESULTS,
-    Commands,
-    Config,
-    FileOrFolder,
-    Json,
-    Names,
-    Output,
-    Overrides,
-    Results,
-    Set,
-    Sweeps,
-    Workers,
-    loaded,
-    named,
-    show,
-)
+from sweeplib import cli_options as options
+from sweeplib.cli_options import KINDS, PASSING, Commands, loaded, named, show
+from sweeplib.cli_start import explain, new, schema, test_plugin
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
-from sweeplib.front.commands import explain, new, schema, test_plugin
 from sweeplib.front.complete_run import record_plan, undisturbed_run
 from sweeplib.process.command import command
-from sweeplib.process.terminal import cases_text, echo, table
+from sweeplib.process.terminal import counted, echo, table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -40,39 +24,25 @@ if TYPE_CHECKING:
     from sweeplib.storage.records.attempts import Attempt
 
 
-app = typer.Typer(
-    cls=Commands,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-
-
-def _version(wanted: bool) -> None:
-    if wanted:
-        from sweeplib import __version__
-
-        echo(f"sweeplib {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_version)
-    ] = False,
-) -> None:
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@options.version
+@options.completion
+def app() -> None:
     """Distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits."""
 
 
 @app.command()
-def sweep(
-    config: Config,
-    overrides: Overrides = None,
-    results: Results = RESULTS,
-    profile: Annotated[str, typer.Option(help="local, slurm, or the folder of a Snakemake profile.")] = "local",
-) -> None:
+@options.config
+@options.overrides
+@options.results
+@click.option(
+    "--profile",
+    metavar="NAME",
+    default="local",
+    show_default=True,
+    help="local, slurm, or the folder of a Snakemake profile.",
+)
+def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -> None:
     """Run a sweep from its file to its report.
 
     After an interrupt the same command continues; if values or seeds are added, it computes the new cases only.
@@ -81,20 +51,21 @@ def sweep(
     from sweeplib.front.sweep import run_stages
 
     with command(passing=PASSING, patience=PATIENCE + 0.2):
-        raise typer.Exit(run_stages(config, overrides or (), results=results, profile=profile))
+        raise SystemExit(run_stages(config, overrides, results=results, profile=profile))
 
 
 @app.command()
+@options.config
+@options.overrides
+@options.set_
+@options.results
+@options.workers
+@options.json
 def plan(
-    config: Config,
-    overrides: Overrides = None,
-    set_: Set = None,
-    results: Results = RESULTS,
-    workers: Workers = None,
-    json: Json = False,
+    config: Path, overrides: Sequence[str], set_: Sequence[str], results: Path, workers: int | None, json: bool
 ) -> None:
     """Show the cases to compute and their cost on this machine; with --json also each case."""
-    settings = [*(set_ or ()), *(overrides or ())]
+    settings = [*set_, *overrides]
     as_before = workers is None and not json and not config.is_dir()
     record = undisturbed_run(config, settings, results) if as_before else {}
     if record.get("plan"):
@@ -130,13 +101,14 @@ def _show_plan(table: "Table", answers: Iterable[str]) -> None:
 
 
 @app.command()
+@options.config
+@options.names
+@options.set_
+@options.results
+@options.workers
+@click.option("--progress/--no-progress", default=True, help="Show the progress.")
 def run(
-    config: Config,
-    dynamics: Names = None,
-    set_: Set = None,
-    results: Results = RESULTS,
-    workers: Workers = None,
-    progress: Annotated[bool, typer.Option(help="Show the progress.")] = True,
+    config: Path, names: Sequence[str], set_: Sequence[str], results: Path, workers: int | None, progress: bool
 ) -> None:
     """Simulate missing cases.
 
@@ -144,7 +116,7 @@ def run(
     1 if there are any.
     """
     sweep, directory = loaded(config, set_, results)
-    chosen = _chosen(dynamics, sweep.runs, "dynamics of this sweep")
+    chosen = _chosen(names, sweep.runs, "dynamics of this sweep")
     from sweeplib.front.sweep import simulate
     from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
@@ -161,24 +133,23 @@ def run(
     computed = sum(summary.computed for summary in summaries.values())
     counts = sum((Counter(summary.cases) for summary in summaries.values()), Counter[str]())
     table = f": see {directory}/outcomes" if counts.total() > counts["ok"] + counts["missing"] else ""
-    echo(f"{cases_text(computed)} computed now; in all {outcomes(counts)}{table}")
-    raise typer.Exit(1 if failed(counts) else 0)
+    echo(f"{counted(computed)} computed now; in all {outcomes(counts)}{table}")
+    raise SystemExit(1 if failed(counts) else 0)
 
 
 @app.command()
-def status(
-    config: FileOrFolder,
-    overrides: Overrides = None,
-    set_: Set = None,
-    results: Results = RESULTS,
-    json: Json = False,
-) -> None:
+@options.file_or_folder
+@options.overrides
+@options.set_
+@options.results
+@options.json
+def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results: Path, json: bool) -> None:
     """Show whether a sweep runs, and how far it is.
 
     Also its dashboard, its last error, and how many cases have each status. With --json, the exit status is 0 for
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
-    settings = [*(set_ or ()), *(overrides or ())]
+    settings = [*set_, *overrides]
     from json import dumps, loads
 
     from sweeplib.front.status import SweepStatus
@@ -189,13 +160,16 @@ def status(
     now = SweepStatus(**loads(done)) if done else status_of(*named(config, settings, results))
     if json:
         echo(dumps(now.record(), indent=1))
-        raise typer.Exit(now.exit_status)
+        raise SystemExit(now.exit_status)
     echo("\n".join(now.lines()))
     show(counts_table(now.cases))
 
 
 @app.command()
-def watch(config: FileOrFolder, overrides: Overrides = None, results: Results = RESULTS) -> None:
+@options.file_or_folder
+@options.overrides
+@options.results
+def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
     """Show a sweep that runs in another terminal, until it ends; Ctrl-C ends the view, not the sweep.
 
     The exit status is 1 if a stage failed. A sweep that does not run is shown as by `status`.
@@ -203,23 +177,20 @@ def watch(config: FileOrFolder, overrides: Overrides = None, results: Results = 
     sweep, directory = named(config, overrides, results)
     from sweeplib.front.watch import watch as watched
 
-    raise typer.Exit(watched(sweep, directory))
+    raise SystemExit(watched(sweep, directory))
 
 
 @app.command("list")
-def list_(
-    kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="KIND",
-            help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.",
-            show_default=False,
-            autocompletion=lambda: KINDS,
-        ),
-    ] = None,
-    names: Names = None,
-    results: Results = RESULTS,
-) -> None:
+@click.argument(
+    "kind",
+    required=False,
+    metavar="[KIND]",
+    shell_complete=options.beginnings(KINDS),
+    help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.",
+)
+@options.names
+@options.results
+def list_(kind: str | None, names: Sequence[str], results: Path) -> None:
     """List sweeps, or the keys and names for a config.
 
     Without KIND, the sweeps in the folder of results; with it, all of this kind, or those named with their options.
@@ -237,7 +208,7 @@ def list_(
         return
     from sweeplib.config.catalogue import PLUGINS, catalogue
 
-    out, entries = console(), catalogue(kind, names or ())
+    out, entries = console(), catalogue(kind, names)
     if not entries:
         echo(f"no {kind}")
     for line in described(entries, out.width if out.is_terminal else LINE, options=bool(names)):
@@ -247,14 +218,17 @@ def list_(
         echo(f"Options and an example: sweeplib explain {'KEY' if of_keys else f'{kind}.NAME'}")
 
 
-app.command()(explain)
-app.command()(new)
-app.command()(schema)
-app.command("test-plugin")(test_plugin)
+app.add_command(explain)
+app.add_command(new)
+app.add_command(schema)
+app.add_command(test_plugin)
 
 
 @app.command("open")
-def open_(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) -> None:
+@options.file_or_folder
+@options.set_
+@options.results
+def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     """Open the report in the browser; show its path."""
     _, directory = named(config, set_, results)
     page = directory / "report" / "index.html"
@@ -266,11 +240,11 @@ def open_(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) ->
     webbrowser.open(page.resolve().as_uri())
 
 
-app.add_typer(commands)
-
-
 @app.command()
-def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> None:
+@options.config
+@options.set_
+@options.results
+def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
     """Write the labelled dataset, and publish it if the config says where."""
     sweep, directory = loaded(config, set_, results)
     from sweeplib.storage.dataset.finalise import finalise as written
@@ -287,7 +261,11 @@ def finalise(config: Config, set_: Set = None, results: Results = RESULTS) -> No
 
 
 @app.command()
-def analyse(config: Config, names: Names = None, set_: Set = None, results: Results = RESULTS) -> None:
+@options.config
+@options.names
+@options.set_
+@options.results
+def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Write the analyses of the dataset: all, or those named."""
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
@@ -297,7 +275,11 @@ def analyse(config: Config, names: Names = None, set_: Set = None, results: Resu
 
 
 @app.command()
-def figures(config: Config, names: Names = None, set_: Set = None, results: Results = RESULTS) -> None:
+@options.config
+@options.names
+@options.set_
+@options.results
+def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Draw the figures: all, or those named."""
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
@@ -307,7 +289,11 @@ def figures(config: Config, names: Names = None, set_: Set = None, results: Resu
 
 
 @app.command()
-def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output: Output = None) -> None:
+@options.sweeps
+@options.set_
+@options.results
+@options.output
+def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: Path | None) -> None:
     """Write the report, one HTML page; of several sweeps a page that compares them.
 
     Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part could not be made.
@@ -323,7 +309,7 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
     else:
         if output is not None:
             raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")
-        sweep, directory = named(sweeps[0], set_ or (), results)
+        sweep, directory = named(sweeps[0], set_, results)
         caches_in(directory.parent)
         from sweeplib.report import write_report
         from sweeplib.report.failures import report_cards
@@ -336,16 +322,19 @@ def report(sweeps: Sweeps, set_: Set = None, results: Results = RESULTS, output:
     echo(path)
     for problem in failed:
         echo(f"failed: {problem}", errors=True)
-    raise typer.Exit(1 if failed else 0)
+    raise SystemExit(1 if failed else 0)
 
 
 @app.command()
-def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) -> None:
+@options.file_or_folder
+@options.set_
+@options.results
+def summary(config: Path, set_: Sequence[str], results: Path) -> None:
     """Show the outcome of a sweep and where its results are.
 
     The exit status is 1 if a case, an analysis, a figure or a part of the report failed.
     """
-    if done := undisturbed_run(config, set_ or (), results):
+    if done := undisturbed_run(config, set_, results):
         echo(done["summary"])
         return
     sweep, directory = named(config, set_, results)
@@ -353,15 +342,19 @@ def summary(config: FileOrFolder, set_: Set = None, results: Results = RESULTS) 
 
     result = summarised(sweep, directory)
     echo(result.text)
-    raise typer.Exit(1 if result.failed else 0)
+    raise SystemExit(1 if result.failed else 0)
 
 
-def _chosen(names: list[str] | None, choices: Iterable[str], kind: str) -> list[str]:
+for upkeep in commands:
+    app.add_command(upkeep)
+
+
+def _chosen(names: Sequence[str], choices: Iterable[str], kind: str) -> list[str]:
     choices = list(choices)
-    for name in names or ():
+    for name in names:
         if name not in choices:
             raise InputError(f"no {kind}", value=name, choices=choices)
-    return names or choices
+    return list(names) or choices
 
 
 def _steps(sweep: "Design") -> "Steps":
@@ -382,4 +375,4 @@ def _report_attempts(sweep: "Design", names: Iterable[str], make: Callable[[str]
         else:
             failed += 1
             echo(f"failed: {attempt}", errors=True)
-    raise typer.Exit(1 if failed else 0)
+    raise SystemExit(1 if failed else 0)

@@ -1,14 +1,14 @@
 """The arguments and options that several commands have, and what all commands do with them."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-from typer.core import TyperGroup
+import click
 
 from sweeplib.errors import InputError
 from sweeplib.process.command import command
+from sweeplib.process.terminal import echo
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,46 +16,79 @@ if TYPE_CHECKING:
     from sweeplib.design.design import Design
 
 
-def _path(text: str) -> Path:
-    """Return the path, with `~` expanded as in a shell: some shells leave it in --results=~/runs."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise typer.BadParameter(f"{text!r}: {error}") from None
+class _Path(click.Path):
+    """The type of an argument that is a path, with `~` expanded as in a shell: some leave it in --results=~/runs."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Return the path; `click.BadParameter` for an unknown user's home."""
+        try:
+            return Path(value).expanduser()
+        except RuntimeError as error:
+            self.fail(f"{value!r}: {error}", param, ctx)
 
 
-Config = Annotated[
-    Path, typer.Argument(metavar="CONFIG", help="The sweep's YAML file.", show_default=False, parser=_path)
-]
-FileOrFolder = Annotated[
-    Path,
-    typer.Argument(
-        metavar="SWEEP", help="The sweep's YAML file, or its folder of results.", show_default=False, parser=_path
-    ),
-]
-Sweeps = Annotated[
-    list[Path],
-    typer.Argument(metavar="SWEEP", help="A YAML file or a folder of results.", show_default=False, parser=_path),
-]
-Output = Annotated[
-    Path | None,
-    typer.Option("--output", metavar="PATH", help="The file of a page that compares sweeps.", parser=_path),
-]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Give a key another value: grid.d=[300].")
-]
-Results = Annotated[
-    Path,
-    typer.Option("--results", metavar="PATH", help="The folder that holds a folder for each sweep.", parser=_path),
-]
-Workers = Annotated[int | None, typer.Option("--workers", min=1, help="Number of workers, instead of the config's.")]
-Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these; all by default.")]
-Overrides = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="KEY=VALUE", help="Other values for keys: grid.d=300,1000.", show_default=False),
-]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON, for programs.")]
-RESULTS = Path("results")
+PATH = _Path()
+
+
+def beginnings(words: Sequence[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return the function by which click completes the beginning of one of some words."""
+    return lambda _context, _parameter, begun: [word for word in words if word.startswith(begun)]
+
+
+def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from sweeplib import __version__
+
+        echo(f"sweeplib {__version__}")
+        ctx.exit()
+
+
+def _completion(ctx: click.Context, _: click.Parameter, shell: str | None) -> None:
+    if shell is not None:
+        from click.shell_completion import get_completion_class
+
+        complete = get_completion_class(shell)
+        assert complete is not None  # click knows these shells
+        echo(complete(ctx.command, {}, "sweeplib", "_SWEEPLIB_COMPLETE").source())
+        ctx.exit()
+
+
+version = click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
+)
+completion = click.option(
+    "--completion",
+    type=click.Choice(["bash", "zsh", "fish"]),
+    is_eager=True,
+    expose_value=False,
+    callback=_completion,
+    help="Show the script by which a shell completes commands.",
+)
+config = click.argument("config", metavar="CONFIG", type=PATH, help="The sweep's YAML file.")
+file_or_folder = click.argument(
+    "config", metavar="SWEEP", type=PATH, help="The sweep's YAML file, or its folder of results."
+)
+sweeps = click.argument(
+    "sweeps", metavar="SWEEP...", type=PATH, nargs=-1, required=True, help="A YAML file or a folder of results."
+)
+output = click.option("--output", metavar="PATH", type=PATH, help="The file of a page that compares sweeps.")
+set_ = click.option("--set", "set_", metavar="KEY=VALUE", multiple=True, help="Give a key another value: grid.d=[300].")
+results = click.option(
+    "--results",
+    metavar="PATH",
+    type=PATH,
+    default="results",
+    show_default=True,
+    help="The folder that holds a folder for each sweep.",
+)
+workers = click.option(
+    "--workers", metavar="N", type=click.IntRange(min=1), help="Number of workers, instead of the config's."
+)
+names = click.argument("names", metavar="[NAME]...", nargs=-1, help="Only these; all by default.")
+overrides = click.argument(
+    "overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Other values for keys: grid.d=300,1000."
+)
+json = click.option("--json", is_flag=True, help="Write JSON, for programs.")
 
 
 def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
@@ -117,31 +150,35 @@ KINDS = [
 """The kinds of names in `config.catalogue`, which is not imported for the sake of speed."""
 
 
-_USAGE: Any = typer.BadParameter.__base__ or typer.BadParameter
-PASSING = (typer.Exit, typer.Abort, _USAGE, BrokenPipeError)
-"""Exceptions that typer handles itself."""
+PASSING = (click.exceptions.Exit, click.Abort, click.UsageError, BrokenPipeError)
+"""Exceptions that click handles itself."""
 
 
-class Commands(TyperGroup):
+class Commands(click.Group):
     """The commands; an error is reported in one line, with exit status 2 for refused input."""
 
-    def invoke(self, ctx: Any) -> Any:
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands in the order in which they were added, that of a sweep's life."""
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
         """Return the result of the command."""
         with command(passing=PASSING):
             _refuse_without_folder()
             try:
                 return super().invoke(ctx)
-            except _USAGE as error:
-                _suggest_override(error)
-                raise
+            except click.NoSuchOption as error:
+                raise _with_override(error) from None
 
 
-def _suggest_override(error: Any) -> None:
-    """Let the message for an unknown option, of a command that takes values for keys, say how these are written."""
-    is_unknown = hasattr(error, "possibilities") and error.option_name.startswith("--")
-    if is_unknown and any(parameter.name == "overrides" for parameter in error.ctx.command.params):
-        key = error.option_name.strip("-").replace("-", "_")
-        error.possibilities = [*(error.possibilities or ()), f"{key}=VALUE, without dashes, for a key of the config"]
+def _with_override(error: click.NoSuchOption) -> click.NoSuchOption:
+    """Return an error that says of a command that takes values for keys how these are written."""
+    parameters = error.ctx.command.params if error.ctx else ()
+    if not error.option_name.startswith("--") or all(parameter.name != "overrides" for parameter in parameters):
+        return error
+    key = error.option_name.strip("-").replace("-", "_")
+    message = f"{error.message} Write {key}=VALUE, without dashes, for a key of the config."
+    return click.NoSuchOption(error.option_name, message, error.possibilities, error.ctx)
 
 
 def _refuse_without_folder() -> None:

@@ -1,43 +1,23 @@
 """The commands for results that exist: answer, explore, verify, reproduce, retry, export, prune."""
 
+from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
-from sweeplib.cli_options import (
-    RESULTS,
-    Config,
-    FileOrFolder,
-    Json,
-    Overrides,
-    Results,
-    Set,
-    Workers,
-    loaded,
-    named,
-    named_although_damaged,
-    show,
-)
+from sweeplib import cli_options as options
+from sweeplib.cli_options import loaded, named, named_although_damaged, show
 from sweeplib.errors import InputError
-from sweeplib.process.terminal import cases_text, echo, table
-
-commands = typer.Typer()
-HERE = Path()
-
-CaseName = Annotated[
-    str,
-    typer.Argument(
-        metavar="CASE",
-        help="The first digits of an identity, or coordinates: p=4,gamma=.1,seed=3,dynamics=sgd.",
-        show_default=False,
-    ),
-]
+from sweeplib.process.terminal import counted, echo, table
 
 
-@commands.command()
-def answer(config: Config, overrides: Overrides = None, results: Results = RESULTS, workers: Workers = None) -> None:
+@click.command()
+@options.config
+@options.overrides
+@options.results
+@options.workers
+def answer(config: Path, overrides: Sequence[str], results: Path, workers: int | None) -> None:
     """Add rounds of rows until the questions of a sweep are answered; show the answers.
 
     After an interrupt the same command continues. The exit status is 1 if an answer is missing: the table says why.
@@ -59,25 +39,24 @@ def answer(config: Config, overrides: Overrides = None, results: Results = RESUL
         run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)
     show(table(**cells(answers)))
-    raise typer.Exit(0 if all(result.state is State.given for result in answers) else 1)
+    raise SystemExit(0 if all(result.state is State.given for result in answers) else 1)
 
 
-@commands.command()
+@click.command()
+@options.file_or_folder
+@click.option(
+    "--sample",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Compute N random cases again and compare bits; by default up to 16.",
+)
+@click.option("--repair", is_flag=True, help="Compute damaged cases again, write files again.")
+@options.set_
+@options.results
+@options.workers
+@options.json
 def verify(
-    config: FileOrFolder,
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Compute N random cases again and compare bits; by default up to 16.",
-        ),
-    ] = None,
-    repair: Annotated[bool, typer.Option("--repair", help="Compute damaged cases again, write files again.")] = False,
-    set_: Set = None,
-    results: Results = RESULTS,
-    workers: Workers = None,
-    json: Json = False,
+    config: Path, sample: int | None, repair: bool, set_: Sequence[str], results: Path, workers: int | None, json: bool
 ) -> None:
     """Check all results of a sweep, and repair them.
 
@@ -94,17 +73,20 @@ def verify(
         for line in done.lines():
             echo(line)
         show(done.table())
-    raise typer.Exit(done.exit_status)
+    raise SystemExit(done.exit_status)
 
 
-@commands.command()
-def reproduce(
-    config: FileOrFolder,
-    case: CaseName,
-    debug: Annotated[bool, typer.Option("--debug", help="Run it in Python's debugger.")] = False,
-    set_: Set = None,
-    results: Results = RESULTS,
-) -> None:
+@click.command()
+@options.file_or_folder
+@click.argument(
+    "case",
+    metavar="CASE",
+    help="The first digits of an identity, or coordinates: p=4,gamma=.1,seed=3,dynamics=sgd.",
+)
+@click.option("--debug", is_flag=True, help="Run it in Python's debugger.")
+@options.set_
+@options.results
+def reproduce(config: Path, case: str, debug: bool, set_: Sequence[str], results: Path) -> None:
     """Compute one case here, and compare it with the stored bits.
 
     The exit status is 0 if the case ends as in the store, to the bit, and 1 if not.
@@ -113,42 +95,36 @@ def reproduce(
     from sweeplib.upkeep.reproduce import reproduces
 
     outcome = reproduces(sweep, directory, case, debug=debug, say=echo)
-    raise typer.Exit(0 if outcome else 1)
+    raise SystemExit(0 if outcome else 1)
 
 
-@commands.command()
-def retry(
-    config: FileOrFolder,
-    selection: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="STATUS|CASE",
-            help="failed, killed, timeout, diverged, inaccurate, all of these; damaged; or one case, by identity or "
-            "coordinates.",
-            show_default=False,
-        ),
-    ] = None,
-    set_: Set = None,
-    results: Results = RESULTS,
-) -> None:
+@click.command()
+@options.file_or_folder
+@click.argument(
+    "selection",
+    metavar="[STATUS|CASE]...",
+    nargs=-1,
+    help="failed, killed, timeout, diverged, inaccurate, all of these; damaged; or one case, by identity or "
+    "coordinates.",
+)
+@options.set_
+@options.results
+def retry(config: Path, selection: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Let the next run compute failed cases again, or one case."""
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.retry import retry
 
-    for name, count in retry(sweep, directory, selection or ()).items():
-        echo(f"{name}: {cases_text(count)} to run again")
+    for name, count in retry(sweep, directory, selection).items():
+        echo(f"{name}: {counted(count)} to run again")
 
 
-@commands.command()
-def explore(
-    config: FileOrFolder,
-    display: Annotated[bool, typer.Option("--show/--no-show", help="Open the page in the browser.")] = True,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="By default 5006, or a free one.", show_default=False)
-    ] = None,
-    set_: Set = None,
-    results: Results = RESULTS,
-) -> None:
+@click.command()
+@options.file_or_folder
+@click.option("--show/--no-show", "display", default=True, help="Open the page in the browser.")
+@click.option("--port", type=click.IntRange(1, 65535), help="By default 5006, or a free one.")
+@options.set_
+@options.results
+def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], results: Path) -> None:
     """Show an interactive plot of the dataset, of any size, in the browser, until Ctrl-C.
 
     SWEEP may also be a folder dataset.zarr. The page is on this machine only; its address is printed.
@@ -168,14 +144,15 @@ def explore(
     page.wait()
 
 
-@commands.command()
-def export(
-    config: FileOrFolder,
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="netcdf, csv or parquet.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", metavar="FOLDER", help="Where to write the files.")] = HERE,
-    set_: Set = None,
-    results: Results = RESULTS,
-) -> None:
+@click.command()
+@options.file_or_folder
+@click.option("--to", metavar="FORMAT", required=True, help="netcdf, csv or parquet.")
+@click.option(
+    "--output", metavar="FOLDER", type=options.PATH, default=".", show_default=True, help="Where to write the files."
+)
+@options.set_
+@options.results
+def export(config: Path, to: str, output: Path, set_: Sequence[str], results: Path) -> None:
     """Write the dataset as NetCDF, or as tables: a row a case, and one a value along further axes such as the time."""
     _, directory = named(config, set_, results)
     from sweeplib.upkeep.export import export
@@ -184,13 +161,12 @@ def export(
         echo(path)
 
 
-@commands.command()
-def prune(
-    config: FileOrFolder,
-    delete: Annotated[bool, typer.Option("--delete", help="Delete what is listed.")] = False,
-    set_: Set = None,
-    results: Results = RESULTS,
-) -> None:
+@click.command()
+@options.file_or_folder
+@click.option("--delete", is_flag=True, help="Delete what is listed.")
+@options.set_
+@options.results
+def prune(config: Path, delete: bool, set_: Sequence[str], results: Path) -> None:
     """List the results that this config does not use: what they are, their size, since when they are there.
 
     Nothing is deleted without --delete.
@@ -205,3 +181,6 @@ def prune(
     show(table(items))
     if delete:
         echo(f"{len(delete_stale(sweep, directory))} deleted")
+
+
+commands = (answer, verify, reproduce, retry, explore, export, prune)

@@ -145,6 +145,11 @@ def report(directory: str) -> None:
         from sweeplib.report import write_report
 
         write_report(sweep, Path(directory))
+        if job.ADDRESS in os.environ:  # a command runs all stages, of which this is the last
+            from sweeplib.front.sweep import at_the_end
+            from sweeplib.storage.records.jobs import tell
+
+            tell(at_the_end=at_the_end(sweep, Path(directory)))
 
 
 def ended(sweep: "Design", directory: str) -> None:

@@ -62,12 +62,13 @@ class _Loader(yaml.SafeLoader):
         return node
 
     def construct_mapping(self, node: yaml.Node, deep: bool = False) -> dict[Hashable, Any]:
-        """Return a mapping; InputError for a key that is not a scalar, is repeated, or has its value in it (`p:1`)."""
+        """Return a mapping; InputError for a key that is not a text, is repeated, or has its value in it (`p:1`)."""
         lines: dict[Any, int] = {}
         for key_node, value_node in node.value if isinstance(node, yaml.MappingNode) else ():
             key, line = key_node.value, key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                raise InputError("a key must be a word", file=f":{line}", expected="`name: value`")
+            if key_node.tag != f"{TAG}str":
+                got = key if isinstance(key, str) else key_node.id
+                raise InputError("a key must be a word", file=f":{line}", value=got, expected="`name: value`")
             if key_node.style is None and value_node.start_mark.index == key_node.end_mark.index:
                 _refuse_no_space(key, f":{line}")
             if key in lines:

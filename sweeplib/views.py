@@ -1,6 +1,6 @@
 """Views: the arrays that observables read of the state of a dynamics, for n replicas at one time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -62,6 +62,10 @@ class View:
     def sizes(cls, problem: "Problem") -> dict[str, int]:
         """The lengths of the dimensions that the problem determines, by name."""
         return {}
+
+    def batches(self) -> Sequence["View"]:
+        """Views of independent samples, whose scatter is the error of what they have as a mean; none by default."""
+        return ()
 
 
 class Blocks:
@@ -249,14 +253,22 @@ class TwoTimeView(OverlapView):
         as a function, called on first use.
     R (n, T, p, p) : responses of the students now to a force on them at an instant, likewise.
     training_risk (n,) : the mean loss over the data set, with its label noise.
+    batches : function that returns the views of the batches of samples of which these are means.
     Other arguments are those of `OverlapView`.
     """
 
     dims = (*OverlapView.dims, "instant")
 
-    def __init__(self, *overlaps: Any, C: Lazy, R: Lazy, training_risk: Array, **more: Any) -> None:
+    def __init__(
+        self, *overlaps: Any, C: Lazy, R: Lazy, training_risk: Array,
+        batches: Callable[[], Sequence["TwoTimeView"]] | None = None, **more: Any,
+    ) -> None:  # fmt: skip
         super().__init__(*overlaps, **more)
-        self._C, self._R, self.training_risk = C, R, training_risk
+        self._C, self._R, self.training_risk, self._batches = C, R, training_risk, batches
+
+    def batches(self) -> Sequence["TwoTimeView"]:
+        """The views of the batches of samples."""
+        return self._batches() if self._batches else ()
 
     @cached_property
     def C(self) -> Array:

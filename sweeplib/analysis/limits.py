@@ -57,8 +57,8 @@ def limits(
     bias: the largest deviation of R_X over the scatter, at any time. The square of the deviation is that of the mean
     of R_SGD − R_X, plus the variance of R_SGD − R_X beyond the scatter: a limit of infinite width deviates
     differently at each start. bias_error is its standard error, by the jackknife over the seeds,
-    bias_low and bias_high the interval of Student's t. It is that of the time of the largest bias: where a limit
-    deviates equally at several times it is chosen among, its low end is above the truth in .06 to .1 of the points.
+    bias_low and bias_high the interval of Student's t at the time of the largest bias. Its low end is the highest of
+    all times whose intervals reach the highest one, each of as many times as small a chance to be above the truth.
     spread: the largest scatter over the largest |R_X − R_X(0)|.
     X describes SGD where bias < 1 and spread < `most_spread`: it lies within the scatter of the runs, and this scatter
     is small compared to the change of the risk. `describes` is 1 for all such X, with the decisions of the confidence
@@ -125,23 +125,16 @@ def _discrepancies(differences: xr.Dataset) -> xr.Dataset:
     bias = _relative_deviation(centre, variance, scatter)
     biases = _relative_deviation(means, variances, variances.isel(candidate=best)).where(x.notnull())
     spread_of_biases = ((biases - biases.mean("seed")) ** 2).sum("seed") * (few - 1) / few
-    at = bias.fillna(-1.0).argmax("time")
-    pairs = labelled(_at_times(few, at), "pairs of runs of the bias")
     error = (scatter.max("time") ** 0.5) / differences["moved"]
     return xr.Dataset(
         {
-            "bias": labelled(_at_times(bias, at), "deviation of a limit over the scatter of SGD", "b"),
-            "bias_error": labelled(_at_times(spread_of_biases, at) ** 0.5, "standard error of the bias"),
-            "pairs": pairs,
+            "bias": labelled(bias, "deviation of a limit over the scatter of SGD", "b"),
+            "bias_error": labelled(spread_of_biases**0.5, "standard error of the bias"),
+            "pairs": few,
             "spread": labelled(error, "scatter of SGD over the change of the risk"),
             "seeds_lost": differences["seeds_lost"],
         }
     )
-
-
-def _at_times(values: xr.DataArray, places: xr.DataArray) -> xr.DataArray:
-    """Return the values at one time for each point, without the time."""
-    return values.isel(time=places).drop_vars("time")
 
 
 def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.DataArray) -> xr.DataArray:
@@ -151,10 +144,14 @@ def _relative_deviation(mean: xr.DataArray, variance: xr.DataArray, scatter: xr.
 
 
 def _with_interval(measures: xr.Dataset, confidence: float) -> xr.Dataset:
-    """Return the discrepancies with the interval of the bias, by Student's t."""
-    bias, low, high = student_interval(measures["bias"], measures["bias_error"], measures["pairs"], confidence)
-    bounds = with_bounds("bias", (bias, low.clip(0.0), high), bias.attrs["long_name"], "b")
-    return measures.drop_vars("pairs").assign(bounds)
+    """Return the discrepancies at the time of the largest bias, with its interval by Student's t."""
+    values = measures["bias"], measures["bias_error"], measures["pairs"]
+    bias, low, high = student_interval(*values, confidence)
+    rivals = (high >= low.max("time")).sum("time").clip(1)
+    _, low, _ = student_interval(*values, 1.0 - (1.0 - confidence) / rivals)
+    measures = measures.drop_vars("pairs").assign(bias_high=high).isel(time=bias.fillna(-1.0).argmax("time"))
+    bounds = measures["bias"], low.max("time").clip(0.0), measures["bias_high"]
+    return measures.assign(with_bounds("bias", bounds, bias.attrs["long_name"], "b")).drop_vars("time")
 
 
 def _decisions(measures: xr.Dataset, most_spread: float) -> tuple[xr.DataArray, xr.DataArray]:

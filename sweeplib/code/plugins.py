@@ -64,12 +64,12 @@ def import_plugins(plugins: Iterable[str]) -> None:
             name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
             try:
                 _import(plugin, name)
+                _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # includes SystemExit of a plugin
                 problem = f"cannot be imported: {reason_in_user_code(error)}"
                 raise InputError(problem, key="plugins", value=plugin, expected=_likely_plugin(plugin, name)) from error
-            _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
 
 
 def plugin_files(plugins: Iterable[str]) -> list[Path]:
@@ -194,7 +194,7 @@ def _module_file_beside(path: Path, name: str) -> Path | None:
 def reason_in_user_code(error: BaseException) -> str:
     """Return the exception as text, with its location in the user's code."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
-    ours = Path(__file__).parents[1]
-    where = [frame for frame in frames if not Path(frame.filename).is_relative_to(ours)][-1:]
+    ours = Path(__file__).parents[1], Path(importlib.__file__).parent
+    where = [frame for frame in frames if not any(map(Path(frame.filename).is_relative_to, ours))][-1:]
     lines = "".join(f" ({Path(frame.filename).name}, line {frame.lineno})" for frame in where)
     return f"{type(error).__name__}: {error}" + (lines if not isinstance(error, SyntaxError) else "")

@@ -17,6 +17,7 @@ The first three digest the text of one syntax tree (`prefix_notation`) and leave
 
 import ast
 import hashlib
+import os
 import tokenize
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -42,9 +43,13 @@ def source_text(path: Path) -> str:
 @cache
 def package_digest() -> str:
     """Return a hash of all files of this package, as this process first saw them."""
-    digest = hashlib.blake2b(digest_size=16)
-    for path in sorted(path for path in _ROOT.rglob("*") if path.suffix in PACKAGE_FILES):
-        digest.update(f"{path.relative_to(_ROOT)}\0".encode() + path.read_bytes() + b"\0")
+    digest, paths = hashlib.blake2b(digest_size=16), list[str]()
+    for folder, folders, files in os.walk(_ROOT):  # pathlib takes three times as long, in every command
+        folders[:] = [name for name in folders if name != "__pycache__"]
+        paths += [f"{folder}/{name}" for name in files if name.endswith(PACKAGE_FILES)]
+    for path in sorted(paths):
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as above
+            digest.update(path.removeprefix(str(_ROOT)).encode() + b"\0" + file.read() + b"\0")
     return digest.hexdigest()
 
 

@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 PACKAGE = __name__.partition(".")[0]
 _PYTHON = Path(os.__file__).parent
@@ -24,8 +26,10 @@ SUFFIXES = (".py", ".csv", ".parquet")
 
 
 @cache
-def installed_plugins() -> dict[str, tuple[EntryPoint, ...]]:
+def installed_plugins() -> "dict[str, tuple[EntryPoint, ...]]":
     """Return the entry points of installed plugins, by name; more than one if several distributions have the name."""
+    from importlib.metadata import entry_points  # takes 8 ms, which not every command needs
+
     plugins: dict[str, dict[tuple[str, str], EntryPoint]] = {}
     for point in entry_points(group=GROUP):
         plugins.setdefault(point.name, {})[point.value, point.dist.name if point.dist else ""] = point

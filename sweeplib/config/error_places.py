@@ -45,10 +45,13 @@ def error_at(error: InputError, documents: Mapping[str | Path, Document], overri
     if error.file is not None:
         return error
     location = location_of(error.key or "")
-    for override in reversed(overrides):
-        if location[: len(override.location)] == override.location:
-            return error.within(file=override.title)
     lines = {file: read.lines_of(location) for file, read in documents.items()}
+    is_in_file = any(len(steps) == len(location) for steps in lines.values())
+    for override in reversed(overrides):
+        path = location_of(".".join(override.location))
+        shared = len(path) if is_in_file else min(len(path), len(location)) or 1
+        if location[:shared] == path[:shared]:
+            return error.within(file=override.title)
     file = max(lines, key=lambda file: len(lines[file]))
     return error.within(file=f"{file}:{lines[file][-1]}" if lines[file] else file)
 

@@ -80,10 +80,9 @@ def network_view(**other: Any) -> NetworkView:
 
 def two_time_view(**other: Any) -> TwoTimeView:
     """Overlaps with functions of two times."""
-    return TwoTimeView(
-        **_overlaps(**other),
-        **_arrays(C=(INSTANTS, STUDENTS, STUDENTS), R=(INSTANTS, STUDENTS, STUDENTS), training_risk=()),
-    )
+    two_times = INSTANTS, STUDENTS, STUDENTS
+    functions: dict[str, Any] = _arrays(C=two_times, R=two_times, training_risk=())
+    return TwoTimeView(**_overlaps(**other), **functions)
 
 
 VIEWS: dict[type[View], Callable[..., View]] = {

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import pydantic
 from pydantic import Field
 
-from sweeplib.process.memory import granted_memory
+from sweeplib.process.granted import granted_memory
 from sweeplib.registry import Registry
 
 if TYPE_CHECKING:

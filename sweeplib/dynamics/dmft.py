@@ -7,12 +7,15 @@ over the batches is recorded, and its standard error. A run with a mean that the
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 from pydantic import Field
 
 from sweeplib.arrays import Array
-from sweeplib.dynamics.diagnostics import Bound, Diagnostic
+from sweeplib.dynamics.diagnostics import OF_RISK, RISK_ERROR, Bound, Diagnostic
 from sweeplib.dynamics.dynamics import DECAYS, DYNAMICS, ONE_PASS, NumericalOptions
 from sweeplib.dynamics.effective_process import History, Setting, effective_history
 from sweeplib.dynamics.replicas import Replicas
@@ -35,19 +38,11 @@ LARGEST_TAIL_INDEX, LARGEST_SHARE = 0.7, 0.5
 Above this index samples do not determine their mean (Vehtari et al., J. Machine Learning Research 25, 72 (2024)).
 """
 
-TWO_TIMES = ("instant", "student", "student_2")
-ERRORS = {
-    "overlap_Q": (("student", "student_2"), "student-student overlap"),
-    "overlap_M": (("student", "teacher"), "student-teacher overlap"),
-    "second_layer": (("student",), "second layer of the student"),
-    "risk": ((), "population risk"),
-    "training_risk": ((), "training risk"),
-    "correlation": (TWO_TIMES, "correlation of the students at two times"),
-    "response": (TWO_TIMES, "response of the students"),
+MADE_OF = {
+    "risk_error": OF_RISK | {"test_loss"},
+    "training_risk_error": frozenset({"training_risk", "generalisation_gap"}),
 }
-"""The observables whose errors are recorded with them: dimensions and name."""
-MADE_OF = {"test_error": ("risk",), "test_loss": ("risk",), "generalisation_gap": ("risk", "training_risk")}
-"""Observables with which errors of others are recorded."""
+"""The errors that have bounds, and the observables with which they are recorded; other errors are of the batches."""
 
 
 def path_work(p: int, k: int, steps: float, step: float) -> float:
@@ -70,7 +65,7 @@ class Dmft(StepDynamics):
     name = "dmft"
     label = "DMFT"
     view = TwoTimeView
-    sampled = True
+    sampled, batches = True, BATCHES
     replicas_at_once = 1
     reads = ONE_PASS | {"batch_size", "samples"} | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})
@@ -183,50 +178,34 @@ class Dmft(StepDynamics):
 
     def look(self) -> list[tuple[Array, View]]:
         """The means over the batches, with weight one."""
-        replicas = self.replicas
-        Q, M, a = (self._now(name).mean(axis=1) for name in ("Q", "M", "a"))
-        view = TwoTimeView(
-            Q,
-            M,
-            replicas.P,
-            a,
-            replicas.a_star,
-            replicas.Delta,
-            replicas.expectations,
-            C=lambda: self._two_times("C").mean(axis=1),
-            R=lambda: self._two_times("R").mean(axis=1),
-            training_risk=self._now("training_risk").mean(axis=1),
-            refit=replicas.refitted,
-            of_labels=replicas.of_labels,
-        )
-        return [(np.ones(len(replicas)), view)]
+        replicas, two_times = self.replicas, cache(self._two_times)
+        Q, M, a, training_risk = map(self._now, ("Q", "M", "a", "training_risk"))
+
+        def view(of: Callable[[Array], Array], **more: Any) -> TwoTimeView:
+            more |= {"C": lambda: of(two_times("C")), "R": lambda: of(two_times("R"))}
+            more |= {"refit": replicas.refitted, "of_labels": replicas.of_labels, "training_risk": of(training_risk)}
+            problem = replicas.a_star, replicas.Delta, replicas.expectations
+            return TwoTimeView(of(Q), of(M), replicas.P, of(a), *problem, **more)
+
+        def batches() -> list[TwoTimeView]:
+            return [view(itemgetter((slice(None), at))) for at in range(BATCHES)]
+
+        return [(np.ones(len(replicas)), view(lambda values: values.mean(axis=1), batches=batches))]
 
     @classmethod
     def diagnostics(
         cls, problem: Problem, options: NumericalOptions, observables: Collection[str]
     ) -> dict[str, Diagnostic]:
-        """The standard errors of what is recorded, from the scatter of the batches."""
-        wanted = {source for name in observables for source in MADE_OF.get(name, (name,))}
-        rule = {"units": "1", "comment": f"standard error, from {BATCHES} independent batches of samples"}
-        return {
-            f"{name}_error": Diagnostic(dims, {"long_name": f"error of the {title}", "error_of": name} | rule)
-            for name, (dims, title) in ERRORS.items()
-            if name in wanted
-        }
+        """The standard errors of the risks, from the scatter of the batches, where one of these is recorded."""
+        rule = {"comment": f"standard error, from {BATCHES} independent batches of samples"}
+        of_training = {"long_name": "error of the training risk", "units": "1", "error_of": "training_risk"}
+        labels = {"risk_error": RISK_ERROR, "training_risk_error": of_training}
+        wanted = {name for name, others in MADE_OF.items() if others.intersection(observables)}
+        return {name: Diagnostic((), labels[name] | rule) for name in labels if name in wanted}
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """The standard errors now, computed when asked for."""
-        return _Errors(
-            {
-                "overlap_Q": lambda: self._now("Q"),
-                "overlap_M": lambda: self._now("M"),
-                "second_layer": lambda: self._now("a"),
-                "training_risk": self._training_risks,
-                "correlation": lambda: self._two_times("C"),
-                "response": lambda: self._two_times("R"),
-            },
-            self.risk_errors,
-        )
+        """The standard errors of the risks now, computed when asked for."""
+        return _Errors({"risk_error": self.risk_errors, "training_risk_error": self._training_errors})
 
     def risk_errors(self) -> Array:
         """The error (n,) of the present risk: the standard error, that of quadrature, and rounding.
@@ -235,10 +214,10 @@ class Dmft(StepDynamics):
         """
         return self._judged(np.zeros(len(self.replicas))) + _standard_error(self._risks_now())
 
-    def _training_risks(self) -> Array:
-        """The training risks of all batches after the present steps (n, batches); they have `bounds`."""
+    def _training_errors(self) -> Array:
+        """The standard error (n,) of the present training risk, which has `bounds`."""
         self._training_bounds = _bounds_of_tails(self._now("training_tails"))
-        return self._now("training_risk")
+        return _standard_error(self._now("training_risk"))
 
     def bounds(self) -> Sequence[Bound]:
         """The bounds of the risk, of the tails of the steps so far, and of the training risk where it is recorded."""
@@ -276,15 +255,10 @@ class Dmft(StepDynamics):
 
 
 class _Errors(Mapping[str, Array]):
-    """Standard errors (n, ...) of means over the batches, from functions for the batches' values (n, batches, ...).
+    """Standard errors (n,), by functions that return them."""
 
-    The error of the risk is that which another function returns.
-    """
-
-    def __init__(self, samples: Mapping[str, Callable[[], Array]], of_risk: Callable[[], Array]) -> None:
-        self._errors: dict[str, Callable[[], Array]] = {"risk_error": of_risk}
-        for name, values in samples.items():
-            self._errors[f"{name}_error"] = lambda values=values: _standard_error(values())  # type: ignore[misc]
+    def __init__(self, errors: Mapping[str, Callable[[], Array]]) -> None:
+        self._errors = errors
 
     def __getitem__(self, name: str) -> Array:
         return self._errors[name]()

@@ -59,6 +59,8 @@ class Dynamics(ABC):
     """Whether the dynamics uses the drifts of the overlaps; then the error of their quadrature is recorded."""
     sampled: ClassVar[bool] = False
     """Whether it is a path without noise, computed with random samples: then seeds differ by its errors only."""
+    batches: ClassVar[int] = 0
+    """The number of batches of samples that its view has, whose scatter is recorded as the error of each observable."""
     takes_spectra: ClassVar[bool] = False
     """Whether it has the overlaps of each block where inputs have several eigenvalues, and acts on such data laws."""
     law_of: ClassVar[str | None] = None

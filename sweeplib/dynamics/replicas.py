@@ -290,15 +290,23 @@ class Replicas:
         rule = self.expectations if self.exit_rule is None else replace(self.expectations, risk=self.exit_rule)
         return rule.risks(Q, M, P, a, a_star)
 
+    @cached_property
+    def _start_values(self) -> Array:
+        """The values (n,) of the rule of exits at the start."""
+        return self.exit_values(*self.fields, self.a, self.a_star)
+
     @property
     def targets(self) -> Array:
         """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached."""
         if not self.thresholds.size:
             return np.empty((len(self), 0))
         P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
-        start = self.exit_values(*self.fields, self.a, self.a_star).tolist()
-        of_replicas = zip(self.levels, start, P, self.a_star, strict=True)
+        of_replicas = zip(self.levels, self._start_values.tolist(), P, self.a_star, strict=True)
         return np.array([[level.target(x, share, *teacher) for share in parts] for level, x, *teacher in of_replicas])
+
+    def reached(self, targets: Array) -> NDArray[np.bool_]:
+        """Which of these targets (n, n_thresholds) are reached at the start."""
+        return self._start_values[:, None] <= targets if targets.size else np.zeros(targets.shape, bool)
 
     def drift_errors(
         self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0

@@ -34,9 +34,9 @@ class StepDynamics(OverlapDynamics):
         self.until, self.remainder = _landings(replicas.times / replicas.step_time[:, None], self.stride)
         count = len(replicas)
         self.step, self.share = np.zeros(count, dtype=np.int64), np.zeros(count)
-        self.exits = np.full((count, len(replicas.thresholds)), -1, dtype=np.int64)
         self.failed = np.full(count, -1, dtype=np.int64)
         self.targets = replicas.targets
+        self.exits = np.where(replicas.reached(self.targets), 0, -1)
 
     @classmethod
     def check(cls, problem: Problem, options: NumericalOptions) -> None:

@@ -26,7 +26,7 @@ from sweeplib.execution.calibration import (
 from sweeplib.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.execution.horizons import horizon_lines, shares, trials_in, unexited
 from sweeplib.execution.progress import Steps
-from sweeplib.process.terminal import bytes_text, cases_text, duration
+from sweeplib.process.terminal import bytes_text, counted, duration
 from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.config_files import write_complete_config
@@ -195,8 +195,9 @@ class Plan:
 
     def cells(self) -> dict[str, Any]:
         """Return what the table shows, as plain values."""
-        wall = "" if self.wall_seconds is None else f", {duration(self.wall_seconds)} on {self.workers} workers"
-        title = f"{self.name}: {duration(self.cpu_seconds)} of one processor{wall}"
+        wall, workers = self.wall_seconds, counted(self.workers or 0, "worker")
+        title = f"{self.name}: {duration(self.cpu_seconds)} of one processor"
+        title += "" if wall is None else f", {duration(wall)} on {workers}"
         headings = ("dynamics", "points", "cases", "done", "to do", "blocks", "on disk", "CPU time")
         rows = []
         for name, plan in self.dynamics.items():
@@ -223,7 +224,7 @@ class Plan:
         guessed = {name: plan.guessed for name, plan in self.dynamics.items() if plan.guessed}
         notes = [f"on the cluster {self.resources}"] if self.resources else []
         notes += [
-            f"{name}: the cost of {cases_text(count)} is extrapolated, not measured" for name, count in guessed.items()
+            f"{name}: the cost of {counted(count)} is extrapolated, not measured" for name, count in guessed.items()
         ]
         for name, plan in self.dynamics.items():
             notes += [f"{name}: {count:,} cases are taken from {folder}" for folder, count in plan.copies.items()]
@@ -265,7 +266,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     before = plan_on(directory / "plan.json", measured_on)
     earlier_costs = costs_in(before)
     with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
-        with steps.step(f"planning {cases_text(sweep.size)}"):
+        with steps.step(f"planning {counted(sweep.size)}"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
             for name, demand in demands.items():
                 if demand.todo:

@@ -29,7 +29,7 @@ CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
 
 def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
     """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
-    with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
+    with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         if config.is_file():  # a pipe can be read once
             directory = results / _name(config)
             return _checked(directory, read_json(directory / COMPLETE) or {}, config, overrides)
@@ -53,7 +53,7 @@ def undisturbed_run(config: Path, overrides: Sequence[str], results: Path) -> di
 
 def _complete_folder(directory: Path) -> dict[str, Any] | None:
     """Return what the last complete run in a folder recorded if it would have nothing to do now, otherwise None."""
-    with suppress(OSError, SweeplibError, TypeError, KeyError, AttributeError):
+    with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         record = read_json(directory / COMPLETE) or {}
         return _checked(directory, record, Path(record["config"]), record["overrides"])
     return None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 CHANGED = "was changed during the run, which kept to the config as it was read; the same command takes the change"
 LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
-IMPORTS = (
+CONFIG_IMPORTS = (
     "sweeplib.config.build",
     "sweeplib.config.base",
     "sweeplib.config.error_places",
@@ -43,12 +43,17 @@ IMPORTS = (
     "sweeplib.front.state",
     "sweeplib.storage.records.config_files",
     "sweeplib.storage.records.rounds",
-    WAIT,
-    "sweeplib.code.sources:prepare",
+)
+"""What reading a config imports."""
+IMPORTS = (
     "-snakemake",
     "snakemake.cli:get_argument_parser",
+    *CONFIG_IMPORTS,
+    "sweeplib.code.sources:prepare",
     MEANWHILE,
-    "dask",
+    *CONFIG_IMPORTS,
+    WAIT,
+    "sweeplib.code.sources:prepare",
     "rich.console",
     "rich.table",
     "sweeplib.execution.plan",
@@ -62,6 +67,7 @@ IMPORTS = (
     "sweeplib.late_modules:prepare_xarray",
     "scipy.special",
     "sweeplib.storage.dataset.finalise",
+    "dask",
     "-figures",
     "matplotlib.axes",
     "matplotlib.figure",
@@ -77,7 +83,8 @@ IMPORTS = (
 )
 """What the stages import that takes a while, in their order, after what reads the config.
 
-Snakemake, and figures and the report, which come last, have processes of their own, which import at the same time.
+Snakemake, which reads the config too, and figures and the report, which come last, have processes of their own, which
+import at the same time. That of Snakemake starts first, on a processor that would be idle while the config is read.
 """
 
 
@@ -184,31 +191,40 @@ def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str
 
 
 def _at_the_end(directory: Path) -> dict[str, Any]:
-    """Return `at_the_end`, if possible from a fork that has the imports; what plugins print there is not shown."""
+    """Return `at_the_end` of a sweep whose report was up to date, if possible from a fork that has the imports.
+
+    What plugins print there is not shown.
+    """
     with tempfile.NamedTemporaryFile() as file, Path(os.devnull).open("wb") as nowhere:
         status = ran(f"{__name__}:write_at_the_end", str(directory), file.name, output=nowhere.fileno())
-        return json.loads(file.read()) if status == 0 else at_the_end(directory)
+        return json.loads(file.read()) if status == 0 else at_the_end(_as_read(directory), directory)
 
 
 def write_at_the_end(directory: str, file: str) -> None:
     """Write `at_the_end` into a file."""
-    Path(file).write_text(json.dumps(at_the_end(Path(directory))), encoding="utf-8")
+    content = at_the_end(_as_read(Path(directory)), Path(directory))
+    Path(file).write_text(json.dumps(content), encoding="utf-8")
 
 
-def at_the_end(directory: Path) -> dict[str, Any]:
-    """Return what is to be said of a sweep once Snakemake has succeeded.
+def _as_read(directory: Path) -> "Design":
+    """Return the sweep whose config all stages read."""
+    from sweeplib.config import load
+    from sweeplib.storage.records.config_files import READ
+    from sweeplib.storage.records.rounds import with_rounds
+
+    return with_rounds(load(directory / READ), directory)
+
+
+def at_the_end(sweep: "Design", directory: Path) -> dict[str, Any]:
+    """Return what is to be said of a sweep once all stages have ended.
 
     That is what is `undone`, if something is; otherwise the summary and, if nothing `failed`, what the commands
     `status` and `plan` show.
     """
-    from sweeplib.config import load
     from sweeplib.execution.plan import plan_when_done
     from sweeplib.front.status import status_when_done
     from sweeplib.report.summary import answers, summary
-    from sweeplib.storage.records.config_files import READ
-    from sweeplib.storage.records.rounds import with_rounds
 
-    sweep = with_rounds(load(directory / READ), directory)
     if undone := _undone(sweep, directory):
         return {"undone": undone}
     outcome = summary(sweep, directory)
@@ -272,7 +288,8 @@ def _followed(run: Mapping[str, Any], directory: Path) -> tuple[int, dict[str, A
     with view(run["name"], f"started; log: {log}") as display:
         before = log.stat().st_size if log.exists() else 0
         status = run_snakemake(run["command"], log, lambda: display.update(state()))
-        ended = {} if status else _at_the_end(directory)
+        report = state().jobs.get("report")
+        ended = {} if status else (report and report.at_the_end) or _at_the_end(directory)
         undone = ended.get("undone", [])
         last = state("failed" if status or undone else "ok")
         display.update(last)

@@ -1,7 +1,8 @@
 """Observable: a labelled function of the state at one time, for each view that it supports."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -92,6 +93,28 @@ class Observable(Part):
     def all_dims(self) -> frozenset[str]:
         """The dimensions that it has for some view."""
         return frozenset().union(*(self.dims.values() if isinstance(self.dims, Mapping) else [self.dims]))
+
+    def mean(self, states: Sequence[tuple[Array, View]], parameters: Mapping[str, Any]) -> tuple[Array, Array | None]:
+        """The weighted mean (n, *dims) over some states, pairs of weights (n,) and views, and its error, if it has one.
+
+        That is the mean of those of the values and, where a state is a mean over batches, the standard error of these.
+        """
+
+        def of(now: View) -> Array | Estimate:
+            return self.function_of(type(now))(now, **parameters)
+
+        def weighted(values: Sequence[Any], weights: Sequence[Array]) -> Array:
+            return np.asarray(sum((value.T * weight).T for value, weight in zip(values, weights, strict=True)))
+
+        weights, values, scatter = [weight for weight, _ in states], [of(now) for _, now in states], None
+        if batches := [of(batch) for batch in states[0][1].batches()]:
+            means = [value.value if isinstance(value, Estimate) else value for value in batches]
+            scatter = np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
+        if not isinstance(values[0], Estimate):
+            return weighted(values, weights), scatter
+        value, error = zip(*values, strict=True)
+        errors = weighted(error, [np.abs(weight) for weight in weights])
+        return weighted(value, weights), errors if scatter is None else errors + scatter
 
     def _nearest_view(self, view: type[View]) -> type[View]:
         """The supported view that is nearest in the inheritance of `view`."""

@@ -116,9 +116,9 @@ def duration(seconds: float) -> str:
     return f"{value:.2g} {unit}" if value < 99.5 else f"{value:,.0f} {unit}"
 
 
-def cases_text(number: int) -> str:
-    """Return a number of cases in words."""
-    return "1 case" if number == 1 else f"{number:,} cases"
+def counted(number: int, noun: str = "case") -> str:
+    """Return a number of something: '1 case', '2,000 cases', '2 processes'."""
+    return f"{number:,} {noun}{('es' if noun.endswith('s') else 's') * (number != 1)}"
 
 
 def bytes_text(nbytes: float) -> str:

@@ -101,8 +101,10 @@ def _message_of(error: BaseException, directory: Path | None) -> str | None:
 
 
 def _system_message(error: OSError, directory: Path | None) -> str:
-    """Return the message of an operating-system error; write errors have no file name, so it names the directory."""
-    path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
+    """Return the message of an operating-system error; write errors have no file name: it names where they may be."""
+    path: object = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else directory
+    if path is directory and error.errno in _FULL:
+        path = "where the output goes" if path is None else f"{path}, or where the output goes"
     where = f"{path}: " if path is not None else ""
     reason = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:

@@ -13,7 +13,7 @@ from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.figures.kit.labels import NAMED, axis_label
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
-from sweeplib.process.terminal import duration
+from sweeplib.process.terminal import counted, duration
 from sweeplib.report.mathematics import value_text
 from sweeplib.report.runs import Journal
 
@@ -110,7 +110,7 @@ def provenance(
 def _workers(journals: list[Journal]) -> str:
     workers = {worker for journal in journals for worker in journal.workers}
     hosts = {worker.partition(":")[0] for worker in workers}
-    return f"{len(workers)} processes on {len(hosts)} {'machine' if len(hosts) == 1 else 'machines'}" if workers else ""
+    return f"{counted(len(workers), 'process')} on {counted(len(hosts), 'machine')}" if workers else ""
 
 
 def _copies(journals: list[Journal]) -> str:

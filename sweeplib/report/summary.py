@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.analysis.kit.headlines import MOST, Headline
 from sweeplib.design.design import Design
 from sweeplib.late_modules import xarray as xr
-from sweeplib.process.terminal import cases_text
+from sweeplib.process.terminal import counted
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
 from sweeplib.storage.records.artefacts import cases_made_from, is_of, outdated_names
@@ -65,10 +65,10 @@ def _counts(sweep: Design, directory: Path) -> Counter[str]:
 def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
     others = {status: count for status, count in sorted(counts.items()) if status != "ok"}
     if not others:
-        return f"{name}: {'the one case' if counts['ok'] == 1 else 'all ' + cases_text(counts['ok'])} ended ok"
+        return f"{name}: {'the one case' if counts['ok'] == 1 else 'all ' + counted(counts['ok'])} ended ok"
     parts = ", ".join([f"{counts['ok']:,} ok", *(f"{count:,} {status}" for status, count in others.items())])
     listed = "" if set(others) == {"missing"} else f"; {directory / 'outcomes'} lists them"
-    return f"{name}: {cases_text(counts.total())}: {parts}{listed}"
+    return f"{name}: {counted(counts.total())}: {parts}{listed}"
 
 
 def headline_lines(sweep: Design, directory: Path) -> list[str]:

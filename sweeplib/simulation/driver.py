@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from sweeplib.dynamics.replicas import Lessons
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels.numbers import REAL
 from sweeplib.numerics.random import stream_key
-from sweeplib.observables import OBSERVABLES, Observable
+from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, parameters_of
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
@@ -25,7 +25,7 @@ from sweeplib.simulation.optima import schedule_of
 from sweeplib.simulation.recording import Excess, Recording, Status
 from sweeplib.simulation.variables import END_STATE, Variable, error_of, stored_variables
 from sweeplib.table import Table
-from sweeplib.views import Estimate, View
+from sweeplib.views import View
 
 States = Sequence[tuple[Array, View]]
 Own = Mapping[str, NDArray[Any]]
@@ -187,12 +187,13 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
             run.begin_phase(instant.phase)
             continue
         reached, states, place = run.reached(at), run.look(), instant.place
-        _keep(data, variables, place, reached, run.diagnosed())
+        diagnosed = run.diagnosed()
+        _keep(data, variables, place, reached, diagnosed)
         beyond = _beyond(run, at, reached, excess)
         run.inaccurate |= beyond
         run.running &= ~beyond
         ends = np.where(run.inaccurate, ends, (run.end_steps, run.end_time))
-        _take(data, observed, place, reached & ~beyond, states)
+        _take(data, observed, place, reached & ~beyond, states, diagnosed)
         if not run.running.any():
             break
     if END_STATE in variables:
@@ -232,16 +233,20 @@ def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[
 
 
 def _take(
-    data: dict[str, Array], observed: Mapping[str, Own], place: int, reached: NDArray[np.bool_], states: States
-) -> None:
-    """Write the observables, averaged over the states, for the replicas that reached a recording time."""
+    data: dict[str, Array], observed: Mapping[str, Own], place: int, reached: NDArray[np.bool_],
+    states: States, diagnosed: Collection[str],
+) -> None:  # fmt: skip
+    """Write the observables, averaged over the states, for the replicas that reached a recording time.
+
+    Their errors too, but for those that the dynamics itself has `diagnosed`.
+    """
     for name, parameters in observed.items():
         observable = OBSERVABLES[name]
         if observable.over_time and reached.any():
-            mean, error = _mean(observable, states, parameters)
+            mean, error = observable.mean(states, parameters)
             mean = np.maximum(mean, observable.least)
             for recorded, values in ((name, mean), (error_of(name), error)):
-                if recorded in data and values is not None:
+                if recorded in data and values is not None and recorded not in diagnosed:
                     _check_shape(recorded, values, data[recorded][:, place].shape)
                     data[recorded][reached, place] = values[reached]
         elif not observable.over_time and place == 0:
@@ -271,21 +276,6 @@ def _check_shape(name: str, values: Any, shape: tuple[int, ...]) -> None:
     if array.shape != shape or array.dtype.kind not in "biuf":
         was = f"{array.dtype} of shape {array.shape}"
         raise SweeplibError(f"{name} is {was}; expected real numbers of shape {shape}, of one run after the other")
-
-
-def _mean(observable: Observable, states: States, parameters: Own) -> tuple[Array, Array | None]:
-    """The weighted mean (n, *dims) of an observable over some states of n replicas, and of its errors; weights (n,)."""
-    weights = [weight for weight, _ in states]
-    values = [observable.function_of(type(now))(now, **parameters) for _, now in states]
-    if not isinstance(values[0], Estimate):
-        return _weighted(weights, values), None
-    value, error = zip(*values, strict=True)
-    return _weighted(weights, value), _weighted([np.abs(weight) for weight in weights], error)
-
-
-def _weighted(weights: Sequence[Array], values: Sequence[Any]) -> Array:
-    terms = [value * weight.reshape(-1, *[1] * (value.ndim - 1)) for weight, value in zip(weights, values, strict=True)]
-    return np.asarray(sum(terms[1:], start=terms[0]))
 
 
 def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:

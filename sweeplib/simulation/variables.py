@@ -83,9 +83,12 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         dims = (("time",) if observable.over_time else ()) + observable.dims_of(kind.view)
         labels = {"long_name": observable.long_name, "units": observable.units, "symbol": observable.symbol}
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), labels)
-        if observable.estimated(case.problem):
+        estimated, batches = observable.estimated(case.problem), kind.batches if observable.over_time else 0
+        if (estimated or batches) and error_of(name) not in variables:
+            standard = f"standard error, from {batches} independent batches of samples"
+            parts = [standard] * bool(batches) + ["of quadrature at the recorded state"] * estimated
             of_error = {"long_name": f"error of the {observable.long_name}", "units": observable.units}
-            of_error |= {"error_of": name, "comment": "of quadrature at the recorded state"}
+            of_error |= {"error_of": name, "comment": "; ".join(parts)}
             variables[error_of(name)] = replace(variables[name], attrs=of_error)
     return variables
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from sweeplib.design.design import Design
 from sweeplib.errors import InputError
-from sweeplib.process.terminal import cases_text
+from sweeplib.process.terminal import counted
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
@@ -50,11 +50,11 @@ class CasesByName:
         """Return some cases in words: their number, and the values of each coordinate that occur."""
         places = self.places(ids)
         others = len(ids) - len(places)
-        words = [f"{cases_text(others)} that this config does not have"] if others else []
+        words = [f"{counted(others)} that this config does not have"] if others else []
         if len(places):
             names = (*self.sweep.grid.dims, "seed")
             values = ", ".join(f"{name}={_extent(self.wanted.column(name, places))}" for name in names)
-            words.insert(0, f"{cases_text(len(places))} of {self.dynamics}: {values}")
+            words.insert(0, f"{counted(len(places))} of {self.dynamics}: {values}")
         return "; ".join(words)
 
 

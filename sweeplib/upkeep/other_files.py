@@ -14,7 +14,7 @@ from sweeplib.storage.records.artefacts import Artefact, artefacts, is_of_config
 from sweeplib.storage.records.attempts import IN_REPORT
 from sweeplib.storage.records.config_files import ORIGIN, READ, is_as_written
 from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, intact_json, read_json
-from sweeplib.storage.records.manifest import examination, manifest_path
+from sweeplib.storage.records.manifest import UNLISTED, examination, manifest_path
 from sweeplib.storage.records.publish import PublishAddress
 from sweeplib.storage.store.identity_file import identity_files, is_whole
 from sweeplib.upkeep.finding import Finding, Remedy
@@ -112,6 +112,8 @@ class OtherFiles:
                 self.chunks[DATASET] += chunks
                 words = "in a version of the dataset that is not the current one"
                 for name, problem in sorted(problems.items()):
+                    if problem == UNLISTED:
+                        continue
                     yield Finding(version / name, problem, Remedy.delete, DATASET, of=version.name, words=words)
 
     def _published_objects(self) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sweeplib.design.design import Design
-from sweeplib.process.terminal import bytes_text, cases_text
+from sweeplib.process.terminal import bytes_text, counted
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import files_below, intact_json, remove_files
@@ -135,7 +135,7 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
     old = tuple(path for path in identity_files(directory) if not is_of(path, sweep))
     yield Stale("identities of the cases of other configs, other code or removed dynamics", old)
     cases = tuple(path for path in sorted((directory / "failures").glob("*.json")) if _is_of_a_case(path))
-    yield Stale(f"descriptions of {cases_text(len(cases))}, by an earlier version of sweeplib", cases)
+    yield Stale(f"descriptions of {counted(len(cases))}, by an earlier version of sweeplib", cases)
     failures = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
     others = tuple(filter(intact_json, failures))
     yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from sweeplib.design.design import Design
-from sweeplib.process.terminal import cases_text
+from sweeplib.process.terminal import counted
 from sweeplib.simulation import Case, Cases, Status
 from sweeplib.storage.records.files import (
     DAMAGED,
@@ -81,7 +81,7 @@ class StoredCases:
 
     def described(self, ids: tuple[bytes, ...]) -> str:
         """Return some cases in words."""
-        return self.cases.described(ids) if self.cases else f"{cases_text(len(ids))} that this config does not have"
+        return self.cases.described(ids) if self.cases else f"{counted(len(ids))} that this config does not have"
 
     def _lost_cases(self) -> Iterator[Finding]:
         """Yield a finding if cases are missing that were computed once, according to the dynamics' done.json."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.design.design import Design
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.execution.progress import Steps
+from sweeplib.process.terminal import counted, table
 from sweeplib.storage.dataset.versions import FOLDER
 from sweeplib.storage.records.artefacts import DATASET
 from sweeplib.storage.records.attempts import Attempt
@@ -68,8 +69,6 @@ class Verification:
 
     def table(self) -> "Table":
         """Return the numbers of chunks, cases and damaged files of each part."""
-        from sweeplib.process.terminal import table
-
         headings = ["part", "chunks read", "cases recomputed", "damaged"] + ([] if self.remaining is None else ["left"])
         rows = [[section, *map("{:,}".format, counts)] for section, counts in self._counts().items()]
         return table(headings, rows)
@@ -122,7 +121,7 @@ def verify(
         chosen = random_sample(stored, sample)
         if chosen.expensive:
             done.notes.append(f"{chosen.expensive} more cases of the sample would take long: --sample N computes N")
-        with steps.step(f"computing {chosen.size} cases again") if chosen.size else nullcontext():
+        with steps.step(f"computing {counted(chosen.size)} again") if chosen.size else nullcontext():
             done.cases, differing, notes = sample_findings(chosen)
         done.findings += differing
         done.notes += notes

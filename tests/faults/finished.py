@@ -1,12 +1,15 @@
 """A finished sweep with cases of every outcome, in blocks of four, and the commands on it."""
 
+import io
 import json
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+from unittest.mock import patch
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.storage.store.layout import Layout
@@ -45,11 +48,13 @@ class Done:
     def dataset(self) -> dict[str, bytes]:
         return files(self.directory / "dataset.zarr")
 
-    def told(self, command: str, *arguments: str, typed: str | None = None) -> tuple[int, str]:
-        """Return the exit status of a command, and its output without its steps; `typed` is its standard input."""
-        results = str(self.config.parent / "results")
-        result = CliRunner().invoke(app, [command, str(self.config), *arguments, "--results", results], input=typed)
-        return result.exit_code, result.stdout + STEP.sub("", result.stderr)
+    def told(self, command: str, *arguments: str, typed: str = "") -> tuple[int, str]:
+        """Return the exit status of a command, and its output without its steps; its debugger reads what is `typed`."""
+        words = command, str(self.config), *arguments, "--results", str(self.config.parent / "results")
+        shown = io.StringIO()  # the runner gives a debugger the streams with which Python has started
+        with patch.multiple(sys, __stdin__=io.StringIO(typed), __stdout__=shown):
+            result = CliRunner().invoke(app, words)
+        return result.exit_code, shown.getvalue() + result.stdout + STEP.sub("", result.stderr)
 
     def verified(self, *arguments: str) -> tuple[int, dict]:
         """Return the exit status of `verify --json`, and what it says."""

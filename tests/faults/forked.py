@@ -20,7 +20,7 @@ from tests.in_process import Here, computed
 
 OTHERS = (
     *("dask.array", "fsspec.implementations.local", "latex2mathml.converter", "numba.typed"),
-    *("rich.live", "rich.table", "scipy.optimize", "scipy.stats", "typer.testing"),
+    *("rich.live", "rich.table", "scipy.optimize", "scipy.stats", "click.testing"),
 )
 for name in (*(module.name for module in pkgutil.walk_packages(sweeplib.__path__, "sweeplib.")), *OTHERS):
     if not name.endswith("__main__") and ".templates" not in name:

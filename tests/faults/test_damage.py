@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app

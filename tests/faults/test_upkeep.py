@@ -5,8 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from typer.main import get_command
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.process.troubles import Trouble
@@ -256,4 +255,4 @@ def test_files_that_a_person_put_into_the_results_are_there_after_any_command(
         status, said = done.told(*last)
         assert (status, missing(persons)) == (0, []), (last, said)
     assert not (done.directory / "analysis" / "exit_times.zarr" / "zarr.json").exists()
-    assert {*first, *then, *OTHERS, "prune"} == set(get_command(app).commands), "all commands that `--help` lists"
+    assert {*first, *then, *OTHERS, "prune"} == set(app.commands), "all commands that `--help` lists"

@@ -67,6 +67,20 @@ def test_false_alarms_where_the_bias_is_the_seed_error():
         assert (limit == decision).sum() <= 15
 
 
+def test_a_bias_that_is_the_same_at_many_times_is_not_above_its_interval_more_often():
+    """400 experiments, each with the chance .025: more than 24 once in 10⁴. That of the largest alone was in .30."""
+    generator = np.random.default_rng(0)
+    values = np.stack([0.8 + generator.standard_normal((400, 16, 20)), np.zeros((400, 16, 20))])
+    risk = np.concatenate([np.zeros((2, 400, 16, 1)), values], axis=-1)
+    dims = ("dynamics", "experiment", "seed")
+    status = xr.Variable(dims, np.ones(risk.shape[:-1], np.uint8), FLAGS)
+    ds = xr.Dataset({"risk": ((*dims, "time"), risk), "status": status}, {"gamma": 0.1, "p": 10, "d": 10_000})
+    ds = ds.assign_coords(dynamics=["sgd_chain", "ode"], seed=np.arange(16), time=np.arange(21.0))
+    found = analysis(ds, candidates=["ode"])
+    assert (found["bias_low"] > 0.8).sum() <= 24
+    assert (found["bias_high"] < 0.8).sum() == 0
+
+
 def test_a_dynamics_of_ones_own_can_be_a_limit():
     ds = runs(0.03, 0.03, 0.01)
     mean_field = ds.sel(dynamics=["ode"]).assign_coords(dynamics=["mean_field"])

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 from scipy import stats
-from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib import analysis

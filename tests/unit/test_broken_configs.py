@@ -16,6 +16,7 @@ from sweeplib.config import load
 from sweeplib.config.overrides import Override
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
+from sweeplib.front.complete_run import complete_run
 from tests.tiers import slow_but
 
 SOUND = """\
@@ -534,6 +535,7 @@ def test_the_sound_config_is_sound(tmp_path: Path) -> None:
         (b"", "the file is empty"),
         (b"# nothing\n", "the file is empty"),
         (b"- 1\n- 2\n", "not a sweep; got [1, 2]; expected `name: value` lines"),
+        (b"a: {3: 4}", ":1: a key must be a word; got '3'; expected `name: value`"),
         (b"a sweep", "not a sweep; got 'a sweep'"),
         (b"\xff\xfe\x00", ":1: cannot be read: not text in UTF-8"),
         (b"a: 1\nb: \xe9\n", ":2: cannot be read: not text in UTF-8"),
@@ -548,6 +550,7 @@ def test_file_that_holds_no_sweep(content: bytes, message: str, tmp_path: Path) 
     path = tmp_path / "sweep.yaml"
     path.write_bytes(content)
     assert message in said(path)
+    assert complete_run(path, [], tmp_path) is None  # commands ask this first, and then what is wrong with the file
 
 
 def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
@@ -568,6 +571,8 @@ def test_missing_file_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
         ("grid.d=[300", "override grid.d=[300:1: not YAML"),
         ("seeds.x=3", "override seeds.x=3: seeds has no keys below it; got 4"),
         ("sedes=3", "override sedes=3: sedes: unknown key; got 'sedes'; expected one of"),
+        ("sedes.x.y=3", "override sedes.x.y=3: sedes: unknown key; got 'sedes'; expected one of"),
+        ("grid.gamma[0]=3", "override grid.gamma[0]=3: grid.gamma[0]: unknown name"),
         ("dynamics.ode.rtol=1", "override dynamics.ode.rtol=1: dynamics.ode.rtol: "),
         ("grid.gamma=" + "1," * 20_000, "grid.gamma: too many values; got 20001; expected at most 20000: "),
         ("grid.gamma=" + "1," * 300_000, "grid.gamma: too many characters in an override; got 600011; "),
@@ -643,13 +648,14 @@ def test_command_line_ends_with_status_2_and_no_traceback(command: str, case: st
     ("code", "said_"),
     [
         ("def f(:", "SyntaxError: invalid syntax (bad.py, line 1)"),
+        ("# \udce9", "SyntaxError: "),  # in latin-1, without saying so
         ("a = 1\0", "SyntaxError"),
         ("raise SystemExit(3)", "SystemExit: 3 (bad.py, line 1)"),
         ("class Ends(BaseException): pass\nraise Ends('a\\nb')", "Ends: a b (bad.py, line 2)"),
     ],
 )
 def test_plugin_that_cannot_be_imported_is_named(code: str, said_: str, tmp_path: Path) -> None:
-    (tmp_path / "bad.py").write_text(code)
+    (tmp_path / "bad.py").write_text(code, encoding="utf-8", errors="surrogateescape")
     message = said(written(tmp_path, Broken("stop: exit", "stop: exit\nplugins: [bad.py]", ())))
     assert said_ in message
     assert f"{tmp_path / 'sweep.yaml'}:13: plugins: cannot be imported: " in message

@@ -199,7 +199,11 @@ def test_units_that_nearly_agree_part_as_fast_as_others():
 
 
 def test_its_errors_are_those_of_its_means():
-    """Over 20 seeds the mean squares of deviations over errors are about one, 31 degrees of freedom each."""
+    """Over 20 seeds the mean squares of deviations over errors are about one, 31 degrees of freedom each.
+
+    Losses of tanh units stated the errors of sums of error functions alone, 3·10⁻⁹ for .0008; lengths stated none.
+    """
+    names = ["overlap_M", "overlap_Q", "training_risk", "test_loss", "misalignment", "student_norm"]
     times = np.arange(5) * made().step_time()
     ds = simulate(
         made(p=2, k=2),
@@ -207,10 +211,10 @@ def test_its_errors_are_those_of_its_means():
         times=times,
         seeds=range(20),
         initial=TWO,
-        observables=["overlap_M", "overlap_Q", "training_risk"],
-        options={"paths": 2**15},
+        observables=names,
+        options={"paths": 2**14},
     )
-    for name in ("overlap_M", "overlap_Q", "training_risk"):
+    for name in names:
         last = ds[name].isel(time=-1)
         ratio = last.var("seed", ddof=1) / (ds[f"{name}_error"].isel(time=-1) ** 2).mean("seed")
         assert ((ratio > 0.3) & (ratio < 2.5)).all(), name

@@ -9,8 +9,8 @@ from typing import Any
 
 import dask
 import pytest
+from click.testing import CliRunner
 from distributed import Client, LocalCluster
-from typer.testing import CliRunner
 
 from sweeplib import InputError, Sweep
 from sweeplib.cli import app

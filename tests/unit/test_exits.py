@@ -19,6 +19,7 @@ THRESHOLDS = (0.02, 0.1, 0.3, 0.5)
 STEPS = 500
 
 
+OTHERS = ("sgd", "sde", "ode", "gradient_flow", "overlap_map")
 TRIED = [*(("sgd_chain", name) for name in SETTINGS), ("sde", "erf")]
 
 
@@ -33,3 +34,15 @@ def test_an_exit_is_the_first_step_at_which_the_risk_is_low_enough(name, dynamic
         first = np.where(low.any(axis=1), low.argmax(axis=1), np.nan)
         np.testing.assert_array_equal(exits[:, place], first)
     assert np.isfinite(exits).any()
+
+
+@pytest.mark.parametrize("dynamics", ["sgd_chain", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)])
+def test_a_risk_of_zero_has_fallen_at_the_start(dynamics):
+    """0 ≤ (1 − T) · 0: the chain with noise never exited, SGD after a step, the ODE at 0."""
+    problem = Problem(gamma=0.5, p=2, k=1, d=12, Delta=0.5, activation="erf", a=0.0, a_star=0.0)
+    options = {"finite_d": True} if dynamics == "ode" else None
+    asked = {"times": [0.0, 1.0], "thresholds": [0.1, 0.5], "options": options, "seeds": 2}
+    for stop, end in (("end", 48.0), ("exit", 0.0)):
+        run = simulate(problem, dynamics, stop=stop, **asked)
+        np.testing.assert_array_equal(run.exit_steps, 0.0)
+        np.testing.assert_array_equal(run.end_steps, end)

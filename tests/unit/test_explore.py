@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import sweeplib.accessor  # noqa: F401 - `ds.sweep`
 from sweeplib.analysis import ANALYSES

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sweeplib import analysis
+from sweeplib.analysis.kit.extrapolation import extrapolated
 from sweeplib.answers import State
 from sweeplib.config import from_mapping
 from sweeplib.contracts.datasets import sweep_dataset
@@ -95,6 +96,14 @@ def test_starts_that_points_share_do_not_average_out(of: str) -> None:
     found = analysis.extrapolation(ds, axis="gamma", of=of).squeeze()
     error = ds.exit_steps.isel(gamma=0).std("seed", ddof=1).item() / np.sqrt(32)
     assert 0.5 * float(found.limit_high - found.limit_low) > 1.9 * error
+
+
+def test_a_limit_of_few_skewed_values_is_not_too_often_above_its_interval() -> None:
+    """600 limits of 8 means of 8 lognormal(1) values: 24 at the factor 1 + 2s, 60 without it."""
+    values, x = np.random.default_rng(0).lognormal(-0.5, 1.0, (600, 8, 8)), np.geomspace(30.0, 1e5, 8)
+    means, errors = values.mean(axis=2), values.std(axis=2, ddof=1) / np.sqrt(8.0)
+    limits = [extrapolated(x, *given, 7.0, "constant", 0.5, 0.95) for given in zip(means, errors, strict=True)]
+    assert sum(limit.high < 1.0 for limit in limits) <= 33
 
 
 def config(**question: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from sweeplib.front.snakemake import (
     workflow_folder,
 )
 from sweeplib.front.state import RunState, Stage
-from sweeplib.process.terminal import WIDEST, clock_time, console, counts_table, duration, show, table
+from sweeplib.process.terminal import WIDEST, clock_time, console, counted, counts_table, duration, show, table
 from sweeplib.stages import settings
 from sweeplib.storage.records.jobs import DIED, Job
 
@@ -77,6 +77,15 @@ def screen(shown: RunState, width: int) -> list[str]:
     target = terminal(width)
     target.print(Screen("wide", target)._stages(shown))
     return [ESCAPE.sub("", line) for line in target.file.getvalue().splitlines()]
+
+
+def test_numbers_of_things_agree_with_their_nouns():
+    assert [counted(1), counted(2000), counted(1, "process"), counted(2, "process")] == [
+        "1 case",
+        "2,000 cases",
+        "1 process",
+        "2 processes",
+    ]
 
 
 @pytest.mark.parametrize("width", [100, 60])

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
@@ -424,7 +424,7 @@ def test_a_new_sweep_loads_and_is_never_written_over(config: Path) -> None:
 
 
 def test_completion_of_a_shell(tmp_path: Path) -> None:
-    environment = os.environ | {"_SWEEPLIB_COMPLETE": "complete_bash", "COMP_WORDS": "sweeplib sw", "COMP_CWORD": "1"}
+    environment = os.environ | {"_SWEEPLIB_COMPLETE": "bash_complete", "COMP_WORDS": "sweeplib sw", "COMP_CWORD": "1"}
     command = [str(Path(sys.executable).with_name("sweeplib"))]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "sweep" in done.stdout.split(), done.stderr
@@ -607,9 +607,8 @@ def test_what_plugins_print_at_the_end_of_a_sweep_is_no_part_of_it(
 IMPORTED = """
 import importlib, sys
 from sweeplib.config import load
-from sweeplib.front.sweep import IMPORTS
-from sweeplib.process.forks import WAIT
-for module in IMPORTS[: IMPORTS.index(WAIT)]:
+from sweeplib.front.sweep import CONFIG_IMPORTS
+for module in CONFIG_IMPORTS:
     importlib.import_module(module)
 before = set(sys.modules)
 load("config/quickstart.yaml")

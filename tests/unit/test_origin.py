@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError

@@ -9,16 +9,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.cli import app
+from sweeplib.cli_start import KINDS
 from sweeplib.config import load
 from sweeplib.config.catalogue import KINDS as LISTED
 from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
-from sweeplib.front.commands import KINDS
 from sweeplib.front.starter import PLUGINS, TEMPLATES
 from sweeplib.registry import REGISTRIES
 from sweeplib.storage.dataset.finalise import finalise

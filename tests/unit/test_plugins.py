@@ -132,7 +132,8 @@ def test_a_missing_file_is_refused_with_the_nearest_beside_it(tmp_path: Path) ->
 
 def test_a_file_named_without_its_ending_is_refused_with_what_is_missing() -> None:
     assert refusal("my_plugin").endswith(
-        "got 'my_plugin'; expected the path of a `.py` file, a module that Python finds, or an installed plugin"
+        "No module named 'my_plugin'; got 'my_plugin'; expected the path of a `.py` file, a module that Python finds, "
+        "or an installed plugin"
     )
 
 

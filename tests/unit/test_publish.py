@@ -11,8 +11,8 @@ from typing import Any
 import fsspec
 import pytest
 import xarray as xr
+from click.testing import CliRunner
 from fsspec.implementations.memory import MemoryFileSystem
-from typer.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError

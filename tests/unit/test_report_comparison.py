@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from matplotlib.figure import Figure as Drawing
-from typer.testing import CliRunner
 
 import sweeplib
 from sweeplib.cli import app

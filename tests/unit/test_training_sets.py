@@ -11,9 +11,9 @@ from typing import Literal
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from scipy.special import erf
 from scipy.stats import chisquare, ks_2samp
-from typer.testing import CliRunner
 
 from sweeplib import InputError, Problem, simulate
 from sweeplib.cli import app

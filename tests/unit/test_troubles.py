@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from sweeplib.cli import app
 from sweeplib.errors import InputError, SweeplibError
@@ -32,7 +32,7 @@ def damaged() -> json.JSONDecodeError:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (OSError(errno.ENOSPC, "No space left on device"), ("No space left", "free some space", "same command")),
+        (OSError(errno.ENOSPC, "No space left on device"), ("where the output goes: no room", "free", "same command")),
         (OSError(errno.EDQUOT, "Disk quota exceeded"), ("quota", "free some space")),
         (OSError(errno.EROFS, "Read-only file system", "/there/file"), ("/there/file", "--results")),
         (PermissionError(errno.EACCES, "Permission denied", b"/there/file"), ("/there/file", "--results")),

@@ -19,7 +19,8 @@ from sweeplib.storage.dataset.versions import replacement
 from sweeplib.storage.records.artefacts import made_from, stale_outputs
 from sweeplib.storage.records.files import DamageError, exchange, partial, write_text
 from sweeplib.storage.records.locks import writer_lock
-from sweeplib.storage.records.manifest import MANIFEST, manifest_of
+from sweeplib.storage.records.manifest import MANIFEST, UNLISTED, examination, manifest_of
+from sweeplib.upkeep.other_files import OtherFiles
 from tests.faults.sweeps import files
 
 SWEEP = sweeplib.Sweep(
@@ -206,6 +207,8 @@ def test_a_dataset_of_an_earlier_version_is_read_and_written_again(tmp_path: Pat
     (path / "mine.txt").write_text("mine")
     before = sweeplib.open(path)
     xr.testing.assert_equal(before.load(), numbered(1))
+    assert examination(path)[1] == {MANIFEST: UNLISTED}  # it is not lost
+    assert not list(OtherFiles(SWEEP, tmp_path, [])._old_versions())
     written(path, 2)
     xr.testing.assert_equal(sweeplib.open(path).load(), numbered(2))
     assert (path / "mine.txt").read_text() == "mine"

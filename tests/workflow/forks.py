@@ -23,7 +23,6 @@ LIBRARIES = (
     "numba",
     "scipy.special",
     "xarray",
-    "dask.system",
 )
 ROOT = Path(__file__).parents[2]
 

@@ -20,6 +20,7 @@ import xarray as xr
 
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.figures.write import REPRODUCE
+from sweeplib.storage.records.jobs import jobs
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
 from tests.workflow.project import Project
@@ -45,6 +46,9 @@ def test_every_stage_leaves_its_results(finished: Project) -> None:
     assert xr.open_zarr(finished.results / "analysis/exit_times.zarr").sizes["gamma"] == 2
     assert (finished.results / "figures/last_overlaps.png").stat().st_size > 0
     assert "<html" in (finished.results / "report/index.html").read_text()
+    last = jobs(finished.results)["report"].at_the_end  # what `sweep` says and records at the end
+    assert last["summary"].startswith("tiny: all 12 cases ended ok\n")
+    assert last.items() <= json.loads((finished.results / "journal/complete.json").read_text()).items()
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def with_error(
 
 
 def student_interval(
-    mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float
+    mean: xr.DataArray, error: xr.DataArray, count: xr.DataArray, confidence: float | xr.DataArray
 ) -> tuple[xr.DataArray, xr.DataArray, xr.DataArray]:
     """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""
     half = error * xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)

@@ -17,7 +17,7 @@ from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, THIS_MACHINE, DashboardAddress, free_address
 from sweeplib.process.children import end, with_descendants
 from sweeplib.process.forks import ONE_THREAD
-from sweeplib.process.memory import granted_memory, memory_of_a_process
+from sweeplib.process.granted import granted_memory, granted_processors, memory_of_a_process
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:
@@ -80,12 +80,12 @@ class Local(ClusterSettings):
 
     def worker_memory(self, workers: int | None = None) -> int:
         """Return the bytes of a worker: the configured limit, or its share of what is granted to all of them."""
-        from dask.utils import parse_bytes
-
         whole = granted_memory()
         if self.memory_limit == "auto":
             limit = whole // max(places(), self.expected_workers(workers))
         else:
+            from dask.utils import parse_bytes
+
             number = _number(self.memory_limit)
             limit = int(number * whole if number <= 1 else min(whole, parse_bytes(self.memory_limit)))
         return min(limit, memory_of_a_process() or limit)
@@ -142,9 +142,7 @@ class Local(ClusterSettings):
 
 def places() -> int:
     """Return how many workers this machine has processors and memory for."""
-    from dask.system import CPU_COUNT
-
-    return max(1, min(int(CPU_COUNT), granted_memory() // LEAST_MEMORY))
+    return max(1, min(granted_processors(), granted_memory() // LEAST_MEMORY))
 
 
 def _runs(nanny: "Nanny") -> bool:

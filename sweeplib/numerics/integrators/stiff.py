@@ -105,6 +105,7 @@ class StiffSolution:
         self._tolerances, self._end = {"rtol": rtol, "atol": atol, "max_step": longest}, end
         self._solver, self._last_start = self._started(time, state), 0
         self._level = system.level(state)
+        passages[np.isinf(passages) & (self._level <= targets)] = time
 
     def _started(self, time: float, state: Array) -> Any:
         return scipy.integrate.LSODA(

@@ -41,9 +41,10 @@ class Job:
     `doing` is a step that began at `doing_since`, such as a compilation. Of `total` cases `done` are done, at a `rate`
     per second, the `share` of the work; `cases` are the numbers of those that were computed, by status. `seconds_left`
     is their estimate at the time of `last_news`. `page` is the link to the `dashboard`'s page of the sweep,
-    `table` what the table of the plan shows of the cases that the job computes, `problem` why it ended early. Once it
-    has ended, `cpu_seconds` and `memory` are what its process and those that it started took: the seconds of processors
-    of all, and the most bytes of one.
+    `table` what the table of the plan shows of the cases that the job computes, `at_the_end` what the command that runs
+    all stages says and records after the last one, `problem` why the job ended early. Once it has ended, `cpu_seconds`
+    and `memory` are what its process and those that it started took: the seconds of processors of all, and the most
+    bytes of one.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Job:
     cpu_seconds: float = 0.0
     memory: int = 0
     table: dict[str, Any] = field(default_factory=dict)
+    at_the_end: dict[str, Any] = field(default_factory=dict)
 
     @property
     def here(self) -> bool:

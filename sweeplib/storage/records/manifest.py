@@ -43,6 +43,8 @@ from sweeplib.storage.records.files import (
 MANIFEST = "manifest.json"
 EARLIER = "contents.json"
 """What a dataset of an earlier version of sweeplib has in place of a manifest; it is not compared with that."""
+UNLISTED = "there is none, as beside all results of an earlier version of sweeplib"
+"""The problem of a manifest that was never written."""
 Entry = list[int | str]
 """The size and the digest of a file, and of a chunk also the checksum in its last bytes."""
 _OF_ZARR = re.compile(r"(.+/)?(zarr\.json|c(/\d+)*)")
@@ -164,6 +166,11 @@ def has_manifest(folder: Path) -> bool:
     return any((folder / name).exists() for name in (MANIFEST, EARLIER))
 
 
+def _is_earlier(path: Path) -> bool:
+    """Return whether an earlier version of sweeplib, which wrote other records, wrote the artefact of this manifest."""
+    return path.with_name(EARLIER if path.name == MANIFEST else path.name.replace(MANIFEST, "files.json")).exists()
+
+
 def manifest_at(artefact: Path) -> Manifest:
     """Return the manifest of an artefact; without files if it has none or a damaged one."""
     with suppress(DamageError):
@@ -187,7 +194,7 @@ def examination(artefact: Path) -> tuple[int, dict[str, str]]:
     path, problems = manifest_path(artefact), dict[str, str]()
     try:
         manifest = manifest_of(artefact)
-        problems |= {path.name: LOST} if manifest is None else {}
+        problems |= {path.name: UNLISTED if _is_earlier(path) else LOST} if manifest is None else {}
     except DamageError:
         manifest, problems[path.name] = None, DAMAGED
     if manifest is None:

@@ -1,10 +1,11 @@
 """The commands that explain a config, that write files to start from, and that check plugins."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 
+from sweeplib.cli_options import PATH, beginnings
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import echo
 
@@ -27,10 +28,10 @@ KINDS = [
 KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 
 
-def new(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help=KIND_HELP, autocompletion=lambda: KINDS)],
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="NAME.yaml; of a plugin NAME.py.")] = None,
-) -> None:
+@click.command()
+@click.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
+@click.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
+def new(kind: str, file: Path | None) -> None:
     """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
     from sweeplib.front.starter import write_new
 
@@ -38,9 +39,9 @@ def new(
         echo(path)
 
 
-def test_plugin(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="NAME.py, or an installed plugin's name.")],
-) -> None:
+@click.command("test-plugin")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, help="NAME.py, or an installed plugin's name.")
+def test_plugin(files: Sequence[str]) -> None:
     """Check all that plugins register: a line for each check.
 
     The exit status is 1 if a check fails.
@@ -52,12 +53,12 @@ def test_plugin(
         echo(outcome)
         statuses.append(outcome.status)
     echo(summary(statuses))
-    raise typer.Exit(1 if "failed" in statuses else 0)
+    raise SystemExit(1 if "failed" in statuses else 0)
 
 
-def explain(
-    key: Annotated[str, typer.Argument(metavar="KEY", help="A key, such as `grid`, or `figures.line`.")],
-) -> None:
+@click.command()
+@click.argument("key", metavar="KEY", help="A key, such as `grid`, or `figures.line`.")
+def explain(key: str) -> None:
     """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
     from sweeplib.config.catalogue import explanation
     from sweeplib.front.listing import names as described
@@ -69,12 +70,10 @@ def explain(
     echo(f"\n{example}".removesuffix("\n"))
 
 
-def schema(
-    directory: Annotated[
-        Path | None, typer.Option(help="Where to write; by default here, in a clone in config.", show_default=False)
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit status 1 if they are stale.")] = False,
-) -> None:
+@click.command()
+@click.option("--directory", metavar="PATH", type=PATH, help="Where to write; by default here, in a clone in config.")
+@click.option("--check", is_flag=True, help="Write nothing; exit status 1 if they are stale.")
+def schema(directory: Path | None, check: bool) -> None:
     """Write the JSON schema of configs, for editors; in a clone also the table of keys."""
     from sweeplib.config.reference import generated, is_generated
 
@@ -88,7 +87,7 @@ def schema(
     if check:
         for name in stale:
             echo(f"{directory / name} is stale: run `sweeplib schema`", errors=True)
-        raise typer.Exit(1 if stale else 0)
+        raise SystemExit(1 if stale else 0)
     for name in stale:
         (directory / name).write_text(texts[name], encoding="utf-8")
         echo(directory / name)

@@ -1,4 +1,4 @@
-"""What memory workers are granted: by the machine, its control groups, and limits of a process."""
+"""What workers are granted: by the machine, its control groups, and limits of a process."""
 
 import errno
 import multiprocessing
@@ -12,8 +12,8 @@ import pytest
 
 from sweeplib import InputError
 from sweeplib.execution.clusters import CLUSTERS
-from sweeplib.process import memory
-from sweeplib.process.memory import granted_memory
+from sweeplib.process import granted
+from sweeplib.process.granted import granted_memory, granted_processors
 from sweeplib.process.troubles import in_one_line
 
 LOCAL = CLUSTERS["local"]
@@ -30,8 +30,8 @@ times: [0, 1]
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the control groups, in which this process is in `job/step` of both versions."""
     (tmp_path / "own").write_text("5:cpu,memory:/job/step\n1:name=systemd:/\n0::/job/step\n")
-    monkeypatch.setattr(memory, "OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr(memory, "GROUPS", tmp_path)
+    monkeypatch.setattr(granted, "OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr(granted, "GROUPS", tmp_path)
     (tmp_path / "memory" / "job" / "step").mkdir(parents=True)
     (tmp_path / "job" / "step").mkdir(parents=True)
     return tmp_path
@@ -56,15 +56,37 @@ def test_the_smallest_limit_above_a_process_counts(limit: str, groups: Path) -> 
     assert granted_memory() == GB
 
 
+@pytest.mark.parametrize(
+    ("group", "files", "processors"),
+    [
+        ("job/step", {"cpu.max": "200000 100000"}, 2),
+        ("job", {"cpu.max": "150000 100000"}, 2),
+        ("job", {"cpu.max": "max 100000"}, 64),
+        ("cpu/job", {"cpu.cfs_quota_us": "300000", "cpu.cfs_period_us": "100000"}, 3),
+        ("cpu/job/step", {"cpu.cfs_quota_us": "-1", "cpu.cfs_period_us": "100000"}, 64),
+        ("cpu/job/step", {"cpu.cfs_quota_us": "300000"}, 64),
+    ],
+)
+def test_the_smallest_quota_above_a_process_counts(
+    group: str, files: dict[str, str], processors: int, groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(64)), raising=False)
+    (groups / "cpu" / "job" / "step").mkdir(parents=True)
+    (groups / "job" / "cpu.max").write_text("6400000 100000\n")
+    for name, text in files.items():
+        (groups / group / name).write_text(f"{text}\n")
+    assert granted_processors() == processors
+
+
 def test_workers_share_what_is_granted(groups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dask.system.CPU_COUNT", 64)
+    monkeypatch.setattr("sweeplib.execution.clusters.local.granted_processors", lambda: 64)
     (groups / "memory.max").write_text(f"{2 * GB}\n")
     assert (LOCAL().expected_workers(), LOCAL().worker_memory()) == (5, 2 * GB // 5)
     assert LOCAL(workers=2).worker_memory() == 2 * GB // 5
     assert LOCAL(workers=8).worker_memory() == 2 * GB // 8
     assert LOCAL(memory_limit="0.5").worker_memory() == GB
     assert LOCAL(memory_limit="8GB").worker_memory() == 2 * GB
-    monkeypatch.setattr(memory, "memory_of_a_process", lambda: GB)
+    monkeypatch.setattr(granted, "memory_of_a_process", lambda: GB)
     monkeypatch.setattr("sweeplib.execution.clusters.local.memory_of_a_process", lambda: GB)
     assert LOCAL(memory_limit="8GB").worker_memory() == GB
 
