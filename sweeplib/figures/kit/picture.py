@@ -171,9 +171,8 @@ class _Picture:
                     self._curve(axes, curve, subset, {"color": INK, "gid": curve.name})
             self._ticks(axes, level, series, index)
             if first:
-                self.published.draw(
-                    axes, series, x_unit=_unit(series, self.points.x_over), y_unit=_unit(series, level.over)
-                )
+                x_unit, y_unit = _unit(series, self.points.x_over), _unit(series, level.over)
+                self.published.draw(axes, series, x_unit=x_unit, y_unit=y_unit)
         if level.marks is not None:
             level.marks(axes, subset)
         if first and self.points.guide is not None:
