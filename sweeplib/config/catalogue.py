@@ -104,7 +104,7 @@ def catalogue(kind: str, names: Iterable[str] = ()) -> list[Entry]:
 
 
 def explanation(address: str) -> tuple[Entry, str]:
-    """Return the entry of a key of a config, or of KIND.NAME, and an example in YAML; InputError for another.
+    """Return the entry of a key of a config, of KIND.NAME or KIND.NAME.OPTION, with an example; InputError for another.
 
     A name alone is that of the only address with this end; `grid` and `derive` have the names of `problem`.
     """
@@ -118,7 +118,13 @@ def explanation(address: str) -> tuple[Entry, str]:
     if address in rows or kind not in KINDS or not name:
         row = _entry_of(rows, address, "neither a key nor KIND.NAME")
         return _key_entry(row), written(row.content)
+    name, _, asked = name.partition(".")
     [entry] = catalogue(kind, [name])
+    if asked:
+        options = {option.name: option for option in entry.options}
+        if asked not in options:
+            raise InputError("no such option", key=f"{kind}.{name}", value=asked, choices=options)
+        entry = entry._replace(options=(options[asked],))
     return entry, written(example(kind, name))
 
 

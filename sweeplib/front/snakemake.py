@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import runpy
 import shlex
 import signal
@@ -40,11 +41,21 @@ def profile_folder(profile: str) -> Path:
     """Return the folder of a profile, the name of one of sweeplib's or a path, `~` expanded; InputError for another."""
     profiles = workflow_folder() / "workflow" / "profiles"
     for folder in (profiles / profile, Path(profile).expanduser()):
-        if (folder / "config.yaml").is_file():
+        if (file := folder / "config.yaml").is_file():
+            _refuse_no_processors(file)
             return folder
     names = sorted(path.name for path in profiles.iterdir() if path.is_dir())
     expected = "the folder of a Snakemake profile, or " + ", ".join(names)
     raise InputError("no such profile", key="--profile", value=profile, expected=expected)
+
+
+def _refuse_no_processors(profile: Path) -> None:
+    """Raise InputError for a profile that gives Snakemake no processors: it would wait for ever."""
+    with suppress(yaml.YAMLError, UnicodeDecodeError):  # Snakemake says what is wrong
+        content = yaml.safe_load(profile.read_text(encoding="utf-8"))
+        for key, value in content.items() if isinstance(content, dict) else ():
+            if key in ("cores", "jobs") and re.fullmatch("0+|-.*", str(value)):
+                raise InputError("no processors for jobs", file=profile, key=key, value=value, expected="1 or more")
 
 
 def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
@@ -55,7 +66,7 @@ def snakemake_command(config: Path, results: Path, profile: str) -> list[str]:
     """
     files = workflow_folder()
     words = [*job.command(f"{__name__}:start"), "--snakefile", str(files / "Snakefile")]
-    words += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks"]
+    words += ["--profile", str(profile_folder(profile)), "--workflow-profile", "none", "--no-hooks", "--directory", "."]
     return [*words, "--config", f"sweep={_setting(config)}", f"results={_setting(checked_results(results))}"]
 
 

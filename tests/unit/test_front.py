@@ -256,6 +256,9 @@ def test_the_workflow_and_its_profiles_are_found(tmp_path: Path, monkeypatch: py
     assert profile_folder(f"~/{tmp_path.name}") == tmp_path, "the shell leaves `--profile=~/mine` as it is"
     with pytest.raises(InputError, match=r"no such profile; got 'slrum'; expected .* local, slurm"):
         profile_folder("slrum")
+    (tmp_path / "config.yaml").write_text("cores: 0\n")
+    with pytest.raises(InputError, match=r"config\.yaml: cores: no processors for jobs; got 0; expected 1 or more"):
+        profile_folder(str(tmp_path))  # Snakemake would wait for ever
 
 
 @pytest.mark.parametrize(
@@ -268,6 +271,7 @@ def test_snakemake_reads_each_path_as_text(name: str) -> None:
     read = parse_config(command[command.index("--config") + 1 :])
     assert Path(read["sweep"]) == Path(name) and read["results"] == "results"
     assert command[command.index("--workflow-profile") + 1] == "none"
+    assert command[command.index("--directory") + 1] == ".", "the paths are relative to it, whatever a profile says"
 
 
 @pytest.mark.parametrize("name", ["a: b.yaml", "x #1", "'a'"])

@@ -386,6 +386,12 @@ def test_a_parameter_is_explained_by_its_name_alone(name: str) -> None:
     assert explanation(name) == explanation(f"grid.{name}") == explanation(f"problem.{name}")
 
 
+def test_one_option_of_a_name_is_explained_as_errors_name_it() -> None:
+    assert [option.name for option in explanation("dynamics.ode.rtol")[0].options] == ["rtol"]
+    with pytest.raises(InputError, match=r"^figures\.line: no such option; got 'hu'; .* did you mean 'hue'\?"):
+        explanation("figures.line.hu")
+
+
 def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) -> None:
     Path("README.md").write_text("mine")
     assert invoked("schema") == "schema.json\n" and invoked("schema") == ""
