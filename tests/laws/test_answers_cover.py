@@ -46,9 +46,9 @@ def answered_mean(noise: Noise, rng: np.random.Generator, to: float) -> tuple[in
         times = np.append(times, noise(rng, following - len(times)))
 
 
-@pytest.mark.parametrize("law", slow_but(LAWS, "exits"))
-def test_means_to_a_precision_are_covered(law: str) -> None:
-    rng, sweeps, (noise, _) = np.random.default_rng(1), 300, LAWS[law]
+@pytest.mark.parametrize(("law", "sweeps"), slow_but([("exits", 100), *((law, 300) for law in LAWS)], ("exits", 100)))
+def test_means_to_a_precision_are_covered(law: str, sweeps: int) -> None:
+    rng, (noise, _) = np.random.default_rng(1), LAWS[law]
     found = [answered_mean(noise, rng, 0.05) for _ in range(sweeps)]
     assert np.mean([low <= 1.0 <= high for _, low, high in found]) > least(sweeps)
 
