@@ -258,7 +258,12 @@ class OverlapDynamics(Dynamics):
     def look(self) -> list[tuple[Array, View]]:
         """The current overlaps, with weight one."""
         view = self.overlap_view(lambda: self.Q, lambda: self.M, self.a, by_block=lambda: self.by_block)
+        view.companion = self.second_view
         return [(np.ones(len(self.replicas)), view)]
+
+    def second_view(self) -> tuple[OverlapView, float] | None:
+        """The view of a second solution, and the error of this one over the difference to it; None without one."""
+        return None
 
     def overlap_view(
         self, Q: Lazy, M: Lazy, a: Array, q: Lazy | None = None, by_block: Callable[[], Any] = lambda: None

@@ -44,7 +44,7 @@ from sweeplib.maths.expectations.addresses import drifts_address, risk_address
 from sweeplib.maths.overlaps import are_dependent, teacher_factors
 from sweeplib.numerics.integrators.integration import Integration
 from sweeplib.problem import UPDATES, Problem
-from sweeplib.views import View
+from sweeplib.views import OverlapView, View
 
 SAFETY, COARSER = 0.1, 10.0
 """Factors of the requested tolerance, for the recorded solution and its companion."""
@@ -244,6 +244,12 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             (weight, self.overlap_view(*self._states.overlaps(member)))
             for weight, member in zip(weights.T, members.swapaxes(0, 1), strict=True)
         ]
+
+    def second_view(self) -> tuple[OverlapView, float]:
+        """The view of the companion."""
+        values = self._states.values(self._companion.states)
+        view = self.overlap_view(values["Q"], values["M"], values["a"], by_block=lambda: values.get("by_block"))
+        return view, SLOW if self.replicas.equations.finer else 1.0
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:

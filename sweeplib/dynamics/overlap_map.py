@@ -43,7 +43,7 @@ from sweeplib.maths.mean_gradients import mean_gradient_products, mean_slopes, r
 from sweeplib.maths.overlaps import blocks_on_sphere, nearest_covariances, on_sphere
 from sweeplib.numerics.compiled import call_by_address
 from sweeplib.problem import UPDATES, Problem, problem_expectations
-from sweeplib.views import Blocks
+from sweeplib.views import Blocks, OverlapView
 
 
 class OverlapMap(StepDynamics):
@@ -122,6 +122,14 @@ class OverlapMap(StepDynamics):
         """The numbers of Q and M, or of those of each block of inputs, and of a, twice with a companion."""
         size = len(problem.blocks[0]) * problem.p * (problem.p + problem.k) + problem.p
         return size * (2 if problem_expectations(problem).finer else 1)
+
+    def second_view(self) -> tuple[OverlapView, float] | None:
+        """The view of the companion."""
+        if self._companion is None:
+            return None
+        Q, M, a = self._companion
+        of_all = (Q, M) if self.by_block is None else (Q.sum(axis=1), M.sum(axis=1))
+        return self.overlap_view(of_all[0], of_all[1], a, by_block=lambda: (Q, M)), SLOW
 
     @np.errstate(over="ignore", invalid="ignore")  # in runs that diverged
     def risk_errors(self) -> Array | None:

@@ -97,19 +97,26 @@ class Observable(Part):
     def mean(self, states: Sequence[tuple[Array, View]], parameters: Mapping[str, Any]) -> tuple[Array, Array | None]:
         """The weighted mean (n, *dims) over some states, pairs of weights (n,) and views, and its error, if it has one.
 
-        That is the mean of those of the values and, where a state is a mean over batches, the standard error of these.
+        That is the mean of those of the values and, where a state is a mean over batches, the standard error of these,
+        or the difference of an `Estimate` to that of the companion of a state.
         """
 
         def of(now: View) -> Array | Estimate:
             return self.function_of(type(now))(now, **parameters)
 
+        def value_of(now: View) -> Array:
+            value = of(now)
+            return value.value if isinstance(value, Estimate) else value
+
         def weighted(values: Sequence[Any], weights: Sequence[Array]) -> Array:
             return np.asarray(sum((value.T * weight).T for value, weight in zip(values, weights, strict=True)))
 
         weights, values, scatter = [weight for weight, _ in states], [of(now) for _, now in states], None
-        if batches := [of(batch) for batch in states[0][1].batches()]:
-            means = [value.value if isinstance(value, Estimate) else value for value in batches]
-            scatter = np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
+        first = states[0][1]
+        if batches := list(map(value_of, first.batches())):
+            scatter = np.std(batches, axis=0, ddof=1) / np.sqrt(len(batches))
+        elif isinstance(values[0], Estimate) and isinstance(first, OverlapView) and (second := first.companion()):
+            scatter = second[1] * np.abs(value_of(second[0]) - values[0].value)
         if not isinstance(values[0], Estimate):
             return weighted(values, weights), scatter
         value, error = zip(*values, strict=True)

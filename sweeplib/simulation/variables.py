@@ -86,7 +86,8 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         estimated, batches = observable.estimated(case.problem), kind.batches if observable.over_time else 0
         if (estimated or batches) and error_of(name) not in variables:
             standard = f"standard error, from {batches} independent batches of samples"
-            parts = [standard] * bool(batches) + ["of quadrature at the recorded state"] * estimated
+            of_rule = "of quadrature and, by a second solution where there is one, of the state"
+            parts = [standard] * bool(batches) + [of_rule] * estimated
             of_error = {"long_name": f"error of the {observable.long_name}", "units": observable.units}
             of_error |= {"error_of": name, "comment": "; ".join(parts)}
             variables[error_of(name)] = replace(variables[name], attrs=of_error)
