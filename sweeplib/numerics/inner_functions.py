@@ -12,7 +12,6 @@ from typing import Any
 
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.core.targetconfig import TargetConfig
 
 
 class _UntranslatedLibrary(JITCodeLibrary):
@@ -73,22 +72,3 @@ OPTIMISED_APART = _WITHOUT_WRAPPERS | ({"pipeline_class": _LoopCompiler} if LINK
 
 FOR_KERNELS = _WITHOUT_WRAPPERS | ({"pipeline_class": _InnerCompiler} if LINKS else {})
 """Options of numba for functions that only compiled code calls."""
-
-
-def _all_options(options: Any) -> dict[str, Any]:
-    """Return the value of each option of numba's compiler, as `TargetConfig.values` does by one property for each."""
-    own = options._values
-    return {name: own.get(name, option.default) for name, option in options.options.items()}
-
-
-def _same_options(one: Any, other: Any) -> bool:
-    """Return whether all options of numba's compiler agree."""
-    if type(one) is type(other) and one._values == other._values:
-        return True
-    return bool(one.values() == other.values()) if isinstance(other, TargetConfig) else NotImplemented
-
-
-if "_values" in vars(TargetConfig).get("__slots__", ()):
-    # numba compares options once for each way in which an operator could be meant: a tenth of the time of compilation.
-    TargetConfig.values, TargetConfig.__eq__ = _all_options, _same_options
-    TargetConfig.__hash__ = lambda options: len(options.options)  # numba's is one number, too: it hashes their names
