@@ -1,13 +1,10 @@
 """Runtime type checks of everything but the compiled kernels, for all tests, and the order of the tests."""
 
 import gc
-import inspect
 import os
 import signal
-from collections.abc import Callable, Iterator
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import jaxtyping
@@ -15,7 +12,6 @@ import numba
 import numpy as np
 import pytest
 import runtime_types
-from typer.main import get_command
 
 CHECKED = [
     "analysis",
@@ -77,26 +73,6 @@ def collected_tests_left_alone() -> None:
     """Keep the objects of thousands of collected tests out of collections of garbage."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def asked_once() -> Iterator[None]:
-    """Make the parser of the command line once, and ask once which arguments a method of xarray's indexes takes.
-
-    They are made anew for each command, 15 ms, and asked for each comparison of indexes: a fiftieth of all tests' time.
-    """
-    signatures = dict[Any, inspect.Signature]()
-
-    def signature(method: Callable[..., Any]) -> inspect.Signature:
-        known = getattr(method, "__func__", method)
-        if known not in signatures:
-            signatures[known] = inspect.signature(method)
-        return signatures[known]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("typer.testing._get_command", cache(get_command))
-        patch.setattr("xarray.core.indexes.inspect", SimpleNamespace(signature=signature))
-        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

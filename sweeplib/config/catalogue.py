@@ -118,13 +118,13 @@ def explanation(address: str) -> tuple[Entry, str]:
     if address in rows or kind not in KINDS or not name:
         row = _entry_of(rows, address, "neither a key nor KIND.NAME")
         return _key_entry(row), written(row.content)
-    name, _, asked = name.partition(".")
+    name, _, option = name.partition(".")
     [entry] = catalogue(kind, [name])
-    if asked:
-        options = {option.name: option for option in entry.options}
-        if asked not in options:
-            raise InputError("no such option", key=f"{kind}.{name}", value=asked, choices=options)
-        entry = entry._replace(options=(options[asked],))
+    if option:
+        options = {row.name: row for row in entry.options}
+        if option not in options:
+            raise InputError("no such option", key=f"{kind}.{name}", value=option, choices=options)
+        entry = entry._replace(options=(options[option],))
     return entry, written(example(kind, name))
 
 
