@@ -3,11 +3,10 @@
 import importlib
 import os
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
+import click
 from rich.console import Console
 
 import benchmarks
@@ -17,24 +16,30 @@ from benchmarks.timing import Benchmark, measured
 PARTS = ("draws", "chain", "weights", "odes", "mean_fields", "sdes", "breath", "driver", "dispatch", "scaling")
 
 
-def main(
-    words: Annotated[list[str] | None, typer.Argument(help="only benchmarks with one of these words")] = None,
-    turns: Annotated[int, typer.Option(help="how often each is timed, if that takes no longer than a minute")] = 15,
-    json: Annotated[Path, typer.Option(help="where the measurements go")] = Path("benchmarks.json"),
-    checkout: Annotated[str, typer.Option(help="folder of another checkout, whose sweeps are timed too")] = "",
-) -> None:
+@click.command()
+@click.argument("words", metavar="[WORD]...", nargs=-1, help="Only benchmarks with one of these words.")
+@click.option("--turns", default=15, show_default=True, help="How often each is timed, if that takes at most a minute.")
+@click.option(
+    "--json",
+    type=click.Path(path_type=Path),
+    default="benchmarks.json",
+    show_default=True,
+    help="Where the measurements go.",
+)
+@click.option("--checkout", default="", help="Folder of another checkout, whose sweeps are timed too.")
+def main(words: Sequence[str], turns: int, json: Path, checkout: str) -> None:
     """Time sweeplib against plain code that does the same work, in the same run."""
     os.environ["SWEEPLIB_CHECKOUT"] = checkout
     rows = []
     console = Console(width=200)
-    for benchmark in chosen(words or []):
+    for benchmark in chosen(words):
         console.print(benchmark.name, style="dim")
         rows.append(measured(benchmark, turns))
         written(rows, json)
     console.print(table(rows))
 
 
-def chosen(words: list[str]) -> Iterator[Benchmark]:
+def chosen(words: Sequence[str]) -> Iterator[Benchmark]:
     """Return all benchmarks, or those whose name contains one of the words."""
     known = {module.name for module in pkgutil.iter_modules(benchmarks.__path__)}
     for part in PARTS:
@@ -45,4 +50,4 @@ def chosen(words: list[str]) -> Iterator[Benchmark]:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

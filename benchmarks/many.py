@@ -13,10 +13,10 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
+import click
 import numpy as np
-import typer
 
 from benchmarks.driver import grid_of
 from sweeplib.design.design import Design, Run
@@ -104,14 +104,14 @@ def measured(stage: str, directory: str, *numbers: int) -> dict[str, float]:
     return found | {"process": time.perf_counter() - began}
 
 
-def main(
-    points: int = 1000,
-    seeds: int = 100,
-    block_size: Annotated[int, typer.Option(help="cases of a block; 0 is sweeplib's choice")] = 0,
-    workers: Annotated[int, typer.Option()] = 2,
-    grow: Annotated[bool, typer.Option(help="go on with one seed more")] = True,
-    into: Annotated[str, typer.Option(help="folder of the results; a temporary one by default")] = "",
-) -> None:
+@click.command()
+@click.option("--points", default=1000, show_default=True)
+@click.option("--seeds", default=100, show_default=True)
+@click.option("--block-size", default=0, help="Cases of a block; by default sweeplib's choice.")
+@click.option("--workers", default=2, show_default=True)
+@click.option("--grow/--no-grow", default=True, help="Go on with one seed more.")
+@click.option("--into", default="", help="Folder of the results; a temporary one by default.")
+def main(points: int, seeds: int, block_size: int, workers: int, grow: bool, into: str) -> None:
     """Run a sweep of trivial cases, stage by stage."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = into or temporary
@@ -127,4 +127,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

@@ -9,10 +9,10 @@ blocks that take some seconds each: the sizes of tasks and the number of those o
 import heapq
 import time
 from collections import deque
-from typing import Annotated, Any
+from typing import Any
 from unittest.mock import patch
 
-import typer
+import click
 
 from benchmarks.dispatch import all_done, blocks
 from sweeplib.execution import dispatch
@@ -91,9 +91,9 @@ def simulated(workers: int, seconds: float, count: int, task_cost: float, block_
     return last, count * seconds / (workers * last), server / last, float(tasks)
 
 
-def main(
-    blocks_a_worker: Annotated[int, typer.Option(help="blocks of a sweep for each worker")] = 100,
-) -> None:
+@click.command()
+@click.option("--blocks-a-worker", default=100, show_default=True, help="Blocks of a sweep for each worker.")
+def main(blocks_a_worker: int) -> None:
     """Measure the costs, simulate, and print a table."""
     task_cost, block_cost = costs()
     print(
@@ -111,4 +111,4 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    main()

@@ -433,7 +433,7 @@ def test_completion_of_a_shell(tmp_path: Path) -> None:
     environment = os.environ | {"_SWEEPLIB_COMPLETE": "bash_complete", "COMP_WORDS": "sweeplib sw", "COMP_CWORD": "1"}
     command = [str(Path(sys.executable).with_name("sweeplib"))]
     done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "sweep" in done.stdout.split(), done.stderr
+    assert "plain,sweep" in done.stdout.split(), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ EDITS = {
     "random stream": Edit("simulation/driver.py", '"samples", case.dynamics, _D', '"steps", case.dynamics, _D', ALL),
     "default of an option": Edit("dynamics/sde.py", "Field(default=2, ge", "Field(default=3, ge", {SDE}, True),
     "observable": Edit("observables/student_norm.py", "/ now.q.shape[1]", "/ now.q.shape[0]", {ODE}),
-    "driver": Edit("simulation/driver.py", "start=terms[0]", "start=terms[-1]", ALL),
+    "driver": Edit("simulation/driver.py", "reached & ~beyond", "reached & beyond", ALL),
 }  # fmt: skip
 
 SCRIPT = """
