@@ -75,15 +75,15 @@ IMPORTS = (
     "matplotlib.backends.backend_pdf",
     "fontTools.subset",
     "sweeplib.figures.kit.style:prepare",
+    MEANWHILE,
     "sweeplib.report.write:prepare",
     "sweeplib.report.plots",
     "sweeplib.report.summary",
     "latex2mathml.converter",
-    MEANWHILE,
 )
 """What the stages import that takes a while, in their order, after what reads the config.
 
-Snakemake, which reads the config too, and figures and the report, which come last, have processes of their own, which
+Snakemake, which reads the config too, and figures, which alone need matplotlib, have processes of their own, which
 import at the same time. That of Snakemake starts first, on a processor that would be idle while the config is read.
 """
 

@@ -15,8 +15,6 @@ ADDRESS = "SWEEPLIB_FORKS"
 PROCESSES = {
     "sweeplib.front.snakemake:start": "-snakemake",
     "sweeplib.stages:figure": "-figures",
-    "sweeplib.stages:report": "-figures",
-    "sweeplib.front.sweep:write_at_the_end": "-figures",
 }
 """The tasks that have a process of their own, where there is one: the ending of the path of its socket."""
 MOST_BYTES = 2**20
