@@ -91,29 +91,29 @@ overrides = click.argument(
 json = click.option("--json", is_flag=True, help="Write JSON, for programs.")
 
 
-def loaded(config: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
+def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.process.environment import caches_in
 
     caches_in(results)
     from sweeplib.front.sweep import loaded as of_file
 
-    return of_file(config, list(overrides or ()), results)
+    return of_file(config, list(overrides), results)
 
 
-def named(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
+def named(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
     from sweeplib.front.named_sweeps import named as of_either
 
-    return of_either(path, list(overrides or ()), results)
+    return of_either(path, list(overrides), results)
 
 
-def named_although_damaged(path: Path, overrides: Iterable[str] | None, results: Path) -> "tuple[Design, Path]":
+def named_although_damaged(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load
     from sweeplib.storage.records.files import DamageError
 
-    settings = list(overrides or ())
+    settings = list(overrides)
     try:
         return named(path, settings, results)
     except DamageError:

@@ -68,9 +68,9 @@ def _checked(directory: Path, record: dict[str, Any], config: Path, overrides: S
 
 
 def record_complete_run(
-    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, view: dict[str, Any]
+    directory: Path, config: Path, overrides: Sequence[str], files: Iterable[Path], begun: str, ending: dict[str, Any]
 ) -> None:
-    """Record that all results are made, and what commands show of them.
+    """Record that all results are made, and what commands show of them, the `ending`.
 
     Nothing is recorded if what they are made from is not what it was when the run had `begun`.
     """
@@ -79,7 +79,7 @@ def record_complete_run(
     if source == begun:
         request = {"config": str(config.resolve()), "overrides": list(overrides), "files": paths, "made_from": source}
         record = {"results": _results(directory), "store": _stats(directory / STORE)}
-        write_json(directory / COMPLETE, request | record | view, durable=False)
+        write_json(directory / COMPLETE, request | record | ending, durable=False)
 
 
 def record_plan(record_before: dict[str, Any], plan: dict[str, Any], answers: Sequence[str]) -> None:

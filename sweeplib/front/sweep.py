@@ -125,15 +125,15 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     with job(directory, WHOLE):
         record_origin(config, directory)
         write_text(directory / READ, run["config"])
-        status, view = _followed(run, directory)
+        status, ending = _followed(run, directory)
         if lasting and is_changed(config, overrides, files, begun):
             echo(f"{config}, or a file that it names, {CHANGED}", errors=True)
-        elif lasting and not status and not view["failed"]:
-            record_complete_run(directory, config, overrides, files, begun, view)
+        elif lasting and not status and not ending["failed"]:
+            record_complete_run(directory, config, overrides, files, begun, ending)
         if status:
             return status
-    echo(view["summary"])
-    return int(view["failed"])
+    echo(ending["summary"])
+    return int(ending["failed"])
 
 
 def _prepared(config: Path, overrides: Sequence[str], results: Path, profile: str) -> dict[str, Any]:
