@@ -2,46 +2,28 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import Resampling, log_means, resampling_of
 from sweeplib.analysis.kit.expected import by_dynamics
-from sweeplib.analysis.kit.fits import scatter_draws, widening
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
-from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.kit.optima import FEWEST, MeanCurve, Optimum
+from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
-from sweeplib.analysis.kit.speed_fit import FEWEST, fastest, least_steps, local_weights, speed_misfit
-from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 from sweeplib.theory import noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
-
-
-class ScanOptimum(NamedTuple):
-    """One optimum with its interval."""
-
-    gamma: float = np.nan
-    low: float = np.nan
-    high: float = np.nan
-    steps: float = np.nan
-    steps_low: float = np.nan
-    steps_high: float = np.nan
-    at_edge: bool = False
-    reduced_chi2: float = np.nan
-    gammas_used: int = 0
 
 
 class RateScan(NamedTuple):
@@ -83,38 +65,20 @@ def _too_few(steps: xr.DataArray) -> xr.DataArray:
     return (count > 0) & (count < FEWEST_SEEDS)
 
 
-class Minima(NamedTuple):
-    """γ of least mean steps and these steps, (1 + resamples,): of the sample, then of each resample; NaN if unknown.
-
-    `ends` are the smallest and largest learning rate used; `reduced_chi2` is χ² over the degrees of freedom of the fit.
-    """
-
-    gamma: Array
-    steps: Array
-    ends: Array
-    reduced_chi2: float
-    gammas_used: int
-
-
 def optimal_learning_rate(
     ds: xr.Dataset,
     *,
     confidence: Confidence = 0.95,
-    resamples: Resamples = 2000,
-    random_seed: RandomSeed = 0,
     max_censored: CensoredPart = 0.02,
     max_lost: LostPart = MOST_LOST,
     along: Along = None,
 ) -> xr.Dataset:
     """Return γ of least mean exit steps per dynamics, threshold and point of the other axes, and its theory.
 
-    gamma_opt (_low, _high) is the optimum of the fit of `speed_fit`. Its interval is from a wild bootstrap over the
-    seeds that resamples all learning rates jointly (so it holds for paired and unpaired runs), widened as Student's t
-    with the degrees of freedom of the learning rates that decide the optimum.
-    Where the means deviate from the fit by more than their errors (reduced_chi2), the resamples include this scatter
-    (`fits`). exit_steps_min (_low, _high): the fitted mean exit steps at the optimum, without the two biases that make
-    it too small: of 1/mean, and of the minimum of a curve with noise. What is left is −12 % at 3 seeds with exit times
-    whose spread is as large as their mean, 3 % or less from 8 seeds on (docs/theory.md).
+    gamma_opt (_low, _high) is the optimum of the smooth curve through the mean steps, without a form that is given
+    (`smooth_curve`): its interval has in it the errors of the means, which may be those of shared starts or samples,
+    and what they leave open of the curve. exit_steps_min (_low, _high): the mean exit steps at the optimum, without the
+    bias of the least of noisy means.
     gammas_censored: number of learning rates left out because more than `max_censored` of the runs did not exit before
     their end or time limit; their restricted mean is too short. gammas_lost: number left out because more than
     `max_lost` failed or were killed; their exits are unknown. gammas_few: number left out because they have one or
@@ -128,90 +92,20 @@ def optimal_learning_rate(
     """
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
-    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
     parts = xr.apply_ufunc(
-        partial(optimum, resampling=resampling), scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
-        output_core_dims=[()] * len(ScanOptimum._fields),
-        vectorize=True, output_dtypes=[float] * 6 + [bool, float, int],
+        lambda steps, gamma: MeanCurve(steps, gamma).optimum(confidence), scan.steps, scan.gamma,
+        input_core_dims=[["seed", dim], [dim]], output_core_dims=[()] * len(Optimum._fields),
+        vectorize=True, output_dtypes=[float] * 6 + [bool, int],
     )  # fmt: skip
     variables = _labelled_optima(*parts) | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
-def optimum(steps: Array, gamma: Array, resampling: Resampling) -> ScanOptimum:
-    """Return the optimum of one cell: `steps` (seed, gamma), NaN for runs left out."""
-    draws, confidence = minima(steps, gamma, resampling), resampling.confidence
-    if not draws.gammas_used:
-        return ScanOptimum(gammas_used=int(np.isfinite(log_means(steps).logs).sum()))
-    best, (low, high) = draws.gamma[0], central_interval(draws.gamma[1:], confidence)
-    at_edge = bool(np.isclose(draws.ends[:, None], [best, low, high], rtol=1e-9).any())
-    return ScanOptimum(
-        best,
-        low,
-        high,
-        draws.steps[0],
-        *central_interval(draws.steps[1:], confidence),
-        at_edge,
-        draws.reduced_chi2,
-        draws.gammas_used,
-    )
-
-
-def minima(steps: Array, gamma: Array, resampling: Resampling) -> Minima:
-    """Return the minima of one cell and its bootstrap resamples; no `gammas_used` if fewer than FEWEST γ are left.
-
-    The resamples are widened so that their central part, of the confidence, is an interval.
-    """
-    points = log_means(steps)
-    finite = np.isfinite(points.logs)
-    if finite.sum() < FEWEST:
-        unknown = np.full(1 + len(resampling.weights), np.nan)
-        return Minima(unknown, unknown, np.full(2, np.nan), np.nan, 0)
-    order = np.flatnonzero(finite)[np.argsort(gamma[finite])]
-    points, gamma = points.at(order), gamma[order]
-    mean = np.exp(points.logs - 2.0 * points.bias)  # 1/mean is too large by the relative variance −2 bias
-    error = float(np.sqrt(np.diag(points.covariance).mean()))
-    local = local_weights(gamma, mean, points.present.sum(axis=0, dtype=float), error)
-    misfit = speed_misfit(gamma, mean, local, points.covariance)
-
-    def least(shifts: Array) -> tuple[Array, Array]:
-        resampled = mean * np.exp(shifts)
-        best = fastest(gamma, resampled, local)
-        return best, least_steps(gamma, resampled, local, best)
-
-    shifts = sum(scatter_draws(points, resampling, misfit)) + 0.5 * np.diag(points.covariance)
-    centre, tiny = least(np.zeros((1, len(gamma)))), 1e-4 * np.eye(len(gamma))
-    (up, steps_up), (down, steps_down) = least(tiny), least(-tiny)
-    slopes = np.log(np.stack([up / down, steps_up / steps_down])) / 2e-4  # central differences
-    widths = widening(points, slopes, misfit, resampling.confidence)
-    _, plain = least(shifts)
-    curse = np.nanmedian(np.log(plain / centre[1]))  # the winner's: a least of noisy steps is too small
-    best, _ = least(shifts * widths[0])
-    _, least_ = least(shifts * widths[1])
-    off = np.log(least_ / centre[1])
-    off -= np.nanmedian(off)
-    off *= 1.0 + 0.25 * np.maximum(off, 0.0)
-    return Minima(
-        np.append(centre[0], best), centre[1] * np.exp(np.append(0.0, off) - curse),
-        gamma[local > 0][[0, -1]], misfit.ratio, len(order),
-    )  # fmt: skip
-
-
-def central_interval(draws: Array, confidence: float) -> tuple[float, float]:
-    """Return the ends of the central part of draws, ignoring NaN; NaN if there are no draws."""
-    finite = draws[np.isfinite(draws)]
-    if not finite.size:
-        return np.nan, np.nan
-    low, high = np.quantile(finite, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0])
-    return float(low), float(high)
-
-
 def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    (at_edge, reduced_chi2, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
+    (at_edge, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
     variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}")
     variables |= with_bounds("exit_steps_min", parts[3:6], "mean exit steps at the optimal learning rate", steps)
     variables["at_edge"] = labelled(at_edge, "the optimum or its interval ends at the edge of the learning rates used")
-    variables["reduced_chi2"] = labelled(reduced_chi2, "chi-squared over degrees of freedom of the fit", r"\chi^2/n")
     variables["gammas_used"] = labelled(gammas_used, "learning rates used")
     variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
     variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"

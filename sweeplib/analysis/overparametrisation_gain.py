@@ -8,17 +8,18 @@ import numpy as np
 
 from sweeplib import theory
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.bootstrap import resampling_of
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST
 from sweeplib.analysis.kit.needs import passages_outline
-from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart, RandomSeed, Resamples
+from sweeplib.analysis.kit.optima import MeanCurve
+from sweeplib.analysis.kit.options import Along, CensoredPart, Confidence, LostPart
 from sweeplib.analysis.kit.phase_retrieval import escape_theory_holds
 from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.optimal_learning_rate import NEEDED, central_interval, minima, rate_scan
+from sweeplib.analysis.optimal_learning_rate import NEEDED, rate_scan
 from sweeplib.arrays import Array
 from sweeplib.errors import InputError
+from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
@@ -27,17 +28,15 @@ def overparametrisation_gain(
     ds: xr.Dataset,
     *,
     confidence: Confidence = 0.95,
-    resamples: Resamples = 2000,
-    random_seed: RandomSeed = 0,
     max_censored: CensoredPart = 0.02,
     max_lost: LostPart = MOST_LOST,
     along: Along = None,
 ) -> xr.Dataset:
     """Return the least mean exit steps at p = 1 over those at p, per dynamics, threshold and point of the other axes.
 
-    gain, gain_low, gain_high: the ratio with its interval from a wild bootstrap over the seeds that resamples all
-    learning rates and widths jointly, widened like those of the optima where the means scatter around their
-    fits. at_edge: one of the two optima is at an end of the learning rates used, so that the gain is a bound.
+    gain, gain_low, gain_high: the ratio with its interval, by the parts that each seed has in the errors of both, which
+    may share starts or samples, and by what the means leave open of both curves. at_edge: one of the two optima is at
+    an end of the learning rates used, so that the gain is a bound.
     gammas_censored, gammas_lost: number of learning rates left out at p because more than `max_censored` of the runs
     did not exit, or more than `max_lost` failed or were killed, as in `optimal_learning_rate`.
     gain_limit: (12 + Δ) p²/(8 + 2p + (2 + Δ) p²), the theory for d → ∞; gain_quenched: from the quenched exit times at
@@ -47,23 +46,25 @@ def overparametrisation_gain(
         ds = ds.expand_dims("p")
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
-    resampling = resampling_of(ds.sizes["seed"], resamples, random_seed, confidence)
 
-    def cell_gain(cell: Array, gammas: Array) -> tuple[Array, bool]:
-        draws = minima(cell, gammas, resampling)
-        return draws.steps, bool(np.isclose(draws.ends, draws.gamma[0], rtol=1e-9).any())
+    def least(steps: Array, gammas: Array) -> tuple[float, Array, float, float, bool]:
+        curve = MeanCurve(steps, gammas)
+        if not curve.is_enough:
+            return np.nan, np.full(len(steps), np.nan), np.nan, np.nan, False
+        at = curve.smooth.minimum(confidence).at
+        return *curve.least(at), bool(np.isclose(curve.x[[0, -1]], at, rtol=1e-9).any())
 
-    least, at_edge = xr.apply_ufunc(
-        cell_gain, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
-        output_core_dims=[["resample"], []], vectorize=True, output_dtypes=[float, bool],
+    value, parts, form, freedom, at_edge = xr.apply_ufunc(
+        least, scan.steps, scan.gamma, input_core_dims=[["seed", dim], [dim]],
+        output_core_dims=[[], ["seed"], [], [], []], vectorize=True, output_dtypes=[float] * 4 + [bool],
     )  # fmt: skip
     narrow = {"p": 1, "drop": True}
-    gain = least.sel(**narrow) / least
-    low, high = xr.apply_ufunc(
-        lambda row: central_interval(row, confidence), gain.isel(resample=slice(1, None)),
-        input_core_dims=[["resample"]], output_core_dims=[[], []], vectorize=True, output_dtypes=[float] * 2,
-    )  # fmt: skip
-    bounds = gain.isel(resample=0), low, high
+    log_gain, widths_differ = value.sel(**narrow) - value, parts["p"] != 1
+    of_seeds = ((parts.sel(**narrow) - parts) ** 2).sum("seed", skipna=False)
+    error = np.sqrt(of_seeds + (form**2 + form.sel(**narrow) ** 2).where(widths_differ, 0.0))
+    fewest = np.minimum(freedom, freedom.sel(**narrow))
+    half = error * xr.apply_ufunc(scipy.special.stdtrit, fewest, 0.5 + 0.5 * confidence)
+    bounds = (np.exp(log_gain + step * half) for step in (0.0, -1.0, 1.0))
     variables = with_bounds("gain", bounds, "gain of overparametrisation", r"\nu_1/\nu_p")
     variables["gain"].attrs |= {"bound": "at_edge", "theory": "gain_limit", "needs": NEEDED}
     either_at_edge = at_edge | at_edge.sel(**narrow)

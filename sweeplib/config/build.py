@@ -323,7 +323,7 @@ def _fits(sweep: "Design", ds: Mapping[bool, Outline], entry: FigureEntry) -> bo
     One that shows the optimal learning rate fits if enough learning rates are scanned for an optimum to be found.
     """
     from sweeplib.analysis import ANALYSES
-    from sweeplib.analysis.kit.speed_fit import FEWEST
+    from sweeplib.analysis.kit.optima import FEWEST
     from sweeplib.figures.figure import requested
 
     figure, options = requested(*entry)

@@ -64,7 +64,7 @@ def short_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _report(ds: xr.Dataset, folder: Path) -> Path:
     """Return the path of a report with every kind of plot (points, curves, a map), a failure, tables, and a figure."""
     exits = ANALYSES["exit_times"](ds)
-    analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds, resamples=100)}
+    analyses = {"exit_times": exits, "optimal_learning_rate": ANALYSES["optimal_learning_rate"](ds)}
     shown = {
         "exit_steps": FIGURES["learning_rate_scan"].declared(ds, analyses),
         "optimal_learning_rates": INTERACTIVE["optimal_learning_rates"],

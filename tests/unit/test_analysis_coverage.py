@@ -121,7 +121,7 @@ def optima(*, seeds: int, misfit: float, experiments: int, rates: int, random_se
 
 def covered_optima(**options) -> float:
     """Return the coverage of the optimum by `optimal_learning_rate`."""
-    found = analysis.optimal_learning_rate(optima(**options), resamples=400).squeeze()
+    found = analysis.optimal_learning_rate(optima(**options)).squeeze()
     truth = true_optimum(30_000, 0.0)
     return float(((found.gamma_opt_low <= truth) & (truth <= found.gamma_opt_high)).mean())
 
@@ -131,7 +131,7 @@ def covered_gains(*, misfit: float, random_seed=0, **options) -> float:
     narrow, wide = (optima(misfit=misfit, random_seed=random_seed + number, **options) for number in (0, 1))
     wide["exit_steps"], wide["end_steps"] = wide.exit_steps / 3.0, wide.end_steps / 3.0
     ds = xr.concat([narrow.assign_coords(p=1), wide.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
-    found = analysis.overparametrisation_gain(ds, resamples=400).sel(p=4).squeeze()
+    found = analysis.overparametrisation_gain(ds).sel(p=4).squeeze()
     return float(((found.gain_low <= 3.0) & (found.gain_high >= 3.0)).mean())
 
 
@@ -239,11 +239,11 @@ def covered_passages(seeds, law, experiments) -> dict[str, float]:
     both = xr.concat([scan.assign_coords(p=1), wide.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
     growth = passage_runs("d", [100, 300, 1000, 3000, 10_000], seeds, law, experiments)
     sizes = passage_runs("batch_size", [1, 6, 32, 178, 1000], seeds, law, experiments)
-    optimum = analysis.optimal_learning_rate(scan, resamples=400).squeeze()
+    optimum = analysis.optimal_learning_rate(scan).squeeze()
     return {
         "optimum": covering(optimum, "gamma_opt", 1 / 12),
         "least steps": covering(optimum, "exit_steps_min", 24_000.0),
-        "gain": covering(analysis.overparametrisation_gain(both, resamples=400).sel(p=4), "gain", 3.0),
+        "gain": covering(analysis.overparametrisation_gain(both).sel(p=4), "gain", 3.0),
         "growth": covering(analysis.sample_complexity(growth, resamples=400), "exponent", 1.5),
         "batch size": covering(analysis.batch_tradeoff(sizes, resamples=400), "exponent", -0.8),
     }
@@ -280,7 +280,7 @@ def test_a_point_with_few_seeds_counts_by_its_part():
     for few in (2, 3, 64):
         ds = whole.where((whole.gamma != SCAN[5]) | (whole.seed < few))
         ds["status"] = ds.exit_steps.squeeze("threshold").notnull().astype(np.uint8).assign_attrs(FLAGS)
-        found = analysis.optimal_learning_rate(ds, resamples=200)
+        found = analysis.optimal_learning_rate(ds)
         assert (found.gammas_few == (few == 2)).all()
         widths[few] = float((found.gamma_opt_high - found.gamma_opt_low).median())
     assert widths[3] < 1.4 * widths[64]
@@ -290,7 +290,7 @@ def test_a_point_with_few_seeds_counts_by_its_part():
 def test_two_seeds_have_no_interval():
     two = passage_runs("gamma", SCAN, 2, "exponential", 2)
     growth = passage_runs("d", [100, 1000, 10_000], 2, "exponential", 2)
-    optimum = analysis.optimal_learning_rate(two, resamples=20)
+    optimum = analysis.optimal_learning_rate(two)
     assert (optimum.gammas_few == len(SCAN)).all()
     means = analysis.exit_times(two)
     for values in (optimum.gamma_opt_low, analysis.sample_complexity(growth).exponent_low, means.exit_steps_mean_low,
@@ -313,7 +313,7 @@ def test_two_dimensions_have_an_exponent_without_an_interval():
 @pytest.mark.parametrize(("seeds", "off"), [(8, 0.06), (32, 0.04)])
 def test_least_steps_are_not_too_small(seeds, off):
     """300 scans of exponential exits, the mean of all known to 2 and 1 %; 1/mean alone makes them 12 and 3 % less."""
-    found = analysis.optimal_learning_rate(passage_runs("gamma", SCAN, seeds, "exponential", 300), resamples=100)
+    found = analysis.optimal_learning_rate(passage_runs("gamma", SCAN, seeds, "exponential", 300))
     assert float(found.exit_steps_min.mean()) == pytest.approx(24_000.0, rel=off)
 
 

@@ -25,7 +25,7 @@ def scan() -> xr.Dataset:
 
 
 def optimum(ds: xr.Dataset) -> xr.Dataset:
-    return analysis.optimal_learning_rate(ds, resamples=300).squeeze()
+    return analysis.optimal_learning_rate(ds).squeeze()
 
 
 def test_runs_that_time_out_do_not_move_the_optimum(scan):
@@ -69,7 +69,7 @@ def test_learning_rates_of_lost_runs_are_left_out_and_counted(scan, outcome):
 def test_the_gain_does_without_learning_rates_of_which_little_is_known(scan):
     wide = scan.assign(exit_steps=scan.exit_steps / 3, end_steps=scan.end_steps / 3)
     both = xr.concat([scan.assign_coords(p=1), wide.assign_coords(p=4)], "p", coords=["p"], combine_attrs="override")
-    found = analysis.overparametrisation_gain(timed_out(both, float(scan.exit_steps.median())), resamples=100)
+    found = analysis.overparametrisation_gain(timed_out(both, float(scan.exit_steps.median())))
     assert found.gain.isnull().all()
     assert (found.gammas_censored.sel(p=1) == 13).all()
 

@@ -44,7 +44,7 @@ def ds() -> xr.Dataset:
 )
 def test_theory_stands_where_its_hypotheses_hold(ds, fields, stands):
     changed = ds.assign_coords(fields)
-    optima = analysis.optimal_learning_rate(changed, resamples=20)
+    optima = analysis.optimal_learning_rate(changed)
     assert bool(optima.gamma_opt_theory.notnull().all()) == (OPTIMUM in stands)
     assert bool(optima.gamma_opt_noise_corrected.notnull().any()) == (OPTIMUM in stands)
     assert bool(analysis.risk_floor(changed).risk_floor_theory.notnull().all()) == (FLOOR in stands)
@@ -61,7 +61,7 @@ def test_theory_stands_where_its_hypotheses_hold(ds, fields, stands):
         EXITS in stands
     )
     if "p" not in fields:
-        gain = analysis.overparametrisation_gain(changed, resamples=20)
+        gain = analysis.overparametrisation_gain(changed)
         assert bool(gain.gain_limit.notnull().all()) == (OPTIMUM in stands)
 
 
@@ -110,7 +110,7 @@ def test_each_dynamics_has_its_own_theory(ds):
     np.testing.assert_allclose(found.sel(dynamics="sgd_chain"), theory.noise_corrected_exit_time(found.gamma, *of))
     np.testing.assert_allclose(found.sel(dynamics="ode"), theory.quenched_exit_time(found.gamma, *of))
     np.testing.assert_allclose(found.sel(dynamics="gradient_flow"), theory.quenched_exit_time(0.0, *of))
-    optima = analysis.optimal_learning_rate(runs, resamples=20)
+    optima = analysis.optimal_learning_rate(runs)
     expected = INTERACTIVE["optimal_learning_rates"].labelled(runs, {"optimal_learning_rate": optima})
     expected = expected.gamma_opt_expected.sel(d=3000, Delta=1.0).squeeze()
     assert expected.sel(dynamics="ode") == pytest.approx(1 / 13)

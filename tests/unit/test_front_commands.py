@@ -504,7 +504,7 @@ def test_headlines_of_the_optimal_learning_rate() -> None:
     ratios = np.linspace(0.3, 1.7, 10)
     ds = sweep_dataset(ratios=ratios, d=[300, 3000], Delta=[0.0, 1.0], seeds=64, dynamics=["ode", "sgd_chain"])
     analysis = ANALYSES["optimal_learning_rate"]
-    found = analysis(ds, resamples=200)
+    found = analysis(ds)
     lines = headline(found, "gamma_opt").lines
     one = found.sel(dynamics="sgd_chain", d=3000, Delta=0.0).squeeze()
     assert analysis.headline == "gamma_opt"
@@ -544,7 +544,7 @@ def test_runs_that_end_at_their_error_are_counted() -> None:
 
 def test_a_number_without_an_interval_is_no_headline() -> None:
     ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
-    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    found = ANALYSES["optimal_learning_rate"](ds)
     unknown = found.assign({name: found[name] * np.nan for name in ("gamma_opt", "gamma_opt_low", "gamma_opt_high")})
     main = headline(unknown.assign(gamma_opt=unknown.gamma_opt.assign_attrs(found.gamma_opt.attrs)), "gamma_opt")
     assert main.text == (
@@ -561,7 +561,7 @@ def test_points_that_never_ran_do_not_count() -> None:
     ds = sweep_dataset(ratios=[0.5, 1.0], d=[300, 3000], Delta=[0.0], seeds=3, dynamics=["ode", "sgd_chain"])
     left_out = (ds.dynamics == "ode") & (ds.d == 300)
     ran = ds.assign(status=xr.where(left_out, 0, ds.status).transpose(*ds.status.dims).assign_attrs(ds.status.attrs))
-    found = ANALYSES["optimal_learning_rate"](ran, resamples=10)
+    found = ANALYSES["optimal_learning_rate"](ran)
     points = [headline(found, "gamma_opt", dataset=dataset).points for dataset in (None, ran)]
     assert points == [4, 3]
 
@@ -569,7 +569,7 @@ def test_points_that_never_ran_do_not_count() -> None:
 def test_an_optimum_without_noise_at_the_edge_is_counted() -> None:
     """Its interval has no width, as all runs of the ODE have one exit."""
     ds = sweep_dataset(ratios=np.linspace(0.3, 0.7, 8), d=[300, 3000], Delta=[0.0], seeds=64, dynamics=["ode"])
-    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    found = ANALYSES["optimal_learning_rate"](ds)
     point = found.assign({f"gamma_opt_{end}": found.gamma_opt for end in ("low", "high")})
     assert bool(found.at_edge.all())
     assert headline(point, "gamma_opt").text == (
@@ -583,7 +583,7 @@ def test_an_optimum_without_noise_at_the_edge_is_counted() -> None:
 
 def test_an_interval_below_the_digits_shown_is_left_out() -> None:
     ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64, dynamics=["ode"])
-    found = ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    found = ANALYSES["optimal_learning_rate"](ds)
     narrow = found.assign(gamma_opt_low=found.gamma_opt - 1e-12, gamma_opt_high=found.gamma_opt + 1e-12)
     assert headline(narrow, "gamma_opt").lines == [f"optimal learning rate {found.gamma_opt.item():.6f} (ode)"]
 

@@ -68,8 +68,7 @@ class Both:
 
     def __init__(self, name, ds, **options):
         figure = FIGURES[name]
-        few = {"optimal_learning_rate": {"resamples": 20}, "overparametrisation_gain": {"resamples": 20}}
-        made = {each: ANALYSES[each](ds, **few.get(each, {})) for each in figure.needed(options)}
+        made = {each: ANALYSES[each](ds) for each in figure.needed(options)}
         self.ds, self.analyses = with_constants(ds), {each: with_constants(one) for each, one in made.items()}
         self.declared = figure.declared(ds, made, **options)
         self.plot = interactive_plot(name, self.declared, ds, made, options)

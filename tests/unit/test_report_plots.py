@@ -178,7 +178,7 @@ def test_filters_begin_at_what_the_picture_shows(ds, analyses):
 @pytest.mark.parametrize(("d", "x", "title"), [([0], "Delta", "label-noise variance"), ([0, 1], "d", "dimension")])
 def test_points_are_against_an_axis_that_varies(ds, d, x, title):
     part = ds.isel(d=d)
-    analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](part, resamples=20)}
+    analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](part)}
     plot = interactive_plot("optima", INTERACTIVE["optimal_learning_rates"], part, analyses, {})
     assert plot.spec["x"] == x
     assert title in plot.title
@@ -189,7 +189,7 @@ def test_optima_of_two_figures_are_shown_once_if_one_axis_varies(ds, d):
     """Optima against d and against p, which has one value, as the figures of the two axes declare them."""
 
     def shown(data):
-        analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](data, resamples=20)}
+        analyses = {"optimal_learning_rate": ANALYSES["optimal_learning_rate"](data)}
         charts = {
             "widths": FIGURES["optimal_learning_rate"].declared(data, analyses),
             "dimensions": INTERACTIVE["optimal_learning_rates"],

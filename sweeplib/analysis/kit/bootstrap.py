@@ -101,6 +101,28 @@ def log_means(values: Array) -> PointErrors:
     return _points(np.log(positive), np.where(present, values / positive - 1.0, 0.0), present, np.zeros(len(positive)))
 
 
+def linear_means(values: Array) -> PointErrors:
+    """Return the means of values (seed, point) of any sign in place of logarithms, with the parts of the seeds."""
+    present, mean, _ = moments(values)
+    parts = np.where(present & np.isfinite(mean), values - mean, 0.0)
+    counts = np.maximum(present.sum(axis=0), 2.0)
+    return PointErrors(mean, np.zeros_like(mean), parts / np.sqrt(counts * (counts - 1.0)), present)
+
+
+def log_means_by_leaving_out(values: Array) -> PointErrors:
+    """Return the same as `log_means`, with the part of a seed by what the logarithm changes if it is left out.
+
+    A run that makes most of a mean hides its own error from the deviations from this mean.
+    """
+    present, mean, _ = moments(values)
+    counts, known = present.sum(axis=0), np.where(present, values, 0.0)
+    positive = np.where(mean > 0.0, mean, np.nan)
+    others = (known.sum(axis=0) - known) / np.maximum(counts - 1.0, 1.0)
+    left_out = np.log(positive / np.where(others > 0.0, others, positive)) * (counts - 1.0)
+    centre = np.sum(left_out * present, axis=0) / np.maximum(counts, 1)
+    return _points(np.log(positive), np.where(present, left_out - centre, 0.0), present, np.zeros(len(positive)))
+
+
 def log_deviations(values: Array) -> PointErrors:
     """Return the logarithms of the standard deviations over the seeds of values (seed, point), as `log_means`.
 

@@ -1,11 +1,11 @@
-"""Learning rates and seeds for the optimal learning rate: bracket it, then fit it with a form that is checked.
+"""Learning rates and seeds for the optimal learning rate: bracket it, then make the interval of the analysis narrow.
 
 1. Bracket: while the steps do not rise by END_RISE to an end of the scan, go on beyond it, to the bounds.
 2. A second minimum, not clearly higher than the first and behind a barrier, gets seeds until it is told from the first.
 3. Rows: one in each of BINS parts of the range in which the steps are at most RISE times the least.
-4. The optimum is that of two forms of a fit in this range, whose difference counts as an error (`scan`).
-5. Seeds: those that give it the variance that is wanted for the least number of simulated steps (Neyman), until the
-   interval is as narrow as was asked.
+4. The answer is the optimum of the analysis, with its interval, of all rows (`MeanCurve`).
+5. Where the form of the curve makes more of the error than the seeds, rates near the optimum are added; otherwise
+   seeds, where they make the optimum precise for the least number of simulated steps (Neyman).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ import numpy as np
 
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.bootstrap import log_means
+from sweeplib.analysis.kit.optima import MeanCurve, Optimum
 from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import rate_scan
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.optimum_fit import ALLOWANCE, FEWEST, Fit
-from sweeplib.answers.proposers.scan import Scan, ScanColumn
+from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.table import named, points, seeds_asked, value
 from sweeplib.answers.unexited_runs import exits_go_on
@@ -49,6 +49,10 @@ TOLD = 3.0
 """The standard errors by which one mean is clearly larger than another."""
 MOST_TO_TELL = 8192
 """Seeds of a row after which two minima, or an optimum and a bound, count as not told apart, and needs are believed."""
+MOSTLY, MOST_RATES = 4.0, 24
+"""The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few."""
+LEAST_PART = 0.02
+"""The least part of the seeds that a row gets."""
 CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
 
@@ -63,8 +67,7 @@ class ScanFinding:
     why: str
     seeds: dict[float, int] = field(default_factory=dict)
     state: State = State.open
-    gamma: float = math.nan
-    half: float = math.nan
+    optimum: Optimum = field(default_factory=Optimum)
     needed: float = math.nan
 
 
@@ -111,17 +114,17 @@ class OptimalRate:
             if len(column.x):
                 row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
                 row.pop("dynamics")
-                answers.append(self._answer(Answer(self.name, named(variable, place)), column, row))
+                answers.append(
+                    self._answer(Answer(self.name, named(variable, place)), column, row, limits["confidence"])
+                )
         return answers
 
-    def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any]) -> Answer:
-        finding = ScanLook(column, self.question, self.question.bounds[self.dim]).finding()
-        requests = tuple(self._rows(finding, row, column.is_whole))
-        low, high = (finding.gamma * math.exp(sign * finding.half) for sign in (-1.0, 1.0))
-        wanted = self.question.half_width(finding.gamma)
+    def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any], confidence: float) -> Answer:
+        finding = ScanLook(column, self.question, self.question.bounds[self.dim], confidence).finding()
+        requests, (at, low, high, *_) = tuple(self._rows(finding, row, column.is_whole)), finding.optimum
         return Answer(
-            answer.question, answer.at, finding.gamma, low, high, wanted, finding.state, finding.why, finding.needed,
-            requests,
+            answer.question, answer.at, at, low, high, self.question.half_width(at), finding.state, finding.why,
+            finding.needed, requests,
         )  # fmt: skip
 
     def _rows(self, finding: ScanFinding, row: dict[str, Any], whole: bool) -> Iterator[Row]:
@@ -132,11 +135,12 @@ class OptimalRate:
 class ScanLook:
     """One look at a scan: what is known of its optimum, and what is needed next."""
 
-    def __init__(self, column: ScanColumn, question: Question, bounds: tuple[float, float]) -> None:
-        self.column, self.question = column, question
+    def __init__(
+        self, column: ScanColumn, question: Question, bounds: tuple[float, float], confidence: float = 0.95
+    ) -> None:
+        self.column, self.question, self.confidence = column, question, confidence
         self.bounds = bounds if column.x[0] <= column.x[-1] else bounds[::-1]  # in the order of γ
         points_ = log_means(column.steps)
-        self.scan = Scan(column.gamma, points_, column.seeds.astype(float))
         self.finite: NDArray[np.bool_] = np.isfinite(points_.logs)
         self.logs = np.where(self.finite, points_.logs, np.inf)
         self.errors = np.where(self.finite, np.sqrt(np.diag(points_.covariance)), 0.0)
@@ -312,31 +316,57 @@ class ScanLook:
         ]
 
     def _fitted(self) -> ScanFinding:
-        """Return the optimum with its interval, and the seeds that it needs."""
-        low, high = self._range(RISE)
-        slack = (high / low) ** (0.5 / BINS)
-        rows = self.finite & (self.column.gamma >= low / slack) & (self.column.gamma <= high * slack)
-        if rows.sum() < FEWEST:
+        """Return the optimum with its interval, and the rates and seeds that it needs."""
+        curve = MeanCurve(self.column.steps, self.column.gamma)
+        optimum = curve.optimum(self.confidence)
+        seeds = self.column.seeds[self.finite].astype(float)
+        if np.isnan(optimum.at):
             return ScanFinding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
-        fit, x = Fit(self.scan.at(rows)), self.column.x[rows]
-        wanted = math.log1p(self.question.half_width(fit.gamma) / fit.gamma)
-        if not fit.has_optimum:
-            tried = self.column.seeds[rows].max() >= MOST_TO_TELL
-            seeds = {} if tried else self._more([int(at) for at in np.flatnonzero(rows)])
-            return ScanFinding(
-                "its fits have no optimum between their ends", seeds, State.none if tried else State.open
-            )
-        if fit.half <= wanted:
-            return ScanFinding("", {}, State.given, fit.gamma, fit.half, 0.0)
-        goals = fit.goals(wanted)
-        needed = float(np.maximum(goals - fit.scan.seeds, 0.0).sum())
-        is_hopeless = goals.max() > SEEDS and fit.scan.seeds.max() >= MOST_TO_TELL
-        if wanted <= ALLOWANCE or fit.are_equal or is_hopeless:
-            unsure = f"the form of its fit is not surer than ± {fit.form:.2g} of ln γ"
-            why = unsure if wanted <= fit.form else f"a rate would need more than {SEEDS:,} seeds"
-            return ScanFinding(why, {}, State.none, fit.gamma, fit.half, needed)
-        seeds = dict(zip(map(float, x), next_totals(fit.scan.seeds, goals), strict=True))
-        return ScanFinding(WIDE, seeds, State.open, fit.gamma, fit.half, needed)
+        if optimum.at_edge:
+            why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_TO_TELL
+            more = {} if is_tried else self._more([int(at) for at in np.flatnonzero(self.finite)])
+            return ScanFinding(why, more, State.none if is_tried else State.open)
+        half = max(optimum.at - optimum.low, optimum.high - optimum.at)
+        part = self.question.half_width(optimum.at) / half
+        if part >= 1.0:
+            return ScanFinding("", {}, State.given, optimum, 0.0)
+        tangent, covariance = curve.smooth.tangent(optimum.at), curve.points.covariance
+        weights = tangent.slope_weights
+        noise, form = float(weights @ covariance @ weights), tangent.slope_form**2
+        if form > MOSTLY * noise:
+            more = self._rates_near(optimum.at)
+            if more or form > MOSTLY**4 * noise:
+                why = "the form of the curve is to be told" if more else self._untold
+                return ScanFinding(why, more, State.open if more else State.none, optimum)
+        variation = np.sqrt(np.diag(covariance) * seeds)
+        costs = np.abs(weights) * variation / np.exp(0.5 * curve.points.values)
+        parts = np.maximum(costs / costs.sum(), LEAST_PART)
+        parts /= parts.sum()
+        shared = noise / float(np.sum((weights * variation) ** 2 / seeds))  # by seeds that rows share
+        total = shared * float(np.sum((weights * variation) ** 2 / parts)) / (part**2 * noise)
+        goals = parts * total
+        if (goals <= seeds).all():
+            goals = seeds / part**2
+        needed = float(np.maximum(goals - seeds, 0.0).sum())
+        if goals.max() > SEEDS and seeds.max() >= MOST_TO_TELL:
+            why = f"a rate would need more than {SEEDS:,} seeds"
+            return ScanFinding(why, {}, State.none, optimum, needed)
+        more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))
+        return ScanFinding(WIDE, more, State.open, optimum, needed)
+
+    @property
+    def _untold(self) -> str:
+        return f"its {self.finite.sum()} rates do not tell the form of the curve as precisely as that"
+
+    def _rates_near(self, gamma: float) -> dict[float, int]:
+        """Return new rates in the widest of the gaps beside a rate, each with as many seeds as any row has."""
+        edges = np.log(self.column.gamma[self.finite])
+        near = int(np.clip(np.searchsorted(edges, math.log(gamma)), 1, len(edges) - 1))
+        gaps = [at for at in (near - 2, near - 1, near) if 0 <= at < len(edges) - 1]
+        widest = sorted(gaps, key=lambda at: edges[at] - edges[at + 1])[:2] if len(edges) < MOST_RATES else []
+        inside = [self.column.x_of(math.exp(0.5 * (edges[at] + edges[at + 1]))) for at in widest]
+        new = [x for x in inside if min(self.bounds) <= x <= max(self.bounds) and x not in self.column.x]
+        return dict.fromkeys(new, int(self.column.seeds[self.finite].max()))
 
 
 PROPOSERS.register("optimum", OptimalRate)

@@ -1,114 +1,20 @@
-"""A scan along an axis as a proposer of optima sees it: rows with their mean steps, and two forms of their fit.
-
-Both have five functions of γ, fitted to ln steps: 1, ln γ, ln²γ, with γ and γ², or with ln³γ and ln⁴γ. Powers,
-exponentials, poles, parabolas in ln γ and their products are near both. Where the steps rise to twice their least value
-on both sides, the mean of both optima is within 1 % of the optimum of all smooth curves that were tried
-(docs/how-to/answers.md); a parabola of ln steps in ln γ is off by 5 to 15 %, one of the escape rate by up to 12 %.
-"""
+"""The rows of a scan along an axis as a proposer of optima sees them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.analysis.kit.bootstrap import PointErrors
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.analysis.optimal_learning_rate import RateScan as Runs
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
 
-Form = Callable[[Array], Array]
-"""The functions (n, 5) at the learning rates (n,), in units of a typical one."""
-FINE = 401
-"""Learning rates at which a fit is looked at for its optimum; between them a parabola is exact enough."""
-NUDGE = 3e-3
-LEAST_PART = 0.02
 DIGITS = 3
 """The digits of values that are added to an axis."""
-
-
-class Scan(NamedTuple):
-    """Rows of a scan in the order of their learning rates, with the logarithms of their means, and their seeds."""
-
-    gamma: Array
-    points: PointErrors
-    seeds: Array
-
-    def at(self, mask: NDArray[np.bool_]) -> Scan:
-        """Return some of the rows."""
-        return Scan(self.gamma[mask], self.points.at(mask), self.seeds[mask])
-
-    @property
-    def logs(self) -> Array:
-        """Return the logarithms of the means, without their bias."""
-        return self.points.values
-
-    @property
-    def variation(self) -> Array:
-        """Return the relative standard deviation of a run of each row."""
-        return np.asarray(np.sqrt(np.diag(self.points.covariance) * self.seeds))
-
-    def error(self, directions: Array) -> float:
-        """Return the standard error of a combination of the logarithms."""
-        return float(np.sqrt(directions @ self.points.covariance @ directions))
-
-
-def mixed(x: Array) -> Array:
-    """Return 1, ln γ, ln²γ, γ, γ²."""
-    u = np.log(x)
-    return np.stack([np.ones_like(x), u, u * u, x, x * x], axis=-1)
-
-
-def powers(x: Array) -> Array:
-    """Return the powers of ln γ from 0 to 4."""
-    return np.vander(np.log(x), 5, increasing=True)
-
-
-def solution(form: Form, scan: Scan, weights: Array) -> tuple[float, Array]:
-    """Return the unit of γ of a fit, and the matrix (5, rows) from logarithms to its coefficients."""
-    unit = float(np.exp(np.average(np.log(scan.gamma), weights=weights)))
-    spread = np.sqrt(weights)
-    return unit, np.asarray(np.linalg.pinv(form(scan.gamma / unit) * spread[:, None]) * spread, float)
-
-
-def optima(form: Form, scan: Scan, logs: Array, weights: Array) -> Array:
-    """Return the γ of least steps between the ends of a scan for each row of `logs` (n, rows)."""
-    unit, matrix = solution(form, scan, weights)
-    fine = np.geomspace(scan.gamma[0], scan.gamma[-1], FINE)
-    values = logs @ matrix.T @ form(fine / unit).T
-    top = np.clip(values.argmin(axis=1), 1, FINE - 2)
-    before, there, after = (np.take_along_axis(values, top[:, None] + step, 1)[:, 0] for step in (-1, 0, 1))
-    bend = before - 2.0 * there + after
-    shift = 0.5 * (before - after) / np.where(bend > 0.0, bend, np.inf)
-    ratio = fine[1] / fine[0]
-    return np.asarray(fine[top] * ratio ** np.clip(shift, -1.0, 1.0))
-
-
-def slopes(form: Form, scan: Scan, weights: Array) -> Array:
-    """Return ∂ ln γ_opt/∂ ln steps of each row of a scan."""
-    nudges = NUDGE * np.eye(len(scan.gamma))
-    up, down = (optima(form, scan, scan.logs + sign * nudges, weights) for sign in (1.0, -1.0))
-    return np.asarray(np.log(up / down) / (2.0 * NUDGE))
-
-
-def allocation(directions: Callable[[Array], Array], scan: Scan) -> tuple[Array, float]:
-    """Return the parts of the seeds that rows get for the least variance of a combination at a given number of steps.
-
-    Neyman's allocation |direction| σ/√steps, where the directions depend on the seeds; and the variance for one seed in
-    all, if those of different rows are independent.
-    """
-    sigma, steps = scan.variation, np.exp(scan.logs - scan.logs.min())
-    parts = np.full(len(steps), 1.0 / len(steps))
-    for _ in range(6):
-        wanted = np.abs(directions(parts)) * sigma / np.sqrt(steps)
-        parts = np.maximum(0.5 * (parts + wanted / max(wanted.sum(), 1e-300)), LEAST_PART)
-        parts /= parts.sum()
-    return parts, float(np.sum(directions(parts) ** 2 * sigma**2 / parts))
 
 
 @dataclass(frozen=True)
