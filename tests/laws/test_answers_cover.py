@@ -101,7 +101,7 @@ def test_optima_to_a_precision_are_covered(truth: str) -> None:
     found = [answered_scan(law, rng, 0.08) for _ in range(sweeps)]
     given = [each for each in found if each.state is State.given]
     assert len(given) > 0.9 * sweeps
-    assert np.mean([abs(np.log(each.gamma / best)) <= each.half for each in given]) > least(len(given))
+    assert np.mean([each.optimum.low <= best <= each.optimum.high for each in given]) > least(len(given))
 
 
 def located(rng: np.random.Generator, truth: float, slope: float, first: int = 32) -> list[tuple[float, float]]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.analysis.kit.bootstrap import linear_means, log_means_by_leaving_out, moments
-from sweeplib.analysis.kit.smooth_curve import SmoothCurve
+from sweeplib.analysis.kit.smooth_curve import Crossing, SmoothCurve
 from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
 
@@ -60,12 +60,28 @@ class MeanCurve:
         order = np.argsort(x)[np.isfinite(means[np.argsort(x)])]
         self.of_logarithms = bool((means[order] > 0.0).all())
         self.x, self.sign = x[order], -1.0 if greatest else 1.0
-        self.points = (log_means_by_leaving_out if self.of_logarithms else linear_means)(values[:, order])
+        self._values = values[:, order]
+        self.points = (log_means_by_leaving_out if self.of_logarithms else linear_means)(self._values)
 
     @property
     def is_enough(self) -> bool:
         """Return whether there are FEWEST values of the axis."""
         return len(self.x) >= FEWEST
+
+    def crossings(self, level: float, confidence: float) -> list[Crossing]:
+        """Return the places at which the curve passes a level, with their intervals; none at a level of no sense."""
+        if not self.is_enough or (self.of_logarithms and level <= 0.0):
+            return []
+        points, own = self.points, None
+        if np.isin(
+            self._values[points.present], (0.0, 1.0)
+        ).all():  # fractions: equal outcomes do not make them certain (Agresti)
+            points, counts = linear_means(self._values), points.present.sum(axis=0)
+            share = (points.logs * counts + 2.0) / (counts + 4.0)
+            own = np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(points.covariance), 0.0)
+        of_logarithms = self.of_logarithms and own is None
+        curve = SmoothCurve(self.x, points.values, points.parts, of_logarithms=of_logarithms, with_shared=True, own=own)
+        return curve.crossings(np.log(level) if of_logarithms else level, confidence)
 
     @cached_property
     def smooth(self) -> SmoothCurve:

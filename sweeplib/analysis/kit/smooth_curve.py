@@ -12,6 +12,7 @@ and the interval is that of its interpolation.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from itertools import product
 from typing import NamedTuple
@@ -48,6 +49,15 @@ class Minimum(NamedTuple):
     high: float
 
 
+class Crossing(NamedTuple):
+    """The place at which a curve passes a level, its interval with ends that may be infinite, and whether it rises."""
+
+    at: float
+    low: float
+    high: float
+    rises: bool
+
+
 class Tangent(NamedTuple):
     """The value of a curve and its slope at a place, as combinations of the values (n,), and what these leave open.
 
@@ -81,11 +91,20 @@ class SmoothCurve:
     """The curves through `values` (n,) at `x` (n,), ascending, whose errors are sums of `parts` (seeds, n).
 
     of_logarithms : the values are logarithms of positive quantities, whose least value is looked for.
+    with_shared : the errors have in them what all values share, which matters for a level, not for a least value.
+    own (n,) : variances of single values that the parts do not show.
     """
 
-    def __init__(self, x: Array, values: Array, parts: Array, *, of_logarithms: bool) -> None:
+    def __init__(
+        self, x: Array, values: Array, parts: Array, *, of_logarithms: bool, with_shared: bool = False,
+        own: Array | None = None,
+    ) -> None:  # fmt: skip
         self.x, self.values = x, values
-        self._differences, self.freedom = errors_of_differences(parts)
+        self._errors, self.freedom = errors_of_differences(parts)
+        if with_shared:
+            self._errors = self._errors + float(np.sum(parts.mean(axis=1) ** 2))
+        if own is not None:
+            self._errors = self._errors + np.diag(own)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
         charts = [self._chart(*kind) for kind in product(axes, responses)]
         roots = [self._root_of(chart) for chart in charts]
@@ -104,14 +123,14 @@ class SmoothCurve:
         values = self.values - self.values.mean()
         y, slopes = values, np.ones_like(values)
         if reciprocal:
-            slopes = np.exp(-values - np.diag(self._differences))  # the mean of reciprocals is too large
+            slopes = np.exp(-values - np.diag(self._errors))  # the mean of reciprocals is too large
             y = -slopes
         scale = max(float(y.std()), TINY)
         return _Chart(logarithmic, reciprocal, (y - y.mean()) / scale, float(y.mean()), scale, slopes / scale)
 
     def _root_of(self, chart: _Chart) -> Array:
         """Return the inverse Cholesky factors (shapes, n, n) of the covariances of the response."""
-        errors = self._differences * np.outer(chart.slopes, chart.slopes)
+        errors = self._errors * np.outer(chart.slopes, chart.slopes)
         return np.linalg.inv(np.linalg.cholesky(prior_covariances(tuple(self.x), chart.logarithmic) + errors))
 
     @property
@@ -175,21 +194,46 @@ class SmoothCurve:
         turn = np.flatnonzero(u[turns] == places[best])
         first = np.clip(np.concatenate([below, turns[turn], above - 1]), 0, FINE - 2)
         levels = np.repeat([tail, 0.5, 1.0 - tail], [len(below), len(turn), len(above)])
-        roots = iter(self._roots_of(u[first], u[first + 1], levels))
+        roots = iter(_roots_of(self.rising, u[first], u[first + 1], levels))
         low = next(roots) if len(below) else -np.inf
         at = next(roots) if len(turn) else places[best]
         high = next(roots) if len(above) else np.inf
         x_of = np.exp if self.x[0] > 0.0 else np.asarray
         return Minimum(float(x_of(at)), float(x_of(low)), float(x_of(high)))
 
-    def _roots_of(self, lows: Array, highs: Array, levels: Array) -> Array:
-        """Return where the probability of a rise passes levels between places (n,)."""
-        for _ in range(ZOOMS if len(lows) else 0):
-            u = np.linspace(lows, highs, ZOOM + 1)
-            above = self.rising(u[1:-1].ravel()).reshape(ZOOM - 1, -1) >= levels
-            part = np.where(above.any(axis=0), above.argmax(axis=0), ZOOM - 1)
-            lows, highs = u[part, range(len(part))], u[part + 1, range(len(part))]
-        return np.asarray(0.5 * (lows + highs))
+    def crossings(self, level: float, confidence: float) -> list[Crossing]:
+        """Return the places at which the curve passes a level, with their intervals."""
+        tail = 0.5 * (1.0 - confidence)
+
+        def above(u: Array) -> Array:
+            return self.above(u, level)
+
+        u = np.linspace(self._u[0], self._u[-1], FINE)
+        probability = above(u)
+        sides = probability >= 0.5
+        turns = np.flatnonzero(sides[1:] != sides[:-1])
+        ends = np.concatenate([[0], turns + 1, [FINE]])
+        x_of = np.exp if self.x[0] > 0.0 else np.asarray
+        found = []
+        for number, turn in enumerate(turns):
+            rises = bool(sides[turn + 1])
+            chance = probability if rises else 1.0 - probability
+            before = np.flatnonzero(chance[ends[number] : turn + 1] <= tail)[-1:] + ends[number]
+            after = np.flatnonzero(chance[turn + 1 : ends[number + 2]] >= 1.0 - tail)[:1] + turn + 1
+            first = np.concatenate([before, [turn], after - 1])
+            levels = np.concatenate([[tail] * len(before), [0.5], [1.0 - tail] * len(after)])
+            places = x_of(_roots_of(above if rises else lambda at: 1.0 - above(at), u[first], u[first + 1], levels))
+            low = float(places[0]) if len(before) else -np.inf
+            found.append(Crossing(float(places[len(before)]), low, float(places[-1]) if len(after) else np.inf, rises))
+        return found
+
+    def above(self, u: Array, level: float) -> Array:
+        """Return the probability (n,) that the curve is above a level at u (n,)."""
+        mean, variance = self._posterior(*self._levels(u))
+        response = level - self.values.mean()
+        response = np.where(self._reciprocal, -np.exp(-response), response)
+        apart = mean - (response - self._middle) / self._scale
+        return np.asarray(self._weights @ scipy.special.stdtr(self.freedom, apart / np.sqrt(variance)))
 
     def _is_lower(self, place: float, other: float) -> float:
         """Return the probability that the curve is lower at a place than at another."""
@@ -219,7 +263,7 @@ class SmoothCurve:
         parts = []
         for cross, variance in ((levels, level_variance), (rises, rise_variance)):
             direction = ((cross[:, :1] @ self._roots.transpose(0, 2, 1)) @ self._roots)[:, 0] * self._slopes
-            noise = np.einsum("ki,ij,kj->k", direction, self._differences, direction)
+            noise = np.einsum("ki,ij,kj->k", direction, self._errors, direction)
             form = np.maximum(variance[:, 0] - noise, 0.0)
             parts.append((self._weights @ (unit[:, :1] * direction), float(self._weights @ (unit[:, 0] ** 2 * form))))
         (value_weights, value_form), (slope_weights, slope_form) = parts
@@ -233,6 +277,16 @@ class SmoothCurve:
             float(np.sqrt(value_form + self._weights @ (values - value) ** 2)),
             float(np.sqrt(slope_form)),
         )
+
+
+def _roots_of(rising: Callable[[Array], Array], lows: Array, highs: Array, levels: Array) -> Array:
+    """Return where a rising function passes levels (n,) between places (n,)."""
+    for _ in range(ZOOMS if len(lows) else 0):
+        u = np.linspace(lows, highs, ZOOM + 1)
+        above = rising(u[1:-1].ravel()).reshape(ZOOM - 1, -1) >= levels
+        part = np.where(above.any(axis=0), above.argmax(axis=0), ZOOM - 1)
+        lows, highs = u[part, range(len(part))], u[part + 1, range(len(part))]
+    return np.asarray(0.5 * (lows + highs))
 
 
 def _evidence(chart: _Chart, root: Array) -> Array:
@@ -278,7 +332,7 @@ def errors_of_differences(parts: Array) -> tuple[Array, float]:
     if values[-1] > (1.0 + np.sqrt(n / freedom)) ** 2 * values.mean():
         loading = vectors[:, -1] * unit
         pattern = (values[-1] - values[:-1].mean()) * np.outer(loading, loading)
-    counts = np.count_nonzero(parts, axis=0)
+    counts = np.maximum(np.count_nonzero(parts, axis=0), 1)
     own = np.maximum(np.diag(covariance) - np.diag(pattern), 0.0) * counts * n / (n - 1.0)
     prior = POOLED_SEEDS * min(1.0, POOLED_SEEDS / freedom)
     return pattern + np.diag((prior * own.mean() + freedom * own) / ((prior + freedom) * counts)), freedom

@@ -1,0 +1,104 @@
+"""Values of single runs along an axis: of a recorded observable at a time, or of first passages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field
+
+from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
+from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.variables import over_time
+from sweeplib.errors import InputError
+from sweeplib.late_modules import xarray as xr
+from sweeplib.storage.dataset.outline import Outline, outline_of
+
+PASSAGES = {"exit_steps": "steps", "exit_time": "time", "exited": "steps"}
+"""The quantities of first passages, by what is read: `exited` is 1 for a run that did by its horizon, otherwise 0."""
+NOT_ALONG = ("dynamics", "seed", "time", "threshold", "teacher", "task", "block", "quantile")
+"""Dimensions along which there is no curve."""
+
+Of = Annotated[
+    str,
+    Field(
+        description="the quantity: a recorded observable such as risk, `exit_steps`, `exit_time`, or `exited`, the "
+        "fraction of runs that did by their horizon."
+    ),
+]
+AlongAxis = Annotated[
+    str | None, Field(description="the axis of the grid; needed if the sweep has several axes of numbers.")
+]
+AtTime = Annotated[float | None, Field(description="the recorded time of an observable; by default the last.")]
+
+
+class Curves(NamedTuple):
+    """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared."""
+
+    values: xr.DataArray
+    x: xr.DataArray
+    along: str
+
+
+def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None, max_lost: float) -> Curves:
+    """Return the values of single runs of a quantity along an axis.
+
+    A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where a run has not
+    exited.
+    """
+    axis = axis_along(outline_of(ds), of, along)
+    if of in PASSAGES:
+        sample = passages(ds, PASSAGES[of], max_lost)
+        every = sample.reached.astype(float).where(sample.used)
+        runs = every if of == "exited" else sample.restricted().where(~sample.censored().any("seed"))
+        return Curves(runs, ds[axis].astype(float), axis)
+    at = ds["time"].values[-1] if time is None else time
+    run, values = has_run(ds), values_of(ds, of).sel(time=at, drop=True)
+    lost = without_value(values, run)
+    runs = unless_lost(values.where(run & ~lost), lost, run, max_lost, has_diverged(ds))
+    return Curves(runs, ds[axis].astype(float), axis)
+
+
+def axis_along(ds: Outline, of: str, along: str | None) -> str:
+    """Return the axis along which a quantity is looked at; InputError unless it is one of three numbers or more."""
+    names = [*over_time(ds), *(PASSAGES if "exit_steps" in ds.variables else ())]
+    if of not in names:
+        raise InputError("not recorded in this sweep", key="of", value=of, choices=names)
+    axes = [
+        name
+        for name, values in ds.axes.items()
+        if name not in NOT_ALONG and name in ds.dims_of("status") and len(values) > 2 and _are_numbers(values)
+    ]
+    if along is None and len(axes) == 1:
+        return axes[0]
+    if along not in axes:
+        expected = {"choices": axes} if axes else {"expected": "an axis of three numbers or more in `grid`"}
+        problem = "several axes of numbers" if along is None and axes else "no such axis of numbers"
+        raise InputError(problem, key="along", value=along or ", ".join(axes), **expected)
+    return along
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def source_of(of: str) -> str:
+    """Return the recorded variable from which a quantity is made."""
+    return "exit_steps" if of in PASSAGES else of
+
+
+def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
+    """Return the name of the mean of a quantity in words, and its units."""
+    if of == "exited":
+        return "fraction of runs that exited by their horizon", "1"
+    return f"mean {ds[of].attrs['long_name']}", str(ds[of].attrs.get("units", "1"))
+
+
+def outline_along(ds: Outline, of: str, along: str | None, time: float | None) -> tuple[str, tuple[str, ...]]:
+    """Return the axis and the dimensions of what is made of curves along it; InputError if a quantity has none."""
+    axis = axis_along(ds, of, along)
+    source = source_of(of)
+    times = ds.axes["time"] if "time" in ds.dims_of(source) else ()
+    if time is not None and time not in times:
+        raise InputError("not a recorded time of this quantity", key="time", value=time, choices=map(str, times))
+    return axis, tuple(dim for dim in ds.dims_of(source) if dim not in ("seed", "time", axis))

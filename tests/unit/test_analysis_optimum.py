@@ -1,0 +1,149 @@
+"""The optimum of any quantity along an axis, and its crossing of a level: covered, or open where values leave it."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from sweeplib.analysis import ANALYSES
+from sweeplib.analysis.kit.optima import MeanCurve
+from sweeplib.errors import InputError
+from tests.datasets import FLAGS, sweep_dataset
+
+optimum, crossing = ANALYSES["optimum"], ANALYSES["crossing"]
+RNG = np.random.default_rng
+LAWS = {
+    "normal": lambda rng, shape: 1.0 + 0.3 * rng.standard_normal(shape),
+    "exponential": lambda rng, shape: rng.exponential(size=shape),
+}
+CURVES = {
+    "pole": (lambda x: 1.0 / (x * (2.0 - x)), 1.0),
+    "powers": (lambda x: 1.0 / x + x**2 / 2.0, 1.5),
+    "flat": (lambda x: 1.0 + 0.03 * np.log(x) ** 2 + 0.01 * np.log(x) ** 3, 1.0),
+}
+
+
+def at_least(part: float, trials: int) -> float:
+    """Return a number of trials below which a part of them lies once in 3·10⁴."""
+    return part - 4.0 * np.sqrt(part * (1.0 - part) / trials)
+
+
+@pytest.mark.parametrize("spacing", [np.linspace, np.geomspace])
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("curve", CURVES)
+def test_intervals_of_optima_and_least_values_cover(curve, law, spacing):
+    """60 scans of 8 rates with 64 seeds; measured .95 to .99 with 400 (docs/how-to/answers.md)."""
+    rng, x, (mean, least) = RNG(1), spacing(0.35, 1.7, 8), CURVES[curve]
+    found = [MeanCurve(mean(x) * LAWS[law](rng, (64, 8)), x).optimum(0.95) for _ in range(60)]
+    low, high, edge = np.array([(one.low, one.high, one.at_edge) for one in found]).T
+    assert np.mean((low <= 1.0) & (high >= 1.0) | (edge > 0)) > at_least(0.95, 60)
+    values = np.array([(one.value_low, one.value_high) for one in found]).T
+    assert np.mean((values[0] <= least) & (least <= values[1])) > at_least(0.95, 60)
+
+
+def test_an_optimum_at_the_edge_or_beyond_is_said_to_be_there():
+    x = np.linspace(0.3, 0.9, 8)
+    found = MeanCurve(CURVES["pole"][0](x) * RNG(2).lognormal(0.0, 0.1, (64, 8)), x).optimum(0.95)
+    assert found.at_edge
+    assert found.high == pytest.approx(0.9)
+
+
+def test_values_of_any_sign_have_an_optimum_and_a_greatest_value():
+    x, rng = np.linspace(-2.0, 3.0, 9), RNG(3)
+    values = (x - 0.5) ** 2 - 4.0 + 0.5 * rng.standard_normal((64, 9))
+    least, greatest = MeanCurve(values, x).optimum(0.999), MeanCurve(-values, x, greatest=True).optimum(0.999)
+    assert least.low < 0.5 < least.high
+    assert least.value_low < -4.0 < least.value_high
+    assert greatest.at == pytest.approx(least.at)
+    assert greatest.value == pytest.approx(-least.value)
+    assert least.high - least.low < 0.5
+
+
+def test_two_minima_that_are_not_told_apart_are_in_one_interval():
+    x = np.geomspace(0.25, 4.0, 11)
+    values = np.exp(4 * (np.log(x) ** 2 - 0.5) ** 2)
+    exact, noisy = (MeanCurve(values * (1.0 + noise * RNG(4).standard_normal((16, 11))), x) for noise in (0.0, 0.2))
+    found = noisy.optimum(0.95)
+    assert found.low < np.exp(-np.sqrt(0.5)) < np.exp(np.sqrt(0.5)) < found.high
+    assert len(exact.crossings(1.5, 0.95)) == 4
+
+
+def outcomes(probability: np.ndarray, seeds: int, random_seed: int) -> np.ndarray:
+    return (RNG(random_seed).random((seeds, len(probability))) < probability).astype(float)
+
+
+def test_intervals_of_the_crossing_of_a_fraction_cover():
+    """The rates at both ends have outcomes that are all equal, which does not make their fractions certain."""
+    x = np.linspace(0.0, 2.0, 9)
+    probability = 1.0 / (1.0 + np.exp(-6.0 * (x - 1.1)))
+    found = [MeanCurve(outcomes(probability, 64, at), x).crossings(0.5, 0.95) for at in range(80)]
+    assert all(len(one) == 1 and one[0].rises for one in found)
+    low, high = np.array([(one[0].low, one[0].high) for one in found]).T
+    assert np.mean((low <= 1.1) & (high >= 1.1)) > at_least(0.95, 80)
+    assert np.median(high - low) < 0.35  # 4 standard errors of a logistic regression: .25
+
+
+def test_a_level_is_passed_never_or_twice():
+    x = np.linspace(0.3, 1.7, 9)
+    values = CURVES["pole"][0](x) * RNG(5).lognormal(0.0, 0.02, (32, 9))
+    assert not MeanCurve(values, x).crossings(0.5, 0.95)
+    twice = MeanCurve(values, x).crossings(1.3, 0.95)
+    assert [one.rises for one in twice] == [False, True]
+    for one, place in zip(twice, (1 - np.sqrt(1 - 1 / 1.3), 1 + np.sqrt(1 - 1 / 1.3)), strict=True):
+        assert one.low < place < one.high
+
+
+def with_outcome(seeds: int = 64) -> xr.Dataset:
+    """Return runs of two dynamics whose risk at the end is least at gamma 0.8 and 1.2; at the largest some diverge."""
+    gamma, rng = np.geomspace(0.3, 3.0, 9), RNG(6)
+    best = np.array([0.8, 1.2])[:, None, None, None]
+    level = 0.1 * (gamma / best + best / gamma).transpose(0, 1, 3, 2) * rng.lognormal(0.0, 0.2, (2, 1, 9, seeds))
+    status = np.ones(level.shape, np.uint8)
+    codes = dict(zip(FLAGS["flag_meanings"].split(), FLAGS["flag_values"], strict=True))
+    status[:, :, -1, ::8] = codes["diverged"]
+    level[status == codes["diverged"]] = np.nan
+    dims = ("dynamics", "d", "gamma", "seed")
+    risk = np.stack([np.ones_like(level), level], axis=-1)
+    ds = xr.Dataset({"risk": ((*dims, "time"), risk, {"long_name": "population risk", "units": "1"})})
+    ds["status"] = (dims, status, FLAGS)
+    coords = {
+        "dynamics": ["sgd_chain", "ode"],
+        "d": [100],
+        "gamma": gamma,
+        "seed": np.arange(seeds),
+        "time": [0.0, 1.0],
+    }
+    return ds.assign_coords(coords)
+
+
+def test_the_optimum_of_a_recorded_observable_leaves_out_rates_at_which_runs_diverge():
+    found = optimum(with_outcome(), of="risk", along="gamma").squeeze()
+    assert (found.values_used == 8).all()
+    np.testing.assert_array_less(found.optimum_low, [0.8, 1.2])
+    np.testing.assert_array_less([0.8, 1.2], found.optimum_high)
+    np.testing.assert_allclose(found.best, 0.2 * np.exp(0.02), rtol=0.05)
+    assert found.optimum.attrs["long_name"] == "learning rate of the least mean population risk"
+    passed = crossing(with_outcome(), of="risk", along="gamma", level=0.25).squeeze()
+    assert passed.crossings.values.tolist() == [2, 1]
+    assert passed.unsettled.values.tolist() == [True, False]
+    assert passed.crossing_low[1] < 1.2 * 0.5 < passed.crossing_high[1]  # x + 1/x = 2.5
+
+
+def test_the_steps_of_exits_have_the_optimum_of_the_optimal_learning_rate():
+    ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64)
+    found = optimum(ds, of="exit_steps", along="gamma_ratio").squeeze()
+    rates = ANALYSES["optimal_learning_rate"](ds).squeeze()
+    np.testing.assert_allclose(found.optimum / 12, rates.gamma_opt, rtol=1e-6)
+    np.testing.assert_allclose(found.best, rates.exit_steps_min, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"of": "rsik"}, "of: not recorded in this sweep; got 'rsik'; expected one of .*did you mean 'risk'"),
+        ({"along": "gama"}, "along: no such axis of numbers; got 'gama'; expected one of gamma"),
+        ({"time": 0.5}, "time: not a recorded time"),
+    ],
+)
+def test_what_has_no_curve_is_refused(options, problem):
+    with pytest.raises(InputError, match=problem):
+        optimum(with_outcome(seeds=3), **options)
