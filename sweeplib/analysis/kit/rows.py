@@ -81,7 +81,7 @@ def _rows(name: str, analysis: xr.Dataset, names: list[str], dims: list[str], da
     part = analysis.drop_dims([dim for dim in analysis.dims if dim not in dims])
     numbers = numbers_of_runs(dataset, part)
     there = (numbers[RUNS] > 0) & has_direction(part, dataset).reset_coords(drop=True)
-    counts = {entry: number for entry, number in numbers.items() if entry not in analysis.data_vars}
+    counts = {entry: part.get(entry, number) for entry, number in numbers.items() if entry not in names}
     data = with_constants(part[names]).assign(counts)
     return Rows(name, data, tuple(dims), _in_order(names), tuple(counts), spread(there, part, dims))
 
