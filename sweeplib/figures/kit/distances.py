@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from sweeplib.analysis.kit.labels import dynamics_label
+from sweeplib.arrays import geometric
 from sweeplib.design.axis import POINT
 from sweeplib.figures.kit.facets import numbered_parts
 from sweeplib.figures.kit.labels import dynamics_order, value_label
@@ -93,14 +94,16 @@ class Curve(NamedTuple):
     def at(self, x: Numbers) -> Curve:
         """Return the values at some x, NaN outside of the points.
 
-        Between two neighbours they lie on a straight line, in the logarithms of x and of y where both are positive.
+        Between two neighbours they lie on a straight line, in the logarithm of y where both are positive, and in that
+        of x where it is positive and the points are evenly spaced on that scale.
         """
         right = np.clip(np.searchsorted(self.x, x), 1, max(len(self.x) - 1, 1))
         left, right = right - 1, np.minimum(right, len(self.x) - 1)
         left = np.where(np.isclose(self.x[right], x, rtol=CLOSE, atol=0.0), right, left)
         right = np.where(np.isclose(self.x[left], x, rtol=CLOSE, atol=0.0), left, right)
         with np.errstate(divide="ignore", invalid="ignore"):
-            low, high, middle = _scaled(self.x[left], self.x[right], x)
+            places = (self.x[left], self.x[right], x)
+            low, high, middle = _logarithms(*places) if geometric(np.unique(self.x)) else places
             weight = np.where(left == right, 0.0, (middle - low) / (high - low))
             inside = (left == right) & np.isclose(self.x[left], x, rtol=CLOSE, atol=0.0)
             inside |= (left != right) & (weight >= 0.0) & (weight <= 1.0)
@@ -112,7 +115,8 @@ class Curve(NamedTuple):
         return Curve(x, np.where(inside, values, np.nan), error)
 
 
-def _scaled(low: Numbers, high: Numbers, middle: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+def _logarithms(low: Numbers, high: Numbers, middle: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return the logarithms of places where all three are positive."""
     positive = (low > 0.0) & (high > 0.0) & (middle > 0.0)
     low, high, middle = (
         np.where(positive, np.log(np.where(positive, each, 1.0)), each) for each in (low, high, middle)
