@@ -2,8 +2,8 @@
 
 The files of the package lie in `reference/` beside this module and are known by their names; a user's own by their
 paths, which end in `.csv`, `.tsv` or `.txt` (`delimited`). Comments come first: `# source: ...`, the label in figures;
-`# how: ...`, how the values were read or computed; `# drawn: curve` where the rows are points of a curve. Then the names
-of the columns, then a row a line. A column is one of numbers, or one of texts.
+`# how: ...`, how the values were read or computed; `# drawn: curve` where the rows are points of a curve. Then names of
+the columns, then a row a line. A column is one of numbers, or one of texts.
 """
 
 import hashlib

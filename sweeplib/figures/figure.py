@@ -129,7 +129,7 @@ Horizontal = Annotated[
 ]
 Published = Annotated[
     Sequence[str],
-    Field(description="published values to draw: names of files of sweeplib, or paths of CSV files."),
+    Field(description="published values to draw: names of files of sweeplib, or paths of files of your own."),
 ]
 LogAxes = Annotated[
     Sequence[Literal["x", "y"]] | None,

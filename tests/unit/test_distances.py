@@ -24,6 +24,11 @@ def analyses(ds: xr.Dataset) -> dict[str, xr.Dataset]:
     return {name: ANALYSES[name](ds) for name in ("averages", "exit_times")}
 
 
+def at(data: xr.Dataset) -> xr.Dataset:
+    """Return the part at the values of WHERE."""
+    return data.sel(WHERE, method="nearest")
+
+
 def csv(path: Path, columns: dict[str, list[object]], comments: str = "# source: my runs\n") -> str:
     rows = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
     path.write_text(comments + "\n".join(rows) + "\n")
@@ -37,7 +42,7 @@ def line_distances(ds, analyses, path, **options):
 
 def test_it_is_that_of_its_definition(ds, analyses, tmp_path):
     """At points of the curve, between them and beyond the last: ratio, χ² with both errors, number of points."""
-    curve = analyses["averages"].sel(dynamics="sgd_chain", Delta=0.0, **WHERE)
+    curve = at(analyses["averages"]).sel(dynamics="sgd_chain", Delta=0.0)
     t, risk, error = (curve[name].values for name in ("time", "risk", "risk_error"))
     between = np.sqrt(risk[3] * risk[4])
     factors, s = np.array([1.25, 0.8, 1.1]), np.array([error[2], 0.5 * (error[3] + error[4]), error[6]])
@@ -61,7 +66,7 @@ def test_it_is_that_of_its_definition(ds, analyses, tmp_path):
 
 
 def test_a_file_that_says_it_is_a_curve_is_read_at_the_points_of_the_dynamics(ds, analyses, tmp_path):
-    curve = analyses["averages"].sel(dynamics="ode", Delta=0.0, **WHERE)
+    curve = at(analyses["averages"]).sel(dynamics="ode", Delta=0.0)
     ends = {"time": [0.0, curve.time.values[-1]], "risk": [2.0, 2.0]}
     path = csv(tmp_path / "law.csv", ends, "# source: a law\n# drawn: curve\n")
     [ode] = line_distances(ds, analyses, path, where=WHERE | {"Delta": 0.0, "dynamics": ["ode"]})
@@ -78,7 +83,7 @@ def test_rows_that_stand_in_several_curves_have_a_distance_from_each(ds, analyse
     rows = {"time": [0.5, 1.0], "risk": [1.0, 1.0], "Delta": [0, 1]}
     [pooled] = line_distances(ds, analyses, csv(tmp_path / "own.csv", rows), **options)
     assert (pooled.curve, pooled.points) == ("", 2)
-    risk = analyses["averages"].risk.sel(dynamics="ode", **WHERE)
+    risk = at(analyses["averages"]).risk.sel(dynamics="ode")
     values = [risk.sel(Delta=noise).sel(time=time, method="nearest").item() for noise, time in ((0.0, 0.5), (1.0, 1.0))]
     assert pooled.ratio == pytest.approx(np.sqrt(np.prod(values)))
 
