@@ -108,7 +108,7 @@ def test_numbers_that_are_not_positive_have_no_ratio(ds, analyses, tmp_path):
         ds, analyses, csv(tmp_path / "mine.csv", rows), where=WHERE | {"Delta": 0.0, "dynamics": "ode"}
     )
     assert np.isnan(far.ratio) and np.isfinite(far.chi2)
-    assert far.text.startswith("ODE over my runs: 2 of 2 points, χ²/n = ")
+    assert far.text.startswith("ODE over my runs: no ratio at 2 of 2 points, χ²/n = ")
 
 
 def test_bounds_are_not_compared(ds, analyses, tmp_path):
@@ -140,4 +140,4 @@ def test_the_legend_names_the_curve_and_says_the_distance(ds, analyses, tmp_path
         texts = [text.get_text() for text in drawing.legends[0].get_texts()]
         assert {"ODE", "my runs"} <= {*texts}
         [far] = [text for text in texts if "over it" in text]
-        assert far.startswith("ODE over it:\nratio ") and "2 of 2 points" in far and r"\chi^2/n" in far
+        assert far.startswith("ODE over it: ratio ") and "\nat 2 of 2 points" in far and r"\chi^2/n" in far

@@ -333,6 +333,16 @@ def test_a_table_has_a_row_a_point_that_was_run(ds, analyses):
     assert sorted(found) == pytest.approx(sorted(optima.gamma_opt.values[np.isfinite(optima.gamma_opt.values)]))
 
 
+def test_csv_files_have_all_parameters_and_runs_as_numbers(ds, analyses):
+    """Those along axes as columns, constant ones beside them; the runs are words in the page alone."""
+    [table] = analysis_tables("exit_times", analyses["exit_times"], ds)
+    shown = scan_plot(ds, analyses).table
+    for each in (table, shown):
+        assert {"gamma", "gamma_ratio", "Delta", "d", "runs"} <= {column.name for column in each.columns}
+        assert {"p": 1, "activation": "square", "spherical": True}.items() <= each.json()["constants"].items()
+        assert set(values(each, "runs")) == {6}
+
+
 def test_axes_that_few_variables_have_repeat_none_of_the_others():
     dataset, data = regimes()
     data["probability"] = data.confidence.expand_dims(candidate=REGIMES)

@@ -57,23 +57,24 @@ class Distance:
     def text(self) -> str:
         """The distance in words."""
         at = f" at {self.curve}" if self.curve else ""
-        return f"{dynamics_label(self.dynamics)}{at} over {self.source}: {self._ratio}{self._count}{self._chi2('χ²/n')}"
+        return (
+            f"{dynamics_label(self.dynamics)}{at} over {self.source}: {self._ratio} {self._count}{self._chi2('χ²/n')}"
+        )
 
     @property
     def entry(self) -> str:
         """The two lines in a legend, below the source."""
         at = f" at {self.label}" if self.label else ""
-        numbers = f"{self._ratio}{self._count}{self._chi2(MATHEMATICS)}"
-        return f"{dynamics_label(self.dynamics)}{at} over it:\n{numbers}"
+        return f"{dynamics_label(self.dynamics)}{at} over it: {self._ratio}\n{self._count}{self._chi2(MATHEMATICS)}"
 
     @property
     def _ratio(self) -> str:
         ends = f"({_number(self.least)} to {_number(self.greatest)})"
-        return f"ratio {_number(self.ratio)} {ends} at " if np.isfinite(self.ratio) else ""
+        return f"ratio {_number(self.ratio)} {ends}" if np.isfinite(self.ratio) else "no ratio"
 
     @property
     def _count(self) -> str:
-        return f"{self.points} of {self.places} points"
+        return f"at {self.points} of {self.places} points"
 
     def _chi2(self, name: str) -> str:
         digits = ".3g" if self.chi2 < 1000.0 else ".0f"
