@@ -92,8 +92,8 @@ def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:
     if not drawn or not all(path.exists() for path in paths.values()):
         return []
     analyses = {need: open_dataset(path).load() for need, path in paths.items()}
-    found = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)
-    return [distance.text for distance in found]
+    distances = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)
+    return [distance.text for distance in distances]
 
 
 def undecided_lines(directory: Path) -> list[str]:

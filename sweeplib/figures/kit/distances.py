@@ -143,7 +143,7 @@ def distances(
     the points of the dynamics. Bounds are no values. Where the same row of a file stands in several curves, these have
     a distance each.
     """
-    found = []
+    every = []
     for place, file in enumerate(files):
         for name in dynamics_order(data["dynamics"].values):
             series = list(_compared(file, x, y, data.sel(dynamics=[name]), split, dash))
@@ -154,8 +154,8 @@ def distances(
                 axes = [axis for axis in (split.panel, split.hue, dash) if axis is not None and axis in part.coords]
                 words = ", ".join(f"{axis} = {_plain(part[axis].item())}" for axis in axes)
                 label = ", ".join(value_label(part[axis], data[axis]) for axis in axes)
-                found += [_distance(place, file.source, name, pairs, words, label)] if pairs else []
-    return [distance for distance in found if distance.points]
+                every += [_distance(place, file.source, name, pairs, words, label)] if pairs else []
+    return [distance for distance in every if distance.points]
 
 
 def _plain(value: object) -> str:
@@ -194,13 +194,13 @@ def _pairs(file: Reference, rows: Sequence[Mapping[str, Value]], x: str, y: str,
         return _at_equal_points(file, rows, x, part, measured, published)
     order = np.argsort(published.x, kind="stable")
     if file.look == "curve":
-        found = Curve(*(array[order] for array in published)).at(measured.x)
-        return [Pairs(measured.y, measured.error, found.y, found.error)]
+        curve = Curve(*(array[order] for array in published)).at(measured.x)
+        return [Pairs(measured.y, measured.error, curve.y, curve.error)]
     known = np.isfinite(measured.y)
     if not known.any():
         return [Pairs(np.full(len(rows), np.nan), np.full(len(rows), np.nan), published.y, published.error)]
-    found = Curve(*(array[known] for array in measured)).at(published.x)
-    return [Pairs(found.y, found.error, published.y, published.error)]
+    curve = Curve(*(array[known] for array in measured)).at(published.x)
+    return [Pairs(curve.y, curve.error, published.y, published.error)]
 
 
 def _at_equal_points(
