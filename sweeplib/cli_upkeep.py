@@ -148,6 +148,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
 @options.file_or_folder
 @click.option(
     "--what",
+    "names",
     metavar="NAME",
     multiple=True,
     help="dataset, which is the default, an analysis, `all` analyses, or several with commas between.",
@@ -158,7 +159,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
 )
 @options.set_
 @options.results
-def export(config: Path, what: Sequence[str], to: str, output: Path, set_: Sequence[str], results: Path) -> None:
+def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequence[str], results: Path) -> None:
     """Write the dataset or analyses as NetCDF, or as tables.
 
     The dataset has a row a case, and one a value along further axes such as the time; an analysis a row a point, with
@@ -167,8 +168,8 @@ def export(config: Path, what: Sequence[str], to: str, output: Path, set_: Seque
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.export import WHOLE, export
 
-    names = [name for entry in what or (WHOLE,) for name in entry.split(",")]
-    for path in export(directory, to, output, names, list(sweep.analyses)):
+    chosen = [name for entry in names or (WHOLE,) for name in entry.split(",")]
+    for path in export(directory, to, output, chosen, list(sweep.analyses)):
         echo(path)
 
 

@@ -88,8 +88,8 @@ def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:
 
     figure, options = requested(name, sweep.figures[name])
     paths = {need: directory / "analysis" / f"{need}.zarr" for need in figure.needed(options)}
-    drawn = read_json(directory / "failures" / f"figure.{name}.json") is None
-    if not drawn or not all(path.exists() for path in paths.values()):
+    is_drawn = read_json(directory / "failures" / f"figure.{name}.json") is None
+    if not is_drawn or not all(path.exists() for path in paths.values()):
         return []
     analyses = {need: open_dataset(path).load() for need, path in paths.items()}
     distances = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)

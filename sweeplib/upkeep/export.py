@@ -50,11 +50,11 @@ class Table(NamedTuple):
 
 
 def export(
-    directory: Path, to: str, folder: Path, what: Sequence[str] = (WHOLE,), analyses: Sequence[str] = ()
+    directory: Path, to: str, folder: Path, names: Sequence[str] = (WHOLE,), analyses: Sequence[str] = ()
 ) -> list[Path]:
     """Write the dataset of the results in `directory`, or `analyses` of it, into `folder`; return the paths.
 
-    what : names of `analyses`, `all` of them, or the dataset.
+    names : those of `analyses`, `all` of them, or the dataset.
     Names begin with that of the sweep. A table of the dataset has a row for each case, and those of variables over
     further axes, such as the time, one for each value along them: `scan.csv`, `scan_time.csv`. A run without an exit
     has a row without a value: means that leave it out are too low. A table of an analysis has a row for each point that
@@ -70,7 +70,7 @@ def export(
     if missing := [package for package in packages if not find_spec(package)]:
         expected = f"the packages of formats: `pip install {' '.join(missing)}`"
         raise InputError(f"{to} cannot be written", key="--to", value=to, expected=expected)
-    datasets = _datasets(directory, what, analyses)
+    datasets = _datasets(directory, names, analyses)
     if to == "netcdf":
         files = {_new_file(folder / f"{_joined(directory.name, name)}{suffix}"): ds for name, ds in datasets.items()}
         for path, ds in files.items():
@@ -95,9 +95,9 @@ def export(
     return paths
 
 
-def _datasets(directory: Path, what: Sequence[str], analyses: Sequence[str]) -> dict[str, "xr.Dataset"]:
+def _datasets(directory: Path, entries: Sequence[str], analyses: Sequence[str]) -> dict[str, "xr.Dataset"]:
     """Return what is to be written: the dataset, under the name "", and analyses by their names."""
-    names = list(dict.fromkeys(name for entry in what for name in (analyses if entry == EVERY else [entry])))
+    names = list(dict.fromkeys(name for entry in entries for name in (analyses if entry == EVERY else [entry])))
     choices = [WHOLE, EVERY, *analyses]
     for name in names:
         if name not in choices:

@@ -101,7 +101,7 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
         ("own.csv", "gamma,risk_floor,Dleta\n1,2,0.1\n", "got 'Dleta'; did you mean 'Delta'?"),
         ("own.csv", "gamma,risk_floor,Delta\n1,2,0.7\n", "its Delta is another; got '0.7'; expected Delta = 0.1, 1"),
         ("own.csv", "gamma,risk_floor\n1,x\n", "own has no numbers to draw in this figure"),
-        ("own.csv", "gamma,risk_floor\n1\n", "line 2 of own: 1 values; got '1'; expected 2, one per column"),
+        ("own.csv", "gamma,risk_floor\n1\n", "line 2 of own: 1 value; got '1'; expected 2, one per column"),
         ("own.csv", "gamma,gamma\n1,2\n", "line 1 of own: not the names of columns; got ['gamma', 'gamma']"),
         (
             "own.csv",

@@ -78,12 +78,12 @@ def rows_of(name: str, analysis: xr.Dataset, dataset: xr.Dataset) -> list[Rows]:
 
 def _rows(name: str, analysis: xr.Dataset, names: list[str], dims: list[str], dataset: xr.Dataset) -> Rows:
     """Return some variables along some axes as rows."""
-    part = analysis.drop_dims([dim for dim in analysis.dims if dim not in dims])
-    numbers = numbers_of_runs(dataset, part)
-    there = (numbers[RUNS] > 0) & has_direction(part, dataset).reset_coords(drop=True)
-    counts = {entry: part.get(entry, number) for entry, number in numbers.items() if entry not in names}
-    data = with_constants(part[names]).assign(counts)
-    return Rows(name, data, tuple(dims), _in_order(names), tuple(counts), spread(there, part, dims))
+    subset = analysis.drop_dims([dim for dim in analysis.dims if dim not in dims])
+    numbers = numbers_of_runs(dataset, subset)
+    there = (numbers[RUNS] > 0) & has_direction(subset, dataset).reset_coords(drop=True)
+    counts = {entry: subset.get(entry, number) for entry, number in numbers.items() if entry not in names}
+    data = with_constants(subset[names]).assign(counts)
+    return Rows(name, data, tuple(dims), _in_order(names), tuple(counts), spread(there, subset, dims))
 
 
 def numbers_of_runs(dataset: xr.Dataset, data: xr.Dataset) -> dict[str, xr.DataArray]:

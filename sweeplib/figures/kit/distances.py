@@ -120,7 +120,7 @@ def _logarithms(low: Numbers, high: Numbers, middle: Numbers) -> tuple[Numbers, 
     """Return the logarithms of places where all three are positive."""
     positive = (low > 0.0) & (high > 0.0) & (middle > 0.0)
     low, high, middle = (
-        np.where(positive, np.log(np.where(positive, each, 1.0)), each) for each in (low, high, middle)
+        np.where(positive, np.log(np.where(positive, place, 1.0)), place) for place in (low, high, middle)
     )
     return low, high, middle
 
@@ -147,13 +147,13 @@ def distances(
     for place, file in enumerate(files):
         for name in dynamics_order(data["dynamics"].values):
             series = list(_compared(file, x, y, data.sel(dynamics=[name]), split, dash))
-            rows = [row for each, _, _ in series for row in each]
+            rows = [row for standing, _, _ in series for row in standing]
             if len(rows) == len(set(rows)):
-                series = [(set(rows), xr.Dataset(), [pairs for _, _, each in series for pairs in each])]
-            for _, part, pairs in series:
-                axes = [axis for axis in (split.panel, split.hue, dash) if axis is not None and axis in part.coords]
-                words = ", ".join(f"{axis} = {_plain(part[axis].item())}" for axis in axes)
-                label = ", ".join(value_label(part[axis], data[axis]) for axis in axes)
+                series = [(set(rows), xr.Dataset(), [pairs for _, _, group in series for pairs in group])]
+            for _, subset, pairs in series:
+                axes = [axis for axis in (split.panel, split.hue, dash) if axis is not None and axis in subset.coords]
+                words = ", ".join(f"{axis} = {_plain(subset[axis].item())}" for axis in axes)
+                label = ", ".join(value_label(subset[axis], data[axis]) for axis in axes)
                 every += [_distance(place, file.source, name, pairs, words, label)] if pairs else []
     return [distance for distance in every if distance.points]
 
@@ -164,15 +164,15 @@ def _plain(value: object) -> str:
 
 def _distance(place: int, source: str, name: str, parts: Sequence[Pairs], curve: str, label: str) -> Distance:
     pairs = Pairs(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-    known = np.isfinite(pairs.y) & np.isfinite(pairs.other)
-    y, error, other, other_error = (array[known] for array in pairs)
-    ratios = y / other if known.any() and (y > 0.0).all() and (other > 0.0).all() else np.full(1, np.nan)
+    both = np.isfinite(pairs.y) & np.isfinite(pairs.other)
+    y, error, other, other_error = (array[both] for array in pairs)
+    ratios = y / other if both.any() and (y > 0.0).all() and (other > 0.0).all() else np.full(1, np.nan)
     variance = np.nan_to_num(error) ** 2 + np.nan_to_num(other_error) ** 2
     certain = variance > 0.0
     chi2 = float(np.mean((y - other)[certain] ** 2 / variance[certain])) if certain.any() else np.nan
     mean = float(np.exp(np.mean(np.log(ratios))))
     ends = float(ratios.min()), float(ratios.max())
-    return Distance(place, source, name, len(y), known.size, mean, *ends, chi2, curve, label)
+    return Distance(place, source, name, len(y), both.size, mean, *ends, chi2, curve, label)
 
 
 def _compared(
@@ -180,37 +180,37 @@ def _compared(
 ) -> Iterator[tuple[set[tuple[Value, ...]], xr.Dataset, list[Pairs]]]:
     """Yield the rows of a file that stand in each curve of one dynamics, the curve, and what is compared."""
     for _, _, coloured in split.series(data):
-        for _, part in numbered_parts(coloured, dash):
-            rows = [row for row in standing_in(file, part, x) if np.isfinite([float(row[x]), float(row[y])]).all()]
+        for _, subset in numbered_parts(coloured, dash):
+            rows = [row for row in standing_in(file, subset, x) if np.isfinite([float(row[x]), float(row[y])]).all()]
             if rows:
-                yield {tuple(row.values()) for row in rows}, part, _pairs(file, rows, x, y, part)
+                yield {tuple(row.values()) for row in rows}, subset, _pairs(file, rows, x, y, subset)
 
 
-def _pairs(file: Reference, rows: Sequence[Mapping[str, Value]], x: str, y: str, part: xr.Dataset) -> list[Pairs]:
-    measured = _measured(part, x, y)
+def _pairs(file: Reference, rows: Sequence[Mapping[str, Value]], x: str, y: str, subset: xr.Dataset) -> list[Pairs]:
+    measured = _measured(subset, x, y)
     published = Curve(*(np.array([row.get(name, np.nan) for row in rows], float) for name in (x, y, f"{y}_error")))
-    others = [name for name in file.columns if name != x and name in part.coords and part[name].dims]
-    if POINT in part[x].dims or {dim for name in others for dim in part[name].dims} & {*part[x].dims}:
-        return _at_equal_points(file, rows, x, part, measured, published)
+    others = [name for name in file.columns if name != x and name in subset.coords and subset[name].dims]
+    if POINT in subset[x].dims or {dim for name in others for dim in subset[name].dims} & {*subset[x].dims}:
+        return _at_equal_points(file, rows, x, subset, measured, published)
     order = np.argsort(published.x, kind="stable")
     if file.look == "curve":
         curve = Curve(*(array[order] for array in published)).at(measured.x)
         return [Pairs(measured.y, measured.error, curve.y, curve.error)]
-    known = np.isfinite(measured.y)
-    if not known.any():
+    finite = np.isfinite(measured.y)
+    if not finite.any():
         return [Pairs(np.full(len(rows), np.nan), np.full(len(rows), np.nan), published.y, published.error)]
-    curve = Curve(*(array[known] for array in measured)).at(published.x)
+    curve = Curve(*(array[finite] for array in measured)).at(published.x)
     return [Pairs(curve.y, curve.error, published.y, published.error)]
 
 
 def _at_equal_points(
-    file: Reference, rows: Sequence[Mapping[str, Value]], x: str, part: xr.Dataset, measured: Curve, published: Curve
+    file: Reference, rows: Sequence[Mapping[str, Value]], x: str, subset: xr.Dataset, measured: Curve, published: Curve
 ) -> list[Pairs]:
     """Return each row of a file with the points whose parameters are all its own: between rows of a table are none."""
-    order = np.argsort(np.broadcast_to(part[x].values, measured.x.shape).ravel(), kind="stable")
+    order = np.argsort(np.broadcast_to(subset[x].values, measured.x.shape).ravel(), kind="stable")
     pairs = []
     for place, row in enumerate(rows):
-        same = agreement(part, {name: row[name] for name in file.columns if name in part.coords})
+        same = agreement(subset, {name: row[name] for name in file.columns if name in subset.coords})
         chosen = np.broadcast_to(same.values.ravel(), measured.x.shape)[order]
         count = int(chosen.sum())
         others = (np.full(count, array[place]) for array in (published.y, published.error))
@@ -218,20 +218,20 @@ def _at_equal_points(
     return pairs
 
 
-def _measured(part: xr.Dataset, x: str, y: str) -> Curve:
+def _measured(subset: xr.Dataset, x: str, y: str) -> Curve:
     """Return the points of a dynamics in the order of x; a bound is no value."""
-    values = part[y].where(part[y].copy(data=~bounds(part, y)))
-    arrays = xr.broadcast(part[x].reset_coords(drop=True), values.reset_coords(drop=True), _errors(part, y))
+    values = subset[y].where(subset[y].copy(data=~bounds(subset, y)))
+    arrays = xr.broadcast(subset[x].reset_coords(drop=True), values.reset_coords(drop=True), _errors(subset, y))
     columns = [np.asarray(array.values, float).ravel() for array in arrays]
     order = np.argsort(columns[0], kind="stable")
     return Curve(*(column[order] for column in columns))
 
 
-def _errors(part: xr.Dataset, y: str) -> xr.DataArray:
+def _errors(subset: xr.Dataset, y: str) -> xr.DataArray:
     """Return standard errors: those of the analysis, or half of its intervals over the quantile of a normal law."""
-    if f"{y}_error" in part:
-        return part[f"{y}_error"].reset_coords(drop=True)
-    if f"{y}_low" in part and "confidence" in part.attrs:
-        width = part[f"{y}_high"] - part[f"{y}_low"]
-        return (0.5 * width / NormalDist().inv_cdf(0.5 + 0.5 * float(part.attrs["confidence"]))).reset_coords(drop=True)
-    return (part[y] * np.nan).reset_coords(drop=True)
+    if f"{y}_error" in subset:
+        return subset[f"{y}_error"].reset_coords(drop=True)
+    if f"{y}_low" in subset and "confidence" in subset.attrs:
+        width = (subset[f"{y}_high"] - subset[f"{y}_low"]).reset_coords(drop=True)
+        return 0.5 * width / NormalDist().inv_cdf(0.5 + 0.5 * float(subset.attrs["confidence"]))
+    return (subset[y] * np.nan).reset_coords(drop=True)

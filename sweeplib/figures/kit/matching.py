@@ -21,13 +21,13 @@ CLOSE = 1e-6
 def standing_in(file: Reference, subset: xr.Dataset, x: str) -> list[dict[str, Value]]:
     """Return the rows whose coordinates other than `x` agree with those of some point of a part of a dataset."""
     names = [name for name in file.columns if name != x and name in subset.coords]
-    known: dict[tuple[Value, ...], bool] = {}
+    agreements: dict[tuple[Value, ...], bool] = {}
     rows = []
     for row in file.rows():
         place = tuple(row[name] for name in names)
-        if place not in known:
-            known[place] = bool(agreement(subset, {name: row[name] for name in names}).any())
-        if known[place]:
+        if place not in agreements:
+            agreements[place] = bool(agreement(subset, {name: row[name] for name in names}).any())
+        if agreements[place]:
             rows.append(row)
     return rows
 
