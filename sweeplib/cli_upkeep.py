@@ -146,18 +146,30 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
 
 @click.command()
 @options.file_or_folder
-@click.option("--to", metavar="FORMAT", required=True, help="netcdf, csv or parquet.")
+@click.option(
+    "--what",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="dataset, which is the default, an analysis, `all` analyses, or several with commas between.",
+)
+@click.option("--to", metavar="FORMAT", default="csv", show_default=True, help="netcdf, csv or parquet.")
 @click.option(
     "--output", metavar="FOLDER", type=options.PATH, default=".", show_default=True, help="Where to write the files."
 )
 @options.set_
 @options.results
-def export(config: Path, to: str, output: Path, set_: Sequence[str], results: Path) -> None:
-    """Write the dataset as NetCDF, or as tables: a row a case, and one a value along further axes such as the time."""
-    _, directory = named(config, set_, results)
-    from sweeplib.upkeep.export import export
+def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequence[str], results: Path) -> None:
+    """Write the dataset or analyses as NetCDF, or as tables.
 
-    for path in export(directory, to, output):
+    The dataset has a row a case, and one a value along further axes such as the time; an analysis a row a point, with
+    all parameters, values, intervals and numbers of runs. A file of JSON beside each table says what its columns are.
+    """
+    sweep, directory = named(config, set_, results)
+    from sweeplib.upkeep.export import WHOLE, export
+
+    chosen = [name for entry in names or (WHOLE,) for name in entry.split(",")]
+    for path in export(directory, to, output, chosen, list(sweep.analyses)):
         echo(path)
 
 

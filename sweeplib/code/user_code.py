@@ -1,6 +1,6 @@
 """The user's own code: modules that are not part of Python, of this package, or of an installed package; their files.
 
-In a config, what ends in `.py`, `.csv` or `.parquet` is the path of a user's file. Packages that offer plugins by
+In a config, what ends in `.py` or as tables do is the path of a user's file. Packages that offer plugins by
 entry points count as the user's own, whatever is loaded: their code is in the digests.
 """
 
@@ -21,7 +21,7 @@ _PYTHON = Path(os.__file__).parent
 _INSTALLED = {"site-packages", "dist-packages"}
 GROUP = "sweeplib.plugins"
 """The group of the entry points that name the modules of installed plugins."""
-SUFFIXES = (".py", ".csv", ".parquet")
+SUFFIXES = (".py", ".csv", ".tsv", ".txt", ".parquet")
 """The ends of the paths of a user's files."""
 
 
@@ -119,4 +119,4 @@ def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], I
 
 def is_file(name: str) -> bool:
     """Return whether an entry is the path of a file, not a name."""
-    return name.endswith(SUFFIXES)
+    return name.lower().endswith(SUFFIXES)

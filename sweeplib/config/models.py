@@ -277,9 +277,9 @@ class SweepConfig(Section):
     )
     points: Points = Field(
         default=None,
-        description="A table of points, of which each row is one: a CSV or Parquet file (its path is relative to this "
-        "file) whose columns have the names of fields, `{name: values}`, or a list of rows. The rows are the dimension "
-        "`point`. They are combined with the axes of `grid`.",
+        description="A table of points, of which each row is one: a file (`.csv`, `.tsv`, `.txt` or `.parquet`, its "
+        "path relative to this file) whose columns have the names of fields, `{name: values}`, or a list of rows. The "
+        "rows are the dimension `point`. They are combined with the axes of `grid`.",
         examples=["points.csv", {"gamma": [0.1, 0.2], "d": [100, 300]}, [{"gamma": 0.1, "d": 100}]],
     )
     derive: dict[str, str] = Field(

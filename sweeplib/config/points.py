@@ -3,11 +3,13 @@
 import csv
 import re
 from collections.abc import Mapping, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.budget import ROWS, refuse_more
 from sweeplib.config.values import values
+from sweeplib.data.delimited import SUFFIXES, LineError, text_table
 from sweeplib.design.axis import TableAxis
 from sweeplib.errors import InputError
 from sweeplib.problem import NAMED_FIELDS
@@ -15,7 +17,7 @@ from sweeplib.problem import NAMED_FIELDS
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = {".csv": "CSV", ".parquet": "Parquet"}
+PARQUET = ".parquet"
 SHAPE = "a CSV or Parquet file, columns `{gamma: [.1, .2], d: [100, 300]}`, or rows `[{gamma: .1, d: 100}]`"
 
 
@@ -25,7 +27,7 @@ def table_axis(table: Any) -> TableAxis:
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
     if isinstance(table, str):
-        return _table_axis(_read(Path(table)), table)
+        return _table_axis(*_read(Path(table)), table)
     if isinstance(table, list) and table and all(_is_row(row) for row in table):
         try:
             return table_axis(_columns(table))
@@ -34,7 +36,7 @@ def table_axis(table: Any) -> TableAxis:
             raise
     if not _is_row(table):
         raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
-    return _table_axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None)
+    return _table_axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None, None)
 
 
 def _is_row(value: Any) -> bool:
@@ -52,8 +54,8 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _table_axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:
-    """Return the axis of some columns; InputError, with the line of the file if they are of one."""
+def _table_axis(columns: Mapping[str, Any], lines: Sequence[int] | None, file: str | None) -> TableAxis:
+    """Return the axis of some columns; InputError, with the line of the file if they are of one with `lines`."""
     count = len(next(iter(columns.values()), ()))
     refuse_more("points", count, ROWS, key="points", instead="several sweeps")
     if not count:
@@ -62,32 +64,38 @@ def _table_axis(columns: Mapping[str, Any], file: str | None) -> TableAxis:
         return TableAxis(columns)
     except InputError as error:
         _, _, place = (error.key or "").rstrip("]").partition("[")
-        if file is not None and place.isdigit():  # the first line has the names
-            raise error.within(file=f"{file}:{int(place) + 2}") from None
+        if lines is not None and place.isdigit():
+            raise error.within(file=f"{file}:{lines[int(place)]}") from None
         raise error.within(prefix="points", file=file) from None
 
 
-def _read(path: Path) -> dict[str, list[Any]]:
-    """Return the columns of a file; InputError for one that cannot be read, and for missing values."""
+def _read(path: Path) -> tuple[dict[str, list[Any]], list[int] | None]:
+    """Return the columns of a file, and the lines of its rows, None for one without lines.
+
+    InputError for one that cannot be read, and for missing values.
+    """
     import pandas as pd
 
-    if path.suffix not in FORMATS:
+    suffix = path.suffix.lower()
+    if suffix not in (PARQUET, *SUFFIXES):
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
-        frame = _csv_frame(path) if path.suffix == ".csv" else pd.read_parquet(path)
-    except InputError:
-        raise
-    except (OSError, ValueError, ImportError, csv.Error, pd.errors.ParserError) as error:
+        frame, lines = (pd.read_parquet(path), None) if suffix == PARQUET else _text_frame(path)
+    except LineError as error:
+        place = f"{path}:{error.line}"
+        raise InputError(error.problem, file=place, value=error.value, expected=error.expected) from None
+    except (OSError, ValueError, ImportError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
-        problem = f"cannot be read as {FORMATS[path.suffix]}: {reason}"
+        problem = f"cannot be read as {'Parquet' if suffix == PARQUET else 'CSV'}: {reason}"
         raise InputError(problem, key="points", value=str(path), expected=SHAPE) from None
     missing = frame.isna().to_numpy()
     if missing.any():
         row, column = (int(places[0]) for places in missing.nonzero())
-        raise InputError("no value", file=f"{path}:{row + 2}", key=str(frame.columns[column]), expected="one a row")
+        file = f"{path}, row {row + 1}" if lines is None else f"{path}:{lines[row]}"
+        raise InputError("no value", file=file, key=str(frame.columns[column]), expected="one a row")
     columns = {str(name): frame[name].tolist() for name in frame}
     mixed = {name for name, cells in columns.items() if name not in NAMED_FIELDS and str in map(type, cells[:1])}
-    return {name: list(map(_value, cells)) if name in mixed else cells for name, cells in columns.items()}
+    return {name: list(map(_value, cells)) if name in mixed else cells for name, cells in columns.items()}, lines
 
 
 def _value(cell: str) -> Any:
@@ -100,23 +108,15 @@ def _value(cell: str) -> Any:
     return cell
 
 
-def _csv_frame(path: Path) -> "pd.DataFrame":
-    """Return the table in a CSV file; InputError for names of columns that are missing, repeated or not separated."""
+def _text_frame(path: Path) -> "tuple[pd.DataFrame, list[int]]":
+    """Return the table in a text file, and the lines of its rows; LineError for what is none."""
     import pandas as pd
 
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        names = [name.strip() for name in next(csv.reader(file), [])]
-    if any(not name or name in names[:place] for place, name in enumerate(names)):
-        expected = "a name for each column, all different"
-        raise InputError("not the names of columns", file=f"{path}:1", value=names, expected=expected)
-    if len(names) == 1 and {";", "\t"} & set(names[0]):
-        expected = "commas between columns"
-        raise InputError("not the names of columns", file=f"{path}:1", value=names[0], expected=expected)
-    if not names:
-        return pd.DataFrame()
-    options: dict[str, Any] = {
-        "skipinitialspace": True,
-        "encoding": "utf-8-sig",
-        "dtype": dict.fromkeys(NAMED_FIELDS, str),
-    }
-    return pd.read_csv(path, header=0, names=names, index_col=False, **options)
+    table = text_table(path.read_text(encoding="utf-8-sig"))
+    if not table.rows:
+        return pd.DataFrame(), []
+    text = StringIO()
+    csv.writer(text).writerows([table.names, *table.rows])
+    text.seek(0)
+    frame = pd.read_csv(text, index_col=False, skip_blank_lines=False, dtype=dict.fromkeys(NAMED_FIELDS, str))
+    return frame, table.lines

@@ -1,18 +1,18 @@
 """Published values: CSV files whose columns have the names of a dataset, and that say where they come from.
 
 The files of the package lie in `reference/` beside this module and are known by their names; a user's own by their
-paths, which end in `.csv`. Comments come first: `# source: ...`, the label in figures; `# how: ...`, how the values
-were read or computed; `# drawn: curve` where the rows are points of a curve. Then the names of the columns, then a row
-a line. A column is one of numbers, or one of texts.
+paths, which end in `.csv`, `.tsv` or `.txt` (`delimited`). Comments come first: `# source: ...`, the label in figures;
+`# how: ...`, how the values were read or computed; `# drawn: curve` where the rows are points of a curve. Then names of
+the columns, then a row a line. A column is one of numbers, or one of texts.
 """
 
-import csv
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.budget import FILE_BYTES
+from sweeplib.data.delimited import SHAPE, SUFFIXES, LineError, text_table
 from sweeplib.errors import InputError
 
 FOLDER = Path(__file__).parent / "reference"
@@ -63,14 +63,19 @@ def references_digest(names: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
+def is_path(name: str) -> bool:
+    """Return whether the name of a reference is the path of a user's file."""
+    return name.lower().endswith(SUFFIXES)
+
+
 def _path(name: str) -> Path:
-    return Path(name) if name.endswith(SUFFIX) else FOLDER / f"{name}{SUFFIX}"
+    return Path(name) if is_path(name) else FOLDER / f"{name}{SUFFIX}"
 
 
 def _text(name: str) -> str:
     """Return the text of a reference, ours by its name or a user's file; InputError if it cannot be read."""
-    path, is_file = _path(name), name.endswith(SUFFIX)
-    if not is_file and name not in known_references():
+    path = _path(name)
+    if not is_path(name) and name not in known_references():
         expected = f"a file's path that ends in {SUFFIX}, or one of " + ", ".join(known_references())
         raise InputError("no such reference", value=name, expected=expected, choices=known_references())
     try:
@@ -90,21 +95,15 @@ def _text(name: str) -> str:
 
 def _table(name: str, text: str) -> Reference:
     """Return the reference whose comments and columns are in a text; InputError, with the line, for another."""
-    lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    comments = dict(_comment(line) for _, line in lines if line.startswith("#"))
-    numbered = [(number, line) for number, line in lines if not line.startswith("#")]
-    if len(numbered) < 2:
-        raise InputError("no table", value=name, expected="a line with the names of the columns, then rows of values")
-    cells = [(number, [cell.strip() for cell in next(csv.reader([line]))]) for number, line in numbered]
-    [(_, names), *rows] = cells
-    repeated = next((column for column in names if names.count(column) > 1 or not column), None)
-    if repeated is not None:
-        raise InputError("not the names of columns", value=repeated, expected="different names in the first line")
-    for number, row in rows:
-        if len(row) != len(names):
-            problem = f"line {number} of {name}: {len(row)} values"
-            raise InputError(problem, value=",".join(row), expected=f"{len(names)}, one per column")
-    columns = {column: _column([row[place] for _, row in rows]) for place, column in enumerate(names)}
+    try:
+        table = text_table(text)
+    except LineError as error:
+        problem = f"line {error.line} of {name}: {error.problem}"
+        raise InputError(problem, value=error.value, expected=error.expected) from None
+    if not table.rows:
+        raise InputError("no table", value=name, expected=SHAPE)
+    comments = dict(map(_comment, table.remarks))
+    columns = {column: _column([row[place] for row in table.rows]) for place, column in enumerate(table.names)}
     look = comments.get("drawn", DRAWN[0])
     if look not in DRAWN:
         raise InputError(f"{name}: not a way to be drawn", value=look, choices=DRAWN)
@@ -112,7 +111,7 @@ def _table(name: str, text: str) -> Reference:
 
 
 def _comment(line: str) -> tuple[str, str]:
-    key, _, value = line.lstrip("# ").partition(":")
+    key, _, value = line.lstrip("# \t").partition(":")
     return key.strip(), value.strip()
 
 

@@ -22,6 +22,8 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
+    from sweeplib.figures.kit.distances import Distance
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -56,19 +58,21 @@ class Figure:
             problem = "analyses are a mapping of their names to their datasets"
             raise InputError(problem, value=unknown[0], expected='as `{"exit_times": exits}`')
         needed = {name: inputs[name] if name in inputs else ANALYSES[name](ds) for name in self.needed(options)}
-        columns = asked_columns(ds, options)
-        whole, used = with_constants(ds), {name: with_constants(analysis) for name, analysis in needed.items()}
-        used = {name: by_columns(analysis, columns) for name, analysis in used.items()}
         with styled():
-            return fitted(self.function(by_columns(whole, columns), used, **options))
+            return fitted(self.function(*_prepared(ds, needed, options), **options))
 
     def declared(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Interactive:
         """Return the interactive plot of a figure that has one, with these options."""
         assert self.interactive is not None
-        columns = asked_columns(ds, options)
-        whole = {name: by_columns(with_constants(analysis), columns) for name, analysis in analyses.items()}
-        plot = self.interactive(by_columns(with_constants(ds), columns), whole, **self.check(options))
-        return replace(plot, columns=columns)
+        plot = self.interactive(*_prepared(ds, analyses, options), **self.check(options))
+        return replace(plot, columns=asked_columns(ds, options))
+
+    def distances(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], **options: Any) -> Sequence[Distance]:
+        """Return how far each dynamics is from the published values (`reference`) that the figure draws."""
+        if self.interactive is None or not options.get("reference"):
+            return []
+        prepared = _prepared(ds, analyses, options)
+        return self.interactive(*prepared, **self.check(options)).distances(*prepared)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
@@ -95,6 +99,15 @@ class Figure:
             self.arrange(by_columns(ds, columns), {**analyses, **outlines}, **complete)
 
 
+def _prepared(
+    ds: xr.Dataset, analyses: Mapping[str, xr.Dataset], options: Mapping[str, Any]
+) -> tuple[xr.Dataset, dict[str, xr.Dataset]]:
+    """Return a dataset and analyses with constants as coordinates, and the columns that are asked for as axes."""
+    columns = asked_columns(ds, options)
+    whole = {name: by_columns(with_constants(analysis), columns) for name, analysis in analyses.items()}
+    return by_columns(with_constants(ds), columns), whole
+
+
 Where = Annotated[
     Mapping[str, Any] | None,
     Field(
@@ -116,7 +129,7 @@ Horizontal = Annotated[
 ]
 Published = Annotated[
     Sequence[str],
-    Field(description="published values to draw: names of files of sweeplib, or paths of CSV files."),
+    Field(description="published values to draw: names of files of sweeplib, or paths of files of your own."),
 ]
 LogAxes = Annotated[
     Sequence[Literal["x", "y"]] | None,

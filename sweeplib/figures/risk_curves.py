@@ -87,7 +87,8 @@ def _painted(ds: xr.Dataset, split: Facets, published: References, log_axes: Seq
     panels.ylabel(axis_label(ds["risk"]))
     if not names:
         panels.note("no run has a value")
-    _legend(panels.drawing, data, split, names, published.entries())
+    bands = split.selected(risk_bands(ds, {}, log_axes)) if published.files else data
+    _legend(panels.drawing, data, split, names, published.entries(bands, split))
     return panels.drawing
 
 

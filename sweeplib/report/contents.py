@@ -67,7 +67,7 @@ class Contents:
 
     def table(self, name: str) -> list[PageTable]:
         """Return the tables of one analysis."""
-        tables = analysis_tables(name, self.analyses[name])
+        tables = analysis_tables(name, self.analyses[name], self.dataset)
         json.dumps([table.json() for table in tables], allow_nan=False)
         return tables
 

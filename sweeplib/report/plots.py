@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.kit.headlines import interval_of
+from sweeplib.analysis.kit.rows import RUNS, constant_values, numbers_of_runs, parameters_along
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.design.axis import POINT
 from sweeplib.figures.kit.facets import PANELS_FIRST, by_columns
@@ -28,7 +29,7 @@ from sweeplib.report.looks import Look, dynamics_looks, hue_looks, sequence
 from sweeplib.report.mathematics import html_label, plain_label
 from sweeplib.report.runs import run_counts
 from sweeplib.report.scales import cells, few_ticks, is_logarithmic, positive, range_of, ticks_of_cells
-from sweeplib.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of
+from sweeplib.report.tables import MOST_CELLS, PageColumn, PageTable, columns, heading, name_of, runs_column
 
 MOST_CHIPS = 40
 EVERY = -1
@@ -89,7 +90,8 @@ def interactive_plot(
     series_axes = _series_axes(data, declared)
     dims = [str(dim) for dim in data[value].dims if dim not in series_axes] + series_axes
     data = data.drop_dims([str(dim) for dim in data.dims if dim not in dims])
-    data = with_rounds(data.assign(runs=run_counts(dataset, data)), dataset, value)
+    numbers = numbers_of_runs(dataset, data)
+    data = with_rounds(data.assign(numbers | {RUNS: run_counts(dataset, data)}), dataset, value)
     declared = replace(declared, hover=(*declared.hover, ROUND)) if ROUND in data else declared
     data, notes = _thinned(data, dims, series_axes[-1])
     title = plain_label(declared.title or f"{name_of(data[value])} against {_lower(name_of(data[declared.x]))}")
@@ -97,7 +99,8 @@ def interactive_plot(
     names, mask, empty = _fitted(data, declared, dims, xs, ys)
     if not mask.any() or mask.sum() * (len(dims) + len(names)) > MOST_CELLS:
         return Plot(name, title, PageTable(name, title, int(mask.sum())))
-    table = PageTable(name, title, int(mask.sum()), columns(data, dims, names, mask))
+    held = [*columns(data, dims, names[:-1], mask), runs_column(data, data[RUNS], numbers[RUNS], dims, mask)]
+    table = PageTable(name, title, int(mask.sum()), held, _constants(dataset, names, dims))
     hue = _hue(data, declared, [dim for dim in dims if dim not in series_axes], options)
     kind = "map" if declared.z else declared.kind
     controls = _controls(table.columns, dims, series_axes, hue, kind, _first(data, declared, options), declared.colors)
@@ -173,8 +176,14 @@ def _names(data: xr.Dataset, declared: Interactive, dims: list[str], xs: list[st
     for name in (*declared.hover, *filter(None, [declared.theory])):
         wanted += columns_of(data, name) if name in data.variables else []
     wanted += sorted(str(name) for name in data.data_vars if str(name).startswith("seeds_"))
+    wanted += [*parameters_along(data, dims), *(str(name) for name in data.data_vars if str(name).startswith("runs_"))]
     held = [name for name in wanted if name in data.variables and set(data[name].dims) <= set(dims)]
-    return [*dict.fromkeys(name for name in held if name not in dims), "runs"]
+    return [*dict.fromkeys(name for name in held if name not in (*dims, RUNS)), RUNS]
+
+
+def _constants(dataset: xr.Dataset, names: list[str], dims: list[str]) -> dict[str, Any]:
+    """Return the values that all points of a plot share, by name."""
+    return {name: value for name, value in constant_values(dataset).items() if name not in (*names, *dims)}
 
 
 def _mask(data: xr.Dataset, value: str) -> tuple[np.ndarray, int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.analysis.kit.problem_fields import has_direction
+from sweeplib.analysis.kit.rows import runs_by_status
 from sweeplib.late_modules import xarray as xr
 
 
@@ -19,15 +20,8 @@ def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
     Counts are summed over axes that `data` no longer has; runs that were not requested are not counted. A direction
     that the teacher does not have has none.
     """
-    status = dataset["status"]
-    axes = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
-    over = [dim for dim in status.dims if dim not in axes]
-    meanings = status.attrs["flag_meanings"].split()
-    counts = {}
-    for code, meaning in zip(status.attrs["flag_values"], meanings, strict=True):
-        if meaning != "missing":
-            number = (status == code).sum(over).reset_coords(drop=True)
-            counts[meaning] = number.reindex({dim: data[dim] for dim in axes}, fill_value=0).transpose(*axes)
+    counts = runs_by_status(dataset, data)
+    axes = next(iter(counts.values())).dims
     table = np.stack([count.values for count in counts.values()], axis=-1)
     rows, place = np.unique(table.reshape(-1, len(counts)), axis=0, return_inverse=True)
     texts = np.array([_text(row.tolist(), list(counts)) for row in rows])

@@ -35,6 +35,7 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     directory = Path(directory)
     unmade, counts = cards(sweep, directory), _counts(sweep, directory)
     lines = [_cases(sweep.name, directory, counts), *answers(sweep, directory), *headline_lines(sweep, directory)]
+    lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
@@ -76,6 +77,23 @@ def headline_lines(sweep: Design, directory: Path) -> list[str]:
     lines = [line for main in headlines(sweep, directory) for line in main.lines]
     title = "by the analyses, whose intervals need not be those of the answers:"
     return [*undecided_lines(directory), *([title] if lines and sweep.questions else []), *lines]
+
+
+def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:
+    """Return how far each dynamics is from the published values that a figure draws; no lines if it was not drawn."""
+    if not sweep.figures[name].get("reference") or not (directory / "dataset.zarr").exists():
+        return []
+    from sweeplib.figures.figure import requested
+    from sweeplib.storage.dataset.folder import open_dataset
+
+    figure, options = requested(name, sweep.figures[name])
+    paths = {need: directory / "analysis" / f"{need}.zarr" for need in figure.needed(options)}
+    is_drawn = read_json(directory / "failures" / f"figure.{name}.json") is None
+    if not is_drawn or not all(path.exists() for path in paths.values()):
+        return []
+    analyses = {need: open_dataset(path).load() for need, path in paths.items()}
+    distances = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)
+    return [distance.text for distance in distances]
 
 
 def undecided_lines(directory: Path) -> list[str]:

@@ -160,15 +160,17 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
     from sweeplib.figures import INTERACTIVE
     from sweeplib.figures.figure import first_entry, requested
     from sweeplib.figures.write import REPRODUCE
+    from sweeplib.report.summary import distance_lines
     from sweeplib.simulation.labels import exit_words
 
     figure, _ = requested(name, sweep.figures[name])
+    distances = distance_lines(sweep, name, directory)
     whose = exit_words(sweep.recording.exit_on)
     exits = f" Exits are on another observable than the risk{whose}." if whose else ""
     view = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
-        "caption": figure.caption + (exits if "xit" in figure.caption else ""),
+        "caption": " ".join([figure.caption + (exits if "xit" in figure.caption else ""), *_sentences(distances)]),
         "plots": [name] * (figure.interactive is not None)
         + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
@@ -182,6 +184,10 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
         view["script"] = REPRODUCE.format(name=name)
         view["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
     return view
+
+
+def _sentences(distances: list[str]) -> list[str]:
+    return [f"Distances from published values (ratio, its ends): {'; '.join(distances)}."] if distances else []
 
 
 def data_url(kind: str, content: bytes) -> str:

@@ -1,16 +1,23 @@
-"""The dataset of a sweep in other formats: one NetCDF file, or a table for each set of axes in CSV or Parquet."""
+"""The dataset and the analyses of a sweep in other formats: NetCDF, or tables by their axes in CSV or Parquet."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
+from sweeplib.analysis.kit.rows import rows_of
+from sweeplib.analysis.write import analysis_failure
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation import Status
-from sweeplib.storage.records.files import partial
+from sweeplib.simulation.labels import label
+from sweeplib.storage.dataset.folder import open_dataset
+from sweeplib.storage.records.artefacts import refuse_outdated
+from sweeplib.storage.records.files import partial, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,13 +37,30 @@ FORMATS = {
 }
 
 
-def export(directory: Path, to: str, folder: Path) -> list[Path]:
-    """Write the dataset of the results in `directory` into `folder`; return the paths of the files.
+WHOLE, EVERY = "dataset", "all"
+"""What is written by default, and the word for every analysis."""
 
-    Names begin with that of the sweep. A table has a row for each case, and those of variables over further axes, such
-    as the time, one for each value along them: `scan.csv`, `scan_time.csv`. A run without an exit has a row without a
-    value: means that leave it out are too low. InputError for an unknown format, without the packages of a format, and
-    if there is such a file, or one in place of the folder.
+
+class Table(NamedTuple):
+    """A table: the end of its name, its rows, and what it is: a title, what intervals are, attributes of columns."""
+
+    name: str
+    frame: "pd.DataFrame"
+    about: dict[str, Any]
+
+
+def export(
+    directory: Path, to: str, folder: Path, names: Sequence[str] = (WHOLE,), analyses: Sequence[str] = ()
+) -> list[Path]:
+    """Write the dataset of the results in `directory`, or `analyses` of it, into `folder`; return the paths.
+
+    names : those of `analyses`, `all` of them, or the dataset.
+    Names begin with that of the sweep. A table of the dataset has a row for each case, and those of variables over
+    further axes, such as the time, one for each value along them: `scan.csv`, `scan_time.csv`. A run without an exit
+    has a row without a value: means that leave it out are too low. A table of an analysis has a row for each point that
+    was run (`rows_of`): `scan_exit_times.csv`. Beside each table, a file of JSON says what its columns are.
+    InputError for an unknown format or name, without the packages of a format, for an analysis that failed or is of
+    another dataset, and if there is such a file, or one in place of the folder.
     """
     if to not in FORMATS:
         raise InputError("unknown format", key="--to", value=to, choices=list(FORMATS))
@@ -46,22 +70,84 @@ def export(directory: Path, to: str, folder: Path) -> list[Path]:
     if missing := [package for package in packages if not find_spec(package)]:
         expected = f"the packages of formats: `pip install {' '.join(missing)}`"
         raise InputError(f"{to} cannot be written", key="--to", value=to, expected=expected)
-    ds = open_with_overlaps(directory / "dataset.zarr")
+    datasets = _datasets(directory, names, analyses)
     if to == "netcdf":
-        path = _new_file(folder / f"{directory.name}{suffix}")
-        with _whole_file(path) as file:
-            ds.to_netcdf(file, engine="h5netcdf")
-        return [path]
-    groups = _variables_by_axes(ds)
-    paths = [_new_file(folder / f"{'_'.join((directory.name, *axes))}{suffix}") for axes in groups]
-    for path, names in zip(paths, groups.values(), strict=True):
-        frame = _table(ds[[*names, "status"]])
+        files = {_new_file(folder / f"{_joined(directory.name, name)}{suffix}"): ds for name, ds in datasets.items()}
+        for path, ds in files.items():
+            with _whole_file(path) as file:
+                ds.to_netcdf(file, engine="h5netcdf")
+        return list(files)
+    dataset = datasets[""] if "" in datasets else open_dataset(directory / "dataset.zarr")
+    tables = [
+        table
+        for name, ds in datasets.items()
+        for table in (_tables_of_analysis(name, ds, dataset) if name else _tables_of_cases(ds))
+    ]
+    stems = [_joined(directory.name, table.name) for table in tables]
+    paths = [_new_file(folder / f"{stem}{end}") for stem in stems for end in (suffix, ".json")]
+    for path, beside, table in zip(paths[::2], paths[1::2], tables, strict=True):
         with _whole_file(path) as file:
             if to == "csv":
-                frame.to_csv(file, index=False)
+                table.frame.to_csv(file, index=False)
             else:
-                frame.to_parquet(file, index=False)
+                table.frame.to_parquet(file, index=False)
+        write_text(beside, json.dumps({"table": path.name} | table.about, indent=1, ensure_ascii=False) + "\n")
     return paths
+
+
+def _datasets(directory: Path, entries: Sequence[str], analyses: Sequence[str]) -> dict[str, "xr.Dataset"]:
+    """Return what is to be written: the dataset, under the name "", and analyses by their names."""
+    names = list(dict.fromkeys(name for entry in entries for name in (analyses if entry == EVERY else [entry])))
+    choices = [WHOLE, EVERY, *analyses]
+    for name in names:
+        if name not in choices:
+            raise InputError("no such analysis in this sweep", key="--what", value=name, choices=choices)
+    if not names:
+        raise InputError("the sweep has no analyses", key="--what", value=EVERY, expected=WHOLE)
+    wanted = [name for name in names if name != WHOLE]
+    refuse_outdated(directory, wanted, ())
+    for name in wanted:
+        if problem := analysis_failure(directory, name):
+            raise InputError(f"this analysis failed: {problem}", key="--what", value=name, expected="another one")
+    return {
+        "" if name == WHOLE else name: open_with_overlaps(directory / "dataset.zarr")
+        if name == WHOLE
+        else open_dataset(directory / "analysis" / f"{name}.zarr").load()
+        for name in names
+    }
+
+
+def _joined(*names: str) -> str:
+    return "_".join(filter(None, names))
+
+
+def _tables_of_cases(ds: "xr.Dataset") -> Iterator[Table]:
+    """Yield the tables of a dataset: its variables by their axes."""
+    for axes, names in _variables_by_axes(ds).items():
+        frame = _table(ds[[*names, "status"]])
+        title = "a row a case" if not axes else f"a row a case and a value of {', '.join(axes)}"
+        yield Table("_".join(axes), frame, {"title": title, "columns": _columns_of(ds, frame)})
+
+
+def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset") -> Iterator[Table]:
+    """Yield the tables of an analysis."""
+    import pandas as pd
+
+    about = {"title": analysis.attrs.get("title", name), "intervals": interval_of(analysis)}
+    for rows in rows_of(name, analysis, dataset):
+        names = (*rows.dims, *rows.parameters, *rows.variables, *rows.runs)
+        frame = pd.DataFrame({column: rows.column(column) for column in names}).assign(**rows.constants)
+        yield Table(rows.name, frame, about | {"columns": _columns_of(rows.data, frame)})
+
+
+def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
+    """Return the attributes of the columns of a table: what a column is, its units and its symbol in LaTeX."""
+    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else label(str(name)) for name in frame}
+    return {
+        name: {"long_name": known.get("long_name", name), "units": known.get("units", "1")}
+        | ({"symbol": known["symbol"]} if known.get("symbol") else {})
+        for name, known in attrs.items()
+    }
 
 
 @contextmanager

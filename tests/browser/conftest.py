@@ -89,7 +89,7 @@ def _report(ds: xr.Dataset, folder: Path) -> Path:
         figures=[_figure(ds, analyses, folder), _undrawn()],
         plots=plots,
         optima=optima_table(analyses["optimal_learning_rate"]),
-        tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis)],
+        tables=[table for name, analysis in analyses.items() for table in analysis_tables(name, analysis, ds)],
         analyses=list(analyses),
     )
     (folder / "index.html").write_text(html, encoding="utf-8")

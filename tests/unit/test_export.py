@@ -52,6 +52,8 @@ def test_a_plan_as_json_has_each_case(results: Path, tmp_path: Path) -> None:
 
 def test_tables_have_a_row_a_case_and_a_value(results: Path, tmp_path: Path) -> None:
     paths = export(results, "csv", tmp_path)
+    assert {path.suffix for path in paths[1::2]} == {".json"}
+    paths = paths[::2]
     names = ["scan.csv", "scan_threshold.csv", "scan_time.csv", "scan_time_student_teacher.csv"]
     assert [path.name for path in paths] == names
     ds = sweeplib.open(results).load()
@@ -81,7 +83,8 @@ def test_netcdf_is_the_dataset(results: Path, tmp_path: Path) -> None:
 
 def test_parquet_has_the_numbers_of_csv(results: Path, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
-    for table, text in zip(export(results, "parquet", tmp_path), export(results, "csv", tmp_path), strict=True):
+    tables, texts = export(results, "parquet", tmp_path / "parquet"), export(results, "csv", tmp_path)
+    for table, text in zip(tables[::2], texts[::2], strict=True):
         frame, read = pd.read_parquet(table), pd.read_csv(text)
         assert list(frame) == list(read)
         pd.testing.assert_frame_equal(frame, read, check_dtype=False, rtol=0)

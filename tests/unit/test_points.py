@@ -188,20 +188,52 @@ def test_a_frame_a_mapping_and_a_file_are_one_table(results: Callable[..., xr.Da
         "an empty file": ("", "no points"),
         "no row": ("gamma,d\n", "no points"),
         "no value": (TABLE.replace("1e-2", ""), "rows.csv:4: Delta: no value"),
+        "no value below": ("# a\n" + TABLE.replace("\n", "\n\n").replace("1e-2", ""), "rows.csv:8: Delta: no value"),
+        "a text below": ("\n# mine\n" + TABLE.replace("0.2,2", "0.2,two"), "rows.csv:5: p[1]: not a value of p"),
         "NaN": (TABLE.replace("1e-2", "nan"), "rows.csv:4: Delta: no value"),
         "a text": (TABLE.replace("0.2,2", "0.2,two"), "rows.csv:3: p[1]: not a value of p; got 'two'"),
         "a fraction": (TABLE.replace("0.2,2", "0.2,2.5"), "rows.csv:3: p[1]: not a value of p; got 2.5"),
         "a name twice": (TABLE.replace("Delta", "d"), "rows.csv:1: not the names of columns"),
-        "semicolons": ("gamma;d\n0.1;9\n", "rows.csv:1: not the names of columns; got 'gamma;d'; expected commas"),
+        "decimal commas": ("gamma,d\n\n1,5,300\n2,5,300\n", "rows.csv:3: 3 values; got '1,5,300'; expected 2, one per"),
+        "its remedy": ("gamma,d\n1,5,300\n", "a comma separates values, also one in a number; numbers with a"),
+        "thousands": ("gamma,d\n0.05,1000\n0.05,1,000\n", "rows.csv:3: 3 values; got '0.05,1,000'"),
+        "quoted thousands": ('gamma,d\n0.05,"1,000"\n', "rows.csv:2: a comma or another sign in a number; got '1,000'"),
+        "a comma after a semicolon": ("gamma;d\n# one\n0,05;300\n", "rows.csv:3: a comma or another sign in a number"),
+        "thousands with blanks": ("gamma;d\n0.1;1 000\n", "got '1 000'; expected numbers with a decimal point"),
+        "a short row": (TABLE.replace(",50,0,3", ",50,3"), "rows.csv:2: 5 values; got '.1,2,1,50,3'; expected 6"),
         "a column without a name": (TABLE.replace("Delta", ""), "rows.csv:1: not the names of columns"),
         "an unknown name": (TABLE.replace("Delta", "Delte"), "did you mean 'Delta'"),
-        "a long row": (TABLE.replace("1e-2", "1e-2,7,8"), "cannot be read as CSV"),
+        "a long row": (TABLE.replace("1e-2", "1e-2,7,8"), "rows.csv:4: 8 values"),
         "an axis too": (TABLE.replace("Delta,n", "seed,n"), "this name has another meaning"),
     }.values(),
 )  # fmt: skip
 def test_a_table_that_is_none(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "rows.csv").write_text(text)
     assert said in refusal(tmp_path, points="rows.csv", seeds="n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    {
+        "as printed": ("rows.csv", "# rows.csv\n" + TABLE),
+        "remarks and empty lines": ("rows.csv", TABLE.replace("\n", "\n\n  # remark, with a comma\n,,,,,\n")),
+        "capital letters": ("ROWS.CSV", TABLE),
+        "semicolons": ("rows.csv", TABLE.replace(",", ";")),
+        "tabs": ("rows.tsv", TABLE.replace(" ", "").replace(",", "\t")),
+        "blanks": ("rows.txt", "# numpy.savetxt\n" + TABLE.replace(" ", "").replace(",", "  ")),
+        "text": ("rows.txt", TABLE),
+    }.values(),
+)
+def test_a_table_is_read_as_what_it_is(name: str, text: str, tmp_path: Path) -> None:
+    given = {"name": "x", "problem": {"activation": "erf"}, "seeds": "n", "dynamics": ["sgd"], **SHORT}
+    (tmp_path / "plain.csv").write_text(TABLE)
+    (tmp_path / name).write_text(text)
+    plain_one, other = (from_mapping({**given, "points": file}, tmp_path).points("sgd") for file in ("plain.csv", name))
+    assert list(plain_one.cases) == list(other.cases) and plain_one.counts.tolist() == other.counts.tolist() == [
+        3,
+        1,
+        0,
+    ]
 
 
 def test_seeds_are_whole_numbers_and_points_no_axis_of_ones_own(tmp_path: Path) -> None:

@@ -79,6 +79,9 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
     np.testing.assert_allclose(curve[0].get_xydata(), [[0.04, 0.01], [0.05, 0.02]])
     labels = [text.get_text() for text in drawing.legends[0].texts]
     assert {"floor of SGD, arXiv 2305.18502", "a paper, figure 3"} <= set(labels)
+    said = CliRunner().invoke(app, ["summary", str(path), *results]).output
+    assert "figure risk_floor: SGD (overlap chain) over a paper, figure 3: ratio " in said
+    assert "at 2 of 2 points" in said
     complete = load(project / "results" / "sweep" / "config.yaml")
     assert complete.figures["risk_floor"]["reference"] == ["phase_retrieval_floors", str(project / "own.csv")]
 
@@ -98,8 +101,14 @@ def test_a_sweep_draws_them_beside_its_runs(project, monkeypatch):
         ("own.csv", "gamma,risk_floor,Dleta\n1,2,0.1\n", "got 'Dleta'; did you mean 'Delta'?"),
         ("own.csv", "gamma,risk_floor,Delta\n1,2,0.7\n", "its Delta is another; got '0.7'; expected Delta = 0.1, 1"),
         ("own.csv", "gamma,risk_floor\n1,x\n", "own has no numbers to draw in this figure"),
-        ("own.csv", "gamma,risk_floor\n1\n", "line 2 of own: 1 values; got '1'; expected 2, one per column"),
-        ("own.csv", "gamma,gamma\n1,2\n", "not the names of columns; got 'gamma'"),
+        ("own.csv", "gamma,risk_floor\n1\n", "line 2 of own: 1 value; got '1'; expected 2, one per column"),
+        ("own.csv", "gamma,gamma\n1,2\n", "line 1 of own: not the names of columns; got ['gamma', 'gamma']"),
+        (
+            "own.csv",
+            "# x\n\ngamma,risk_floor\n0,04,1\n",
+            "line 4 of own: 3 values; got '0,04,1'; expected 2, one per column: a",
+        ),
+        ("own.csv", "gamma;risk_floor\n0,04;1\n", "line 2 of own: a comma or another sign in a number; got '0,04'"),
         ("own.csv", "", "no table; got 'own'"),
         ("own.csv", "# drawn: bars\ngamma,risk_floor\n1,2\n", "own: not a way to be drawn; got 'bars'"),
         ("3", None, "reference[0]: not a valid option of the figure 'risk_floor'; got 3; expected a text"),
@@ -116,6 +125,16 @@ def test_what_cannot_be_drawn_is_refused_in_one_line(files, text, said, project)
     with pytest.raises(InputError) as refusal:
         load(path)
     assert said in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["OWN.CSV", "own.tsv", "own.txt"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+def test_a_file_is_read_as_what_it_is(name, separator, project):
+    (project / name).write_text("\ufeff" + CURVE.replace(",", separator).replace(f"paper{separator}", "paper,"))
+    read = reference(str(project / name))
+    assert (read.source, read.look) == ("a paper, figure 3", "curve")
+    assert read.columns == {"Delta": (0.1, 0.1), "gamma": (0.04, 0.05), "risk_floor": (0.01, 0.02)}
+    assert load(config(project, name)).figures["risk_floor"]["reference"] == [str(project / name)]
 
 
 def test_figures_without_such_columns_have_no_such_option(project):

@@ -99,7 +99,7 @@ def html(ds, optima, tmp_path):
         cards=[CARD, CARD | {"kind": "figure", "name": "other"}],
         plots=[plot],
         optima=optima_table(optima),
-        tables=analysis_tables("optimal_learning_rate", hostile),
+        tables=analysis_tables("optimal_learning_rate", hostile, ds),
         analyses=["optimal_learning_rate"],
     )
 

@@ -122,7 +122,8 @@ def test_points_are_those_of_the_analysis_with_their_errors(ds, analyses):
     row = list(rows).index(("sgd_chain", 3000, 1.0, at.gamma_ratio.item()))
     for name in ("gamma", "exit_steps_mean", "exit_steps_mean_error", "exit_steps_median"):
         assert values(table, name)[row] == pytest.approx(at[name].item(), rel=1e-8)
-    assert values(table, "runs")[row] == "6 ok"
+    [runs] = [column for column in table.columns if column.name == "runs"]
+    assert (values(table, "runs")[row], runs.labels[runs.values[row]]) == (6, "6 ok")
 
 
 def test_a_law_of_the_picture_is_the_theory_of_the_plot(ds, analyses):
@@ -241,7 +242,7 @@ def test_classes_may_be_flags():
     codes = xr.zeros_like(data.delta * data.kappa, np.int8).assign_attrs(
         long_name="regime", flag_values=[0, 1], flag_meanings="plateau no_ode"
     )
-    [table] = analysis_tables("regimes", data.assign(regime=codes))
+    [table] = analysis_tables("regimes", data.assign(regime=codes), ds)
     assert set(values(table, "regime")) == {"plateau"}
     plot = plot_of(Interactive(x="delta", y="kappa", z="regime", needs=("any",)), ds, data.assign(regime=codes))
     assert plot.spec["range"] is None
@@ -315,8 +316,8 @@ def test_what_is_too_large_for_a_page_is_not_drawn(ds, analyses, monkeypatch):
 
 
 @pytest.mark.parametrize("name", sorted(FITTING))
-def test_tables_hold_every_variable_once(name, analyses):
-    found = analysis_tables(name, analyses[name])
+def test_tables_hold_every_variable_once(name, analyses, ds):
+    found = analysis_tables(name, analyses[name], ds)
     columns = [column.name for table in found for column in table.columns]
     for variable in analyses[name].data_vars:
         assert columns.count(variable) == 1, variable
@@ -324,30 +325,42 @@ def test_tables_hold_every_variable_once(name, analyses):
 
 
 def test_a_table_has_a_row_a_point_that_was_run(ds, analyses):
-    [table] = analysis_tables("optimal_learning_rate", analyses["optimal_learning_rate"])
+    [table] = analysis_tables("optimal_learning_rate", analyses["optimal_learning_rate"], ds)
     optima = analyses["optimal_learning_rate"]
-    assert table.rows == optima.gamma_opt.size
+    run = (ds.status > 0).any(["seed", "gamma_ratio"]).broadcast_like(optima.gamma_opt)
+    assert table.rows == int(run.sum()) < optima.gamma_opt.size
     found = [value for value in values(table, "gamma_opt") if value is not None]
     assert sorted(found) == pytest.approx(sorted(optima.gamma_opt.values[np.isfinite(optima.gamma_opt.values)]))
 
 
+def test_csv_files_have_all_parameters_and_runs_as_numbers(ds, analyses):
+    """Those along axes as columns, constant ones beside them; the runs are words in the page alone."""
+    [table] = analysis_tables("exit_times", analyses["exit_times"], ds)
+    shown = scan_plot(ds, analyses).table
+    for each in (table, shown):
+        assert {"gamma", "gamma_ratio", "Delta", "d", "runs"} <= {column.name for column in each.columns}
+        assert {"p": 1, "activation": "square", "spherical": True}.items() <= each.json()["constants"].items()
+        rows = zip(values(each, "runs"), values(each, "exit_steps_mean"), strict=True)
+        assert {runs for runs, mean in rows if mean is not None} == {6}
+
+
 def test_axes_that_few_variables_have_repeat_none_of_the_others():
-    _, data = regimes()
+    dataset, data = regimes()
     data["probability"] = data.confidence.expand_dims(candidate=REGIMES)
     data["level"] = data.confidence.expand_dims(d=[10, 20])
-    found = analysis_tables("regimes", data)
+    found = analysis_tables("regimes", data, dataset)
     assert [(table.name, table.rows) for table in found] == [
         ("regimes", 15),
         ("regimes_candidate", 45),
         ("regimes_d", 30),
     ]
-    assert [column.name for column in found[0].columns] == ["delta", "kappa", "regime", "confidence"]
+    assert [column.name for column in found[0].columns] == ["delta", "kappa", "regime", "confidence", "runs"]
 
 
-def test_large_tables_have_their_size_alone(analyses, monkeypatch):
+def test_large_tables_have_their_size_alone(analyses, ds, monkeypatch):
     monkeypatch.setattr(tables, "MOST_CELLS", 100)
-    [table] = analysis_tables("exit_times", analyses["exit_times"])
-    assert (table.columns, table.rows) == ([], analyses["exit_times"].exit_steps_mean.size)
+    [table] = analysis_tables("exit_times", analyses["exit_times"], ds)
+    assert (table.columns, table.rows) == ([], int((ds.status > 0).any("seed").sum()))
 
 
 def test_runs_are_counted_by_status_and_summed_over_what_is_gone(ds):

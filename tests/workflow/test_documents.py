@@ -30,6 +30,7 @@ IN_ORDER = [
     "docs/tutorial.md",
     "docs/how-to/growing.md",
     "docs/how-to/reading.md",
+    "docs/how-to/figures.md",
     "docs/how-to/watching.md",
     "docs/how-to/merging.md",
     "docs/how-to/handing-on.md",
@@ -97,6 +98,7 @@ STARTED = [
 def test_yaml_is_valid(page: str, text: str, tmp_path: Path) -> None:
     content = document(re.sub("\\.\\.\\.", "", text)).data
     (tmp_path / "points.csv").write_text("gamma,d,n\n0.05,300,8\n")
+    (tmp_path / "mine.csv").write_text("time,risk\n0,1\n")
     if set(content) == {"cluster"}:
         assert cluster_settings(content["cluster"])
     else:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sweeplib.figures.figure import Figure
 from sweeplib.figures.kit.facets import Facets
 from sweeplib.figures.kit.interactive import Interactive
-from sweeplib.figures.kit.references import check_references
+from sweeplib.figures.kit.references import check_references, references
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
+
+    from sweeplib.figures.kit.distances import Distance
 
 Data: TypeAlias = "xr.Dataset | Outline"
 ByName: TypeAlias = "Mapping[str, Data]"
@@ -27,11 +29,13 @@ class Chart(Interactive):
     """An interactive plot that is also a picture; kinds of charts differ in what they draw.
 
     split : what the picture selects, its panels and colours; `hue` is that of the split by default.
+    dash : the axis of the dashes.
     published : names of published values of y against x.
     paint : function (ds, analyses) that returns the picture of a chart of no further kind.
     """
 
     split: Facets = field(default_factory=lambda: Facets({}))
+    dash: str | None = None
     published: Sequence[str] = ()
     paint: Callable[[xr.Dataset, Mapping[str, xr.Dataset]], Drawing] | None = None
 
@@ -41,6 +45,17 @@ class Chart(Interactive):
     def begins_at(self) -> Mapping[str, int]:
         """Return the places on axes that the picture shows."""
         return {dim: place for dim, place in self.split.at.items() if isinstance(place, int)}
+
+    def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
+        """Return the data of the picture; constants are coordinates already."""
+        return analyses[self.needs[0]] if self.data is None else self.data(ds, analyses)
+
+    def distances(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> list[Distance]:
+        """Return how far each dynamics in the picture is from the published values."""
+        if not self.published:
+            return []
+        data = self.split.selected(self.pictured(ds, analyses))
+        return references(self.published, self.x, self.y).distances(data, self.split, self.dash)
 
     def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
         """Return the picture; constants of the datasets are coordinates."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from sweeplib.analysis.kit.problem_fields import with_constants
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
 from sweeplib.registry import Registry
+
+if TYPE_CHECKING:
+    from sweeplib.figures.kit.distances import Distance
 
 Line = tuple[float, float, str]
 
@@ -61,6 +64,10 @@ class Interactive:
     def begins_at(self) -> Mapping[str, int]:
         """Return the places on axes at which the filters begin; at the first one on the other axes."""
         return {}
+
+    def distances(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Sequence[Distance]:
+        """Return how far each dynamics is from published values; none without a picture."""
+        return []
 
     def labelled(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
         """Return the data of the plot, from a dataset and the analyses that it needs."""

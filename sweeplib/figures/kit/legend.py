@@ -163,9 +163,9 @@ def hue_entries(data: xr.Dataset, split: Facets, **line: Any) -> list[Entry]:
     return [(look(index) | line, value_label(series[split.hue], data[split.hue])) for index, series in parts]
 
 
-def dynamics_entries(names: list[str]) -> list[Entry]:
-    """Return an entry per marker, for dynamics of these `names`."""
-    blank = {"color": INK, "marker": "o"}
+def dynamics_entries(names: list[str], hue: str | None = "any") -> list[Entry]:
+    """Return an entry per marker, for dynamics of these `names`; a single one without a hue has its colour."""
+    blank = {"color": INK if hue or len(names) > 1 else look(0)["color"], "marker": "o"}
     return [(dynamics_look(name, names, blank) | {"linestyle": "none"}, dynamics_label(name)) for name in names]
 
 

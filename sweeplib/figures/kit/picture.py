@@ -61,7 +61,6 @@ SMOOTH = 200
 def picture_of(points: Points, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
     """Return the picture that a declaration describes; constants of the datasets are coordinates."""
     whole = points.pictured(ds, analyses)
-    whole = whole if whole[points.x].dims else whole.expand_dims(points.x)
     selected = points.split.selected(whole)
     if points.x_over and not bool(selected[points.x_over].notnull().all()):
         points = replace(points, x_over="", x_label="")
@@ -301,26 +300,27 @@ class _Picture:
     def entries(self, data: xr.Dataset, levels: tuple[Level, ...]) -> list[list[Entry]]:
         """Return the entries of the legend, in groups."""
         points, measured = self.points, data[levels[0].y]
-        hues = _hues(data, points)
-        line = {"color": INK, "linewidth": 1.0}
+        hues, line = _hues(data, points), {"color": INK, "linewidth": 1.0}
         dashes: list[Entry] = [
             (line | {"linestyle": DASHES[n], "gid": f"dash-{n}"}, value_label(series[points.dash], data[points.dash]))
             for n, series in numbered_parts(data, points.dash)
             if points.dash
         ]
         curves = {curve.name: curve for level in levels for curve in _curves(level, data, None) if curve.label}
-        kinds = dynamics_entries(self.names) if len(self.names) > 1 or curves else []
+        named = len(self.names) > 1 or curves or points.published
+        kinds = dynamics_entries(self.names, points.split.hue) if named else []
         marks = [unknown_entry(_without_value(data, levels[0].y, points.unknown))]
         if name := measured.attrs.get("bound"):
             marks.append((BOUND | {"color": INK, "gid": "bound"}, data[name].attrs["reason"]))
         if fit := measured.attrs.get("fit"):
-            marks.append(({"color": INK, "linewidth": 1.0, "gid": "fit"}, data[fit].attrs["long_name"]))
+            marks.append((line | {"gid": "fit"}, data[fit].attrs["long_name"]))
+        thin: dict[str, Any] = {"color": INK, "linewidth": 0.9}
         laws: list[Entry] = [
-            ({"color": INK, "linestyle": curve.dashes, "linewidth": 0.9, "gid": name}, curve.label)
-            for name, curve in curves.items()
+            (thin | {"linestyle": curve.dashes, "gid": name}, curve.label) for name, curve in curves.items()
         ]
         guide = [] if points.guide is None else [_guide_entry(points.guide)]
-        return [hues, dashes, kinds, [*laws, *points.entries, *guide, *marks], self.published.entries()]
+        published = self.published.entries(data, points.split, points.dash)
+        return [hues, dashes, kinds, [*laws, *points.entries, *guide, *marks], published]
 
 
 def _lines(axes: Axes, level: Level) -> None:

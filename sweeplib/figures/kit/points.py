@@ -84,7 +84,6 @@ class Level:
 class Points(Chart):
     """A chart of points, one by one or as curves.
 
-    dash : the axis of the dashes.
     levels : of each panel; by default y alone.
     more : function (ds, analyses, data) that adds to the data what the picture alone needs.
     x_over, x_label : a variable of the data by which x is divided, if it is known everywhere; the label of that ratio.
@@ -97,7 +96,6 @@ class Points(Chart):
     guide, share_x : the slope of a line to compare with; whether panels share the horizontal axis.
     """
 
-    dash: str | None = None
     levels: tuple[Level, ...] = ()
     more: Callable[[xr.Dataset, Mapping[str, xr.Dataset], xr.Dataset], xr.Dataset] | None = None
     x_over: str = ""
@@ -124,9 +122,10 @@ class Points(Chart):
         return data.assign({law.name: _at_points(law, data, self.x, self.y)})
 
     def pictured(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Dataset:
-        """Return the data of the picture; constants are coordinates already."""
-        data = analyses[self.needs[0]] if self.data is None else self.data(ds, analyses)
-        return data if self.more is None else self.more(ds, analyses, data)
+        """Return the data of the picture, along x; constants are coordinates already."""
+        data = super().pictured(ds, analyses)
+        data = data if self.more is None else self.more(ds, analyses, data)
+        return data if data[self.x].dims else data.expand_dims(self.x)
 
     def picture(self, ds: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> Drawing:
         """Return the picture."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sweeplib.data.published import Reference, Value, reference
 from sweeplib.errors import InputError
+from sweeplib.figures.kit.distances import Distance, distances
+from sweeplib.figures.kit.matching import is_same, standing_in
 from sweeplib.figures.kit.style import DIM
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 MARKERS = ("D", "o", "s", "h")
 DASHES = ((0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 2)), (0, (2, 2)))
-CLOSE = 1e-6
-"""Relative difference below which a number of a file and a number of a dataset are equal."""
+MOST_DISTANCES = 4
+"""The number of distances from one file that a legend lists."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class References:
     def draw(self, axes: Axes, subset: xr.Dataset, *, x_unit: float = 1.0, y_unit: float = 1.0) -> None:
         """Draw the rows that agree with this part of a dataset, in these units, within the limits of the axes."""
         for place, file in enumerate(self.files):
-            rows = _standing_in(file, subset, self.x)
+            rows = standing_in(file, subset, self.x)
             low, high = (-np.inf, np.inf) if axes.get_autoscalex_on() else np.multiply(axes.get_xlim(), x_unit)
             rows = [row for row in rows if low <= float(row[self.x]) <= high]
             if rows:
@@ -52,9 +52,19 @@ class References:
                 bars = _numbers(rows, error) / y_unit if error in file.columns else None
                 axes.errorbar(x / x_unit, y / y_unit, bars, elinewidth=0.9, **_look(file, place))
 
-    def entries(self) -> list[Entry]:
-        """Return a legend entry per file: its marker and its source."""
-        return [(_look(file, place), file.source) for place, file in enumerate(self.files)]
+    def distances(self, data: xr.Dataset, split: Facets, dash: str | None = None) -> list[Distance]:
+        """Return how far each dynamics in the curves of a figure is from each file."""
+        return distances(self.files, self.x, self.y, data, split, dash) if self.files else []
+
+    def entries(self, data: xr.Dataset, split: Facets, dash: str | None = None) -> list[Entry]:
+        """Return a legend entry per file, its marker and its source, and one for each of its few distances."""
+        far, entries = self.distances(data, split, dash), []
+        for place, file in enumerate(self.files):
+            entries.append((_look(file, place), file.source))
+            texts = [distance.entry for distance in far if distance.file == place]
+            texts = texts if len(texts) <= MOST_DISTANCES else [f"{len(texts)} distances in the summary"]
+            entries += [({"linestyle": "none"}, text) for text in texts]
+        return entries
 
 
 def references(names: Sequence[str], x: str, y: str) -> References:
@@ -104,38 +114,13 @@ def _refuse_elsewhere(file: Reference, place: int, x: str, values_by_axis: Mappi
     """Raise InputError, naming the column that excludes all rows, for a file of which nothing would be drawn."""
     rows = list(file.rows())
     for name in (name for name in file.columns if name != x and name in values_by_axis):
-        remaining = [row for row in rows if any(_same(row[name], value) for value in values_by_axis[name])]
+        remaining = [row for row in rows if any(is_same(row[name], value) for value in values_by_axis[name])]
         if not remaining:
             problem = f"{file.name} has no row for this figure: its {name} is another"
             values = ", ".join(dict.fromkeys(f"{v:g}" if isinstance(v := row[name], float) else v for row in rows))
             expected = f"{name} = " + ", ".join(map(str, values_by_axis[name][:8]))
             raise InputError(problem, key=f"reference[{place}]", value=values, expected=expected)
         rows = remaining
-
-
-def _standing_in(file: Reference, subset: xr.Dataset, x: str) -> list[dict[str, Value]]:
-    """Return the rows whose coordinates other than `x` agree with those of some point of a part of a dataset."""
-    names = [name for name in file.columns if name != x and name in subset.coords]
-    agreement: dict[tuple[Value, ...], bool] = {}
-    rows = []
-    for row in file.rows():
-        place = tuple(row[name] for name in names)
-        if place not in agreement:
-            agreed = [_agreed(subset.coords[name], row[name]) for name in names]
-            agreement[place] = not agreed or bool(reduce(and_, agreed).any())
-        if agreement[place]:
-            rows.append(row)
-    return rows
-
-
-def _agreed(coordinate: xr.DataArray, value: Value) -> xr.DataArray:
-    return coordinate.copy(data=np.vectorize(lambda entry: _same(value, entry), otypes=[bool])(coordinate.values))
-
-
-def _same(published: Value, value: Any) -> bool:
-    if isinstance(published, float) and isinstance(value, int | float | np.number | np.bool_):
-        return bool(np.isclose(float(published), float(value), rtol=CLOSE, atol=0.0))
-    return str(published) == str(value)
 
 
 def _numbers(rows: Sequence[Mapping[str, Value]], name: str) -> np.ndarray:
