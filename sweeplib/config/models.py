@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_serializer
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
@@ -49,7 +49,9 @@ def _checked_name(value: str) -> str:
 
 def _times(value: Any) -> Any:
     """Return the times as `{values: ...}` if only the values are given."""
-    return value if isinstance(value, dict) and {"values", "scale"} & set(value) else {"values": value}
+    return (
+        value if isinstance(value, dict) and {"values", "scale", "steps", "samples"} & set(value) else {"values": value}
+    )
 
 
 class Section(BaseModel):
@@ -100,6 +102,13 @@ Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Value
 Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
 Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
 Table = str | dict[str, Values] | list[dict[str, Scalar]] | None
+Amount = float | str
+Amounts = Annotated[
+    Any,
+    PlainValidator(
+        _as_written, json_schema_input_type=Amount | Annotated[list[Amount], Field(min_length=1)] | Spacing | None
+    ),
+]
 Points = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Table)]
 GridSection = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
 
@@ -108,14 +117,33 @@ class Times(Section):
     """When to record."""
 
     values: Spec = Field(
+        default=None,
         description="The recording times, ascending from 0 or later: a list or a spacing. The last is the horizon.",
         examples=[{"linspace": [0, 12, 61]}],
+    )
+    samples: Amounts = Field(
+        default=None,
+        description="In place of `values`: the numbers of samples drawn until then, steps·batch_size/repeats: a "
+        "number, an expression, a list of these, or a spacing. Numbers that are written, the ends of a spacing too, "
+        "must be whole steps at every point; those in between are recorded at the nearest step.",
+        examples=["50*d", ["10*d", "50*d"], {"linspace": [0, 60000, 61]}],
+    )
+    steps: Amounts = Field(
+        default=None,
+        description="In place of `values`: the numbers of steps until then, given as `samples` are.",
+        examples=[[0, 1000, 10000], "round(d**1.5)"],
     )
     scale: str | None = Field(
         default=None,
         description="An expression that multiplies the times, point by point, for regimes with another time scale.",
         examples=["p/gamma"],
     )
+
+    @model_serializer(mode="wrap")
+    def _without_others(self, serialized: Any) -> dict[str, Any]:
+        """Return the keys without those of the two kinds of times that are not given."""
+        others = {kind for kind in ("values", "samples", "steps") if getattr(self, kind) is None}
+        return {name: value for name, value in serialized(self).items() if name not in others}
 
 
 class DynamicsSection(Section):
@@ -314,9 +342,9 @@ class SweepConfig(Section):
         examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
     )
     times: Annotated[Times, BeforeValidator(_times, json_schema_input_type=Values | Times)] = Field(
-        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`. "
-        "The last is the horizon.",
-        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}],
+        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`; or "
+        "in `samples` or `steps` (below). The last is the horizon.",
+        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}, {"samples": "50*d"}],
     )
     horizon: float | None = Field(
         default=None,

@@ -34,7 +34,8 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     unmade, counts = cards(sweep, directory), _counts(sweep, directory)
-    lines = [_cases(sweep.name, directory, counts), *answers(sweep, directory), *headline_lines(sweep, directory)]
+    lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
+    lines += headline_lines(sweep, directory)
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
@@ -76,6 +77,15 @@ def headline_lines(sweep: Design, directory: Path) -> list[str]:
     lines = [line for main in headlines(sweep, directory) for line in main.lines]
     title = "by the analyses, whose intervals need not be those of the answers:"
     return [*undecided_lines(directory), *([title] if lines and sweep.questions else []), *lines]
+
+
+def exit_lines(directory: Path) -> list[str]:
+    """Return how many runs of each dynamics exited by the horizon; no lines without thresholds or a dataset."""
+    from sweeplib.analysis.kit import exit_counts
+    from sweeplib.storage.dataset.folder import open_dataset
+
+    dataset = directory / "dataset.zarr"
+    return exit_counts.exit_lines(open_dataset(dataset)) if dataset.exists() else []
 
 
 def undecided_lines(directory: Path) -> list[str]:

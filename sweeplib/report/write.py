@@ -45,7 +45,7 @@ def _html(sweep: Design, directory: Path) -> str:
     """Return the page of a sweep from all that is in its directory."""
     from sweeplib.figures.kit.labels import value_label
     from sweeplib.report.contents import Contents
-    from sweeplib.report.summary import answers, headlines, undecided_lines
+    from sweeplib.report.summary import answers, exit_lines, headlines, undecided_lines
 
     contents = Contents(sweep, directory)
     content, dataset = contents.content(), contents.dataset
@@ -58,6 +58,7 @@ def _html(sweep: Design, directory: Path) -> str:
         headlines=[
             *answers(sweep, directory)[:1],
             *(_unbroken(main_line.text) for main_line in main),
+            *exit_lines(directory),
             *undecided_lines(directory),
         ],
         answers=_answers(sweep, directory),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.design.clock import Clock
 from sweeplib.design.design import Design
 from sweeplib.design.grid import Grid
 from sweeplib.design.questions import RowCounts
-from sweeplib.language import Expression
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
@@ -50,7 +50,7 @@ def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
     listed += [
         Coordinate("dynamics", ("dynamics",), lambda: list(sweep.simulators), label("dynamics")),
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
-        Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
+        Coordinate("time", ("time",), lambda: sweep.recording.times, sweep.time_attributes),
     ]
     listed += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if isinstance(sweep.replicas, RowCounts):
@@ -75,7 +75,7 @@ def _round_coordinates(grid: Grid, counts: RowCounts) -> list[Coordinate]:
 
 def instants(sweep: Design) -> Coordinate:
     """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
-    attributes = _time_attributes(sweep)
+    attributes = sweep.time_attributes
     more = label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
     return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
 
@@ -169,20 +169,14 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     return [Coordinate(name, dims, column(which), label(name)) for which, name in enumerate(names)]
 
 
-def _time_attributes(sweep: Design) -> dict[str, Any]:
-    if sweep.clock is None:
-        return label("time")
-    return label("time") | {"long_name": f"time in units of {sweep.clock.text}", "scale": sweep.clock.text}
-
-
-def _clock(sweep: Design, clock: Expression) -> Coordinate:
+def _clock(sweep: Design, clock: Clock) -> Coordinate:
     """Return the unit of the recording times at each point."""
-    grid = sweep.grid
-    dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in clock.names))
+    grid, names = sweep.grid, sweep.names_of_clock
+    dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in names))
     sizes = [size for dim, size in zip(grid.dims, grid.shape, strict=True) if dim in dims]
 
     def values() -> Any:
-        parts = [sweep.clocks(points).array() for points in grid.evaluated(clock.names)]
+        parts = [sweep.clocks(points).array() for points in grid.evaluated(names)]
         return np.concatenate(parts).reshape(sizes) if dims else float(parts[0][0])
 
     return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})
