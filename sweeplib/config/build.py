@@ -28,7 +28,7 @@ from sweeplib.config.runs import (
 from sweeplib.config.times import recording_times
 from sweeplib.config.values import ascending, count, seeds_in, values
 from sweeplib.design.axis import Axis, TableAxis
-from sweeplib.design.clock import Clock
+from sweeplib.design.clock import TOTALS, Clock
 from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
 from sweeplib.errors import InputError, errors_at, errors_under
@@ -248,7 +248,8 @@ def _check_points(sweep: Design, name: str) -> None:
             raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
-    for word in (*recorded, *sorted(dims), *ATTRIBUTES):
+    totals = [] if sweep.clock is None or sweep.clock.count is None else [TOTALS[sweep.clock.count]]
+    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *totals):
         if word in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(word), value=word, expected="another name")
 

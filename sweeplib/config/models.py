@@ -118,7 +118,8 @@ class Times(Section):
 
     values: Spec = Field(
         default=None,
-        description="The recording times, ascending from 0 or later: a list or a spacing. The last is the horizon.",
+        description="The recording times, ascending from 0 or later: a list or a spacing. The last is the horizon. "
+        "They, `samples` or `steps` are needed.",
         examples=[{"linspace": [0, 12, 61]}],
     )
     samples: Amounts = Field(

@@ -8,7 +8,7 @@ from typing import Any
 from sweeplib.code.syntax import expression_tree
 from sweeplib.config.models import Times
 from sweeplib.config.runs import expression_at
-from sweeplib.config.values import ascending, up_to, values
+from sweeplib.config.values import SPACINGS, ascending, up_to, values
 from sweeplib.design.clock import Clock, Count
 from sweeplib.errors import InputError
 
@@ -24,6 +24,7 @@ def recording_times(times: Times, horizon: float | None) -> tuple[tuple[float, .
     Those in between are recorded at the nearest step; without a scale they are whole numbers.
     """
     kind = _kind(times)
+    _refuse_unknown_kind(times)
     count, spec = KINDS[kind], getattr(times, kind)
     key = "times" if times.model_fields_set == {"values"} else f"times.{kind}"  # a list alone is usual
     scale = expression_at(times.scale, "times.scale") if times.scale is not None else None
@@ -56,6 +57,14 @@ def _kind(times: Times) -> str:
     if len(given) > 1:
         raise InputError("times twice", key=f"times.{given[1]}", value=getattr(times, given[1]), expected=expected)
     return given[0]
+
+
+def _refuse_unknown_kind(times: Times) -> None:
+    """Raise InputError for a mapping with one key that is neither a spacing nor what times are given in."""
+    spec = times.values
+    if isinstance(spec, dict) and len(spec) == 1 and (name := next(iter(spec))) not in SPACINGS:
+        choices = (*SPACINGS, *(kind for kind in KINDS if kind != "values"))
+        raise InputError("no kind of times", key="times", value=name, choices=choices)
 
 
 def _amounts(written: Sequence[Any], key: str) -> tuple[list[Any], str | None]:

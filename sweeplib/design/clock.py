@@ -16,6 +16,8 @@ FIELDS: dict[Count | None, tuple[str, ...]] = {
     "samples": ("gamma", "p", "d", "batch_size", "repeats", "samples", "sampling"),
 }
 """The fields of a problem on which a unit depends."""
+TOTALS: dict[Count | None, str] = {"steps": "steps_taken", "samples": "samples_drawn"}
+"""The names of their numbers, without a scale, in datasets."""
 LENGTHS: dict[Count | None, str] = {
     None: "1",
     "steps": "gamma/(p*d)",

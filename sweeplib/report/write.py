@@ -169,7 +169,7 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
     view = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
-        "caption": figure.caption + (exits if "xit" in figure.caption else ""),
+        "caption": figure.caption + (exits if "xit" in figure.caption else "") + _unit(sweep, figure.caption),
         "plots": [name] * (figure.interactive is not None)
         + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
@@ -183,6 +183,13 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
         view["script"] = REPRODUCE.format(name=name)
         view["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
     return view
+
+
+def _unit(sweep: Design, caption: str) -> str:
+    """Return the sentence of a caption of times that says their unit; "" if it is ODE time."""
+    name = str(sweep.time_attributes["long_name"])
+    is_plain = sweep.clock is None or re.search(r"(?<!exit )times?\b", caption) is None
+    return "" if is_plain else f" Recording times are {name.removeprefix('time ')}."
 
 
 def data_url(kind: str, content: bytes) -> str:

@@ -23,6 +23,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "reason": ("why the point was asked for", ""),
     "time": ("ODE time", "t"),
     "instant": ("earlier ODE time", "t'"),
+    "samples_drawn": ("samples drawn", ""),
+    "steps_taken": ("steps taken", ""),
     "steps": ("SGD steps", r"\nu"),
     "quantile": ("level of the quantile over the units", "u"),
     "clock": ("unit of the recording times", ""),

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.design.clock import Clock
+from sweeplib.design.clock import TOTALS, Clock
 from sweeplib.design.design import Design
 from sweeplib.design.grid import Grid
 from sweeplib.design.questions import RowCounts
+from sweeplib.language import Expression
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
+from sweeplib.table import Column, Table
 from sweeplib.views import QUANTILES
 
 Constant = int | float | str
@@ -52,6 +54,7 @@ def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
         Coordinate("time", ("time",), lambda: sweep.recording.times, sweep.time_attributes),
     ]
+    listed += [] if sweep.clock is None else _totals(sweep, sweep.clock)
     listed += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if isinstance(sweep.replicas, RowCounts):
         listed += _round_coordinates(sweep.grid, sweep.replicas)
@@ -171,12 +174,30 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
 
 def _clock(sweep: Design, clock: Clock) -> Coordinate:
     """Return the unit of the recording times at each point."""
-    grid, names = sweep.grid, sweep.names_of_clock
+    dims, values = _over_points(sweep, sweep.names_of_clock, sweep.clocks)
+    return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})
+
+
+def _totals(sweep: Design, clock: Clock) -> list[Coordinate]:
+    """Return the numbers of steps or samples until the recording times at each point; none in ODE time."""
+    if clock.count is None:
+        return []
+    scale = clock.scale or Expression("1")
+    dims, values = _over_points(sweep, scale.names, lambda points: points.over(sorted(scale.names), scale.evaluated))
+    name, times = TOTALS[clock.count], np.array(sweep.recording.times)
+    return [Coordinate(name, (*dims, "time"), lambda: np.multiply.outer(values(), times), label(name))]
+
+
+def _over_points(
+    sweep: Design, names: frozenset[str], column: Callable[[Table], Column]
+) -> tuple[tuple[str, ...], Callable[[], Any]]:
+    """Return the dimensions of a column of numbers by the names on which it depends, and its values over these."""
+    grid = sweep.grid
     dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in names))
     sizes = [size for dim, size in zip(grid.dims, grid.shape, strict=True) if dim in dims]
 
     def values() -> Any:
-        parts = [sweep.clocks(points).array() for points in grid.evaluated(names)]
+        parts = [column(points).array() for points in grid.evaluated(names)]
         return np.concatenate(parts).reshape(sizes) if dims else float(parts[0][0])
 
-    return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})
+    return dims, values
