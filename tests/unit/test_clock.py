@@ -27,7 +27,6 @@ from sweeplib.strict_yaml import written as yaml_text
 from sweeplib.upkeep.export import export
 from tests.in_process import Here, computed
 
-
 EPOCHS = {"p": 1, "k": 1, "activation": "square", "Delta": 0, "samples": 7, "sampling": "epochs"}
 
 

@@ -43,7 +43,7 @@ class ExitCount:
     def more(self) -> str:
         """Return what follows the number: by when half of the runs exited, and how many could not."""
         half = [f"half by {self.median:.4g}"] if self.median is not None else []
-        others = {"diverged before": self.diverged, "were stopped before": self.stopped}
+        others = {"diverged before": self.diverged, "stopped early": self.stopped}
         return "".join(f", {part}" for part in [*half, *(f"{n:,} {what}" for what, n in others.items() if n)])
 
 
@@ -74,7 +74,7 @@ def _count(parts: dict[str, Any], dynamics: str, threshold: float) -> ExitCount:
         values.sel(dynamics=dynamics, threshold=threshold).values.ravel() for values in parts.values()
     )
     late = used & ~np.isfinite(exit_)
-    median = medians(exit_, end, used, 0.95)[0].item()
+    median = medians(exit_[None], end[None], used[None], 0.95)[0].item()
     return ExitCount(
         dynamics,
         threshold,
@@ -88,8 +88,11 @@ def _count(parts: dict[str, Any], dynamics: str, threshold: float) -> ExitCount:
 
 def exit_lines(ds: xr.Dataset) -> list[str]:
     """Return a line about each dynamics: how many of its runs exited by the horizon; none without thresholds."""
-    counts, time = exit_counts(ds), ds["time"]
-    by, names = f"by the horizon {time_text(time.values[-1].item(), time.attrs)}", [count.dynamics for count in counts]
+    counts = exit_counts(ds)
+    if not counts:
+        return []
+    time, names = ds["time"], [count.dynamics for count in counts]
+    by = f"by the horizon {time_text(time.values[-1].item(), time.attrs)}"
     return [_line([count for count in counts if count.dynamics == name], by) for name in dict.fromkeys(names)]
 
 
