@@ -1,5 +1,6 @@
 """Recording times in steps and samples: what a config may say, where runs are recorded, what their time is called."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -187,5 +188,9 @@ def test_the_end_of_a_sweep_says_how_many_runs_exited(folder: Path) -> None:
     assert line.startswith("sgd_chain: runs exited by the horizon 20 d samples: ")
     for number, level in zip(numbers, (0.1, 0.9), strict=True):
         assert f"{f'all {total}' if number == total else f'{number} of {total}'} at T = {level}" in line
+    told = CliRunner().invoke(
+        app, ["status", "--json", str(folder.parent / "clocked.yaml"), "--results", str(folder.parent)]
+    )
+    assert [count["exited"] for count in json.loads(told.output)["exits"]] == numbers
     half = np.sort((ds.exit_steps * ds.batch_size / ds.d).isel(threshold=0).values.ravel())[total // 2 - 1]
     assert f"half by {half:.4g}" in line
