@@ -3,16 +3,14 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, model_serializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 from pydantic_core import PydanticCustomError
-from typing_extensions import TypedDict
 
 from sweeplib.budget import NAME_LENGTH
-from sweeplib.config.values import SPACINGS
+from sweeplib.config.time_models import Scalar, Section, TimesOrValues, Values, as_written
 from sweeplib.errors import InputError
 from sweeplib.validation import REFUSED
 
-ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
 
@@ -47,37 +45,6 @@ def _checked_name(value: str) -> str:
     return value
 
 
-def _times(value: Any) -> Any:
-    """Return the times as `{values: ...}` if only the values are given."""
-    return (
-        value if isinstance(value, dict) and {"values", "scale", "steps", "samples"} & set(value) else {"values": value}
-    )
-
-
-class Section(BaseModel):
-    """A section of a config: refuses undeclared keys and values of other types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-Ends = Annotated[list[float], Field(min_length=2, max_length=3)]
-
-
-class Spacing(TypedDict, total=False):
-    """Values computed from their end points, by one of these rules."""
-
-    __pydantic_config__ = ONE_KEY  # type: ignore[misc]
-
-    linspace: Annotated[Ends, Field(description=SPACINGS["linspace"][1])]
-    logspace: Annotated[Ends, Field(description=SPACINGS["logspace"][1])]
-    geomspace: Annotated[Ends, Field(description=SPACINGS["geomspace"][1])]
-    range: Annotated[Ends, Field(description=SPACINGS["range"][1])]
-
-
-Scalar = float | str | bool
-Values = Annotated[list[Scalar], Field(min_length=1)] | Spacing
-
-
 class Axes(BaseModel):
     """A grid as written in the file: the values of each axis, and axes that vary jointly (`zip`)."""
 
@@ -87,64 +54,17 @@ class Axes(BaseModel):
     zip: list[dict[str, Values]] = Field(default_factory=list)
 
 
-def _as_written(value: Any) -> Any:
-    """Return the value unchanged. Its type serves the JSON schema and the reference; `values` and `build` check it."""
-    return value
-
-
 Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
 Named = Annotated[
     dict[str, dict[str, Any]],
     BeforeValidator(_mapping, json_schema_input_type=Names | dict[str, dict[str, Any] | None]),
 ]
-Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)]
-Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
-Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
-Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
+Wanted = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values | Scalar)]
+Fixed = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
+Seeds = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
 Table = str | dict[str, Values] | list[dict[str, Scalar]] | None
-Amount = float | str
-Amounts = Annotated[
-    Any,
-    PlainValidator(
-        _as_written, json_schema_input_type=Amount | Annotated[list[Amount], Field(min_length=1)] | Spacing | None
-    ),
-]
-Points = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Table)]
-GridSection = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
-
-
-class Times(Section):
-    """When to record."""
-
-    values: Spec = Field(
-        default=None,
-        description="The recording times, ascending from 0 or later: a list or a spacing. The last is the horizon. "
-        "They, `samples` or `steps` are needed.",
-        examples=[{"linspace": [0, 12, 61]}],
-    )
-    samples: Amounts = Field(
-        default=None,
-        description="In place of `values`: the numbers of samples drawn until then, steps·batch_size/repeats: a "
-        "number, an expression, a list of these, or a spacing. Numbers that are written, the ends of a spacing too, "
-        "must be whole steps at every point; those in between are recorded at the nearest step.",
-        examples=["50*d", ["10*d", "50*d"], {"linspace": [0, 60000, 61]}],
-    )
-    steps: Amounts = Field(
-        default=None,
-        description="In place of `values`: the numbers of steps until then, given as `samples` are.",
-        examples=[[0, 1000, 10000], "round(d**1.5)"],
-    )
-    scale: str | None = Field(
-        default=None,
-        description="An expression that multiplies the times, point by point, for regimes with another time scale.",
-        examples=["p/gamma"],
-    )
-
-    @model_serializer(mode="wrap")
-    def _without_others(self, serialized: Any) -> dict[str, Any]:
-        """Return the keys without those of the two kinds of times that are not given."""
-        others = {kind for kind in ("values", "samples", "steps") if getattr(self, kind) is None}
-        return {name: value for name, value in serialized(self).items() if name not in others}
+Points = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Table)]
+GridSection = Annotated[dict[str, Any], BeforeValidator(as_written, json_schema_input_type=Axes)]
 
 
 class DynamicsSection(Section):
@@ -342,7 +262,7 @@ class SweepConfig(Section):
         "hyphen a word of yours tells several runs of one dynamics apart: `ode-corrected: {finite_d: true}`.",
         examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
     )
-    times: Annotated[Times, BeforeValidator(_times, json_schema_input_type=Values | Times)] = Field(
+    times: TimesOrValues = Field(
         description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`; or "
         "in `samples` or `steps` (below). The last is the horizon.",
         examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}, {"samples": "50*d"}],

@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 
 from sweeplib import budget
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
+from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
+from sweeplib.config.time_models import Times
 from sweeplib.config.times import KINDS
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from sweeplib.code.syntax import expression_tree
-from sweeplib.config.models import Times
 from sweeplib.config.runs import expression_at
+from sweeplib.config.time_models import Times
 from sweeplib.config.values import SPACINGS, ascending, up_to, values
 from sweeplib.design.clock import Clock, Count
 from sweeplib.errors import InputError
