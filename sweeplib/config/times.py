@@ -50,13 +50,13 @@ def recording_times(times: Times, horizon: float | None) -> tuple[tuple[float, .
 
 def _kind(times: Times) -> str:
     """Return the key of the times that are given; InputError unless it is one."""
-    given = [kind for kind in KINDS if getattr(times, kind) is not None]
+    kinds = [kind for kind in KINDS if getattr(times, kind) is not None]
     expected = "one of `values`, `steps` and `samples`"
-    if not given:
+    if not kinds:
         raise InputError("no times", key="times", expected=expected)
-    if len(given) > 1:
-        raise InputError("times twice", key=f"times.{given[1]}", value=getattr(times, given[1]), expected=expected)
-    return given[0]
+    if len(kinds) > 1:
+        raise InputError("times twice", key=f"times.{kinds[1]}", value=getattr(times, kinds[1]), expected=expected)
+    return kinds[0]
 
 
 def _refuse_unknown_kind(times: Times) -> None:

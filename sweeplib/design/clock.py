@@ -46,10 +46,10 @@ class Clock:
             return str(self.scale or 1)
         return LENGTHS[self.count] if self.scale is None else f"{LENGTHS[self.count]}*({self.scale})"
 
-    def names(self, known: Iterable[str]) -> frozenset[str]:
-        """Return the names on which the unit depends, of those that are `known`."""
+    def names(self, grid_names: Iterable[str]) -> frozenset[str]:
+        """Return the names on which the unit depends, of those of a grid."""
         scale = frozenset() if self.scale is None else self.scale.names
-        return scale | frozenset(FIELDS[self.count]).intersection(known)
+        return scale | frozenset(FIELDS[self.count]).intersection(grid_names)
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of recording times."""
@@ -84,14 +84,14 @@ class Clock:
         self._refuse_parts(scale * of["repeats"] / size, f" of {size} sample{'s' * (size != 1)}", columns, at)
         return scale * of["repeats"] / size * a_step
 
-    def _refuse_parts(self, steps: float, each: str, columns: Mapping[str, Sequence[Any]], at: int) -> None:
+    def _refuse_parts(self, steps: float, samples: str, columns: Mapping[str, Sequence[Any]], at: int) -> None:
         """Raise InputError where times that must be whole steps are not; a unit is so many steps."""
         for time in self.whole:
             number = time * steps
             if abs(number - round(number)) > 1e-9 + 1e-12 * number:
                 where = self._values(columns, at)
                 problem = f"parts of steps: {time:.6g}{f' × {self.scale}' if self.scale else ''} {self.count}"
-                problem += f" are {number:.6g} steps{each}" + (f" at {where}" if where else "")
+                problem += f" are {number:.6g} steps{samples}" + (f" at {where}" if where else "")
                 size = "batch_size*" if self.count == "samples" else ""
                 expected = f"whole steps, as of `{size}round(EXPRESSION{size and '/batch_size'})`"
                 raise InputError(problem, key=f"times.{self.count}", value=time, expected=expected)

@@ -85,7 +85,7 @@ class HorizonTrial:
         end = f"; of {self.count} {self.cases} {self.remaining} do not by {time_text(later, unit)} either"
         end = f"; nearly all do by `horizon={later:g}`" if self.remaining <= FEW * self.count and not self.slow else end
         others = {"take too long to tell": self.slow, "diverge": self.diverged} if self.cases == PILOTS else {}
-        more = "".join(f"; {number} more {what}" for what, number in others.items() if number)
+        more = "".join(f"; {number} more {end}" for end, number in others.items() if number)
         by = f"by the horizon {time_text(horizon, unit)}"
         return f"{who} not exit {by}{self.where}{end if self.factor > 1 else ''}{more}"
 
@@ -113,13 +113,13 @@ def horizon_lines(
         elif trial:
             by = f"whether they exit by the horizon {time_text(_horizon(missing), unit)}"
             others = {f"take too long to tell {by}": trial.slow, "diverge before an exit": trial.diverged}
-            parts = [f"{number} of {trial.count} pilots {what}" for what, number in others.items() if number]
+            parts = [f"{number} of {trial.count} pilots {end}" for end, number in others.items() if number]
             lines += [f"{dynamics}: {'; '.join(parts)}"] if parts else []
     if sample:
         late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)
         share = f"{100 * fraction:.{3 if fraction > 0.995 else 2}g} % of the stored runs did"
-        said = late or HorizonTrial(STORED, len(sample), 0, 0, 1, "")
-        lines.append(said.line(f"{dynamics}: {share}", _horizon(sample), unit))
+        any_trial = late or HorizonTrial(STORED, len(sample), 0, 0, 1, "")
+        lines.append(any_trial.line(f"{dynamics}: {share}", _horizon(sample), unit))
         trial = late or trial
     return lines, trial
 
@@ -175,14 +175,14 @@ def tried(cases: Sequence[Case]) -> tuple[Outcome, int, int]:
 
 def _outcome(cases: Sequence[Case], places: Sequence[int], factor: int, deadline: float) -> Outcome:
     """Return the outcome of some cases by so many times their horizon; the cheapest are tried first."""
-    late, slow, diverged, left = list[int](), 0, 0, len(places)
+    late, slow, diverged, waiting = list[int](), 0, 0, len(places)
     by_shape = sorted(places, key=lambda at: repr(cases[at].shape))
     groups = [list(group) for _, group in groupby(by_shape, key=lambda at: repr(cases[at].shape))]
     for some in sorted(groups, key=lambda group: case_work(cases[group[0]])):
-        seconds = max(0.0, deadline - time.monotonic()) / left
+        seconds = max(0.0, deadline - time.monotonic()) / waiting
         records = run_cases([_to_exit(cases[at], factor) for at in some], timeout=seconds)
         no_exit = np.isnan(records.data["exit_steps"]).any(axis=1)
-        left -= len(some)
+        waiting -= len(some)
         slow += int((records.status == Status.timeout).sum())
         diverged += int((no_exit & (records.status == Status.diverged)).sum())
         late += [some[at] for at in np.flatnonzero(no_exit & (records.status == Status.ok))]

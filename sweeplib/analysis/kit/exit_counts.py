@@ -44,7 +44,7 @@ class ExitCount:
         """Return what follows the number: by when half of the runs exited, and how many could not."""
         half = [f"half by {self.median:.4g}"] if self.median is not None else []
         others = {"diverged before": self.diverged, "stopped early": self.stopped}
-        return "".join(f", {part}" for part in [*half, *(f"{n:,} {what}" for what, n in others.items() if n)])
+        return "".join(f", {text}" for text in [*half, *(f"{n:,} {end}" for end, n in others.items() if n)])
 
 
 def exit_counts(ds: xr.Dataset) -> list[ExitCount]:
