@@ -193,8 +193,16 @@ class Sweep:
             *(f"  {axis}" for axis in axes),
             f"  seeds: {len(seeds)}" + (f" at most, {self.design.replicas}" if self.design.replicas else ""),
             f"  dynamics: {', '.join(self.design.runs)}",
-            f"  times: {_range(times)}" + (f" × {self.design.clock}" if self.design.clock else ""),
+            f"  times: {_range(times)}{self._unit}",
         ]
+
+    @property
+    def _unit(self) -> str:
+        """Return what stands behind recording times that are not in ODE time."""
+        clock = self.design.clock
+        if clock is None:
+            return ""
+        return f" × {clock.text}" if clock.count is None else f" ({clock.attributes()['long_name']})"
 
     def __repr__(self) -> str:
         return "\n".join(self._lines)

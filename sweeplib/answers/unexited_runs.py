@@ -12,6 +12,7 @@ from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.arrays import Array
 from sweeplib.late_modules import xarray as xr
+from sweeplib.simulation.labels import time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +80,9 @@ class UnexitedRuns:
         if fall.ndim != 1 or len(fall) < FEWEST_SEEDS or not np.isfinite(fall).all():
             return ""
         falls = fall.mean() > CLEARLY * fall.std(ddof=1) / np.sqrt(len(fall))
-        since = f"since t = {times[before]:.3g}"
+        attrs = self.ds["time"].attrs
+        when = time_text(float(f"{times[before]:.3g}"), attrs)
+        since = f"since {when}" if "clock" in attrs else f"since t = {when}"
         least = f", unless they are at their least {name}, which has not fallen {since}"
         return f": their {name} has fallen {since}" if falls else least
 

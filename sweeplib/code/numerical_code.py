@@ -42,7 +42,7 @@ LABELS: dict[str, dict[str, int]] = {
 REFUSALS = frozenset({"InputError", "UnknownNameError"})
 """Exceptions that refuse input."""
 
-DECLARED = frozenset({"cost_seconds", "law_of", "unaffected_by"})
+DECLARED = frozenset({"cost_seconds", "counts_steps", "law_of", "unaffected_by"})
 """Attributes of classes that say something about the numbers or their cost, and do not enter them."""
 
 OPTIONS = frozenset({"NumericalOptions", "Parameters"})

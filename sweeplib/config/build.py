@@ -25,8 +25,10 @@ from sweeplib.config.runs import (
     runs_of,
     written_runs,
 )
-from sweeplib.config.values import count, seeds_in, up_to, values
+from sweeplib.config.times import recording_times
+from sweeplib.config.values import ascending, count, seeds_in, values
 from sweeplib.design.axis import Axis, TableAxis
+from sweeplib.design.clock import TOTALS, Clock
 from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
 from sweeplib.errors import InputError, errors_at, errors_under
@@ -48,7 +50,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
     """
     with _path_errors_at("plugins"):
         plugins = _loaded_plugins(config.plugins, folder)
-    clock = expression_at(config.times.scale, "times.scale") if config.times.scale is not None else None
+    times, clock = recording_times(config.times, config.horizon)
     with _path_errors_at("points"):
         points = located([config.points], folder)[0] if isinstance(config.points, str) else config.points
     replicas = expression_at(config.seeds, "seeds") if isinstance(config.seeds, str) else None
@@ -64,7 +66,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         grid=grid,
         seeds=seeds,
         runs=runs_of(config.dynamics, grid, seeds),
-        recording=_recording(config),
+        recording=_recording(config, times),
         clock=clock,
         replicas=replicas,
         root_seed=config.root_seed,
@@ -80,6 +82,7 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
     refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
     _check_observables(sweep)
+    _refuse_no_steps(sweep)
     for name, runs in sweep.simulators.items():
         if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
             refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
@@ -111,7 +114,7 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
     return max(int(replica_counts(replicas, points).max()) for points in grid.evaluated(replicas.names))
 
 
-def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
+def _grid(config: SweepConfig, clock: Clock | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
     """Return the grid of a config, whose expressions, as those of the `clock` and the `replicas`, know its names."""
     number_of_names = len(config.grid) + len(config.derive) + len(config.problem)
     refuse_more("names", number_of_names, NAMES, key="grid", instead="fewer axes and symbols")
@@ -124,13 +127,14 @@ def _grid(config: SweepConfig, clock: Expression | None, replicas: Expression | 
     fixed = {name: value for name, value in config.problem.items() if name not in formulas}
     derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
     derived |= {name: expression_at(text, f"derive.{name}") for name, text in config.derive.items()}
-    used = frozenset(name for text in (clock, replicas) if text is not None for name in text.names)
+    scale = None if clock is None else clock.scale
+    used = frozenset(name for text in (scale, replicas) if text is not None for name in text.names)
     used |= {name for name in symbols if name.rpartition(".")[0] in config.dynamics}
     for name, section in config.dynamics.items():
         used |= expression_at(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
     grid = Grid(tuple(axes), fixed, derived, used)
-    if clock is not None:
-        refuse_unknown(clock, grid, "times.scale")
+    if clock is not None and clock.scale is not None:
+        refuse_unknown(clock.scale, grid, clock.key)
     return grid
 
 
@@ -169,7 +173,7 @@ def _linked_axes(zips: Any) -> list[Axis]:
     return axes
 
 
-def _recording(config: SweepConfig) -> Recording:
+def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:
     """Return what a config records: checked times, thresholds in ascending order, and observables."""
     from sweeplib.observables import OBSERVABLES
 
@@ -181,33 +185,14 @@ def _recording(config: SweepConfig) -> Recording:
     if config.stop == "exit" and not config.thresholds:
         expected = "`thresholds` to stop at, or `stop: end`"
         raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
-    key = "times" if config.times.model_fields_set == {"values"} else "times.values"  # a list alone is usual
-    times = _ascending_numbers(values(config.times.values, key), key, None)
     return Recording(
-        times=up_to(config.horizon, times, config.times.values),
-        thresholds=_ascending_numbers(config.thresholds, "thresholds", 1.0, sort=True),
+        times=times,
+        thresholds=ascending(config.thresholds, "thresholds", 1.0, sort=True),
         observables=tuple(config.observables),
         stop=config.stop,
         exit_on=config.exit_on,
         keep_ends=config.keep == "ends" or (config.keep is None and config.stop == "exit"),
     )
-
-
-def _ascending_numbers(numbers: Sequence[Any], key: str, most: float | None, sort: bool = False) -> tuple[float, ...]:
-    """Return finite numbers >= 0 in ascending order; with `most`, numbers strictly between 0 and `most`."""
-    if not numbers and most is None:
-        raise InputError("no times", key=key, value=list(numbers), expected="at least one")
-    for place, number in enumerate(numbers):
-        real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
-        if not real or not (number >= 0.0 if most is None else 0.0 < number < most):
-            requirement = "a finite number from 0" if most is None else f"a number between 0 and {most:g}"
-            raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
-    ordered = sorted(numbers) if sort else list(numbers)
-    for place in range(1, len(ordered)):
-        if not ordered[place] > ordered[place - 1]:
-            requirement = f"more than {ordered[place - 1]}, the one before" if not sort else "different values"
-            raise InputError("not ascending", key=f"{key}[{place}]", value=ordered[place], expected=requirement)
-    return tuple(map(float, ordered))
 
 
 def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
@@ -235,6 +220,18 @@ def _check_observables(sweep: Design) -> None:
                 raise InputError(f"one variable along {dimensions}", value=name, expected=expected)
 
 
+def _refuse_no_steps(sweep: Design) -> None:
+    """Raise InputError for a dynamics without steps where times are in steps or samples."""
+    from sweeplib.dynamics import DYNAMICS
+
+    clock = sweep.clock
+    for name in sweep.runs if clock is not None and clock.count is not None else ():
+        if clock is not None and not DYNAMICS[name].counts_steps:
+            problem = f"no {clock.count} in {name}, a limit of steps that take no time"
+            expected = "ODE time, t = steps·gamma/(p d): `values`, with a `scale` such as `gamma/p`"
+            raise InputError(problem, key=f"times.{clock.count}", expected=expected)
+
+
 def _check_points(sweep: Design, name: str) -> None:
     """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
     pairs = set()
@@ -251,7 +248,8 @@ def _check_points(sweep: Design, name: str) -> None:
             raise _error_at_point(error, name, case.problem) from None
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
-    for word in (*recorded, *sorted(dims), *ATTRIBUTES):
+    totals = [] if sweep.clock is None or sweep.clock.count is None else [TOTALS[sweep.clock.count]]
+    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *totals):
         if word in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(word), value=word, expected="another name")
 

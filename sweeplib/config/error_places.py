@@ -7,8 +7,9 @@ from typing import Any
 
 import pydantic
 
-from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
+from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.overrides import Override
+from sweeplib.config.time_models import Times
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import Document, flow

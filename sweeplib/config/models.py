@@ -5,14 +5,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator
 from pydantic_core import PydanticCustomError
-from typing_extensions import TypedDict
 
 from sweeplib.budget import NAME_LENGTH
-from sweeplib.config.values import SPACINGS
+from sweeplib.config.time_models import Scalar, Section, TimesOrValues, Values, as_written
 from sweeplib.errors import InputError
 from sweeplib.validation import REFUSED
 
-ONE_KEY = ConfigDict(extra="forbid", json_schema_extra={"minProperties": 1, "maxProperties": 1})
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
 
@@ -47,35 +45,6 @@ def _checked_name(value: str) -> str:
     return value
 
 
-def _times(value: Any) -> Any:
-    """Return the times as `{values: ...}` if only the values are given."""
-    return value if isinstance(value, dict) and {"values", "scale"} & set(value) else {"values": value}
-
-
-class Section(BaseModel):
-    """A section of a config: refuses undeclared keys and values of other types."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
-
-
-Ends = Annotated[list[float], Field(min_length=2, max_length=3)]
-
-
-class Spacing(TypedDict, total=False):
-    """Values computed from their end points, by one of these rules."""
-
-    __pydantic_config__ = ONE_KEY  # type: ignore[misc]
-
-    linspace: Annotated[Ends, Field(description=SPACINGS["linspace"][1])]
-    logspace: Annotated[Ends, Field(description=SPACINGS["logspace"][1])]
-    geomspace: Annotated[Ends, Field(description=SPACINGS["geomspace"][1])]
-    range: Annotated[Ends, Field(description=SPACINGS["range"][1])]
-
-
-Scalar = float | str | bool
-Values = Annotated[list[Scalar], Field(min_length=1)] | Spacing
-
-
 class Axes(BaseModel):
     """A grid as written in the file: the values of each axis, and axes that vary jointly (`zip`)."""
 
@@ -85,37 +54,17 @@ class Axes(BaseModel):
     zip: list[dict[str, Values]] = Field(default_factory=list)
 
 
-def _as_written(value: Any) -> Any:
-    """Return the value unchanged. Its type serves the JSON schema and the reference; `values` and `build` check it."""
-    return value
-
-
 Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
 Named = Annotated[
     dict[str, dict[str, Any]],
     BeforeValidator(_mapping, json_schema_input_type=Names | dict[str, dict[str, Any] | None]),
 ]
-Spec = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values)]
-Wanted = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Values | Scalar)]
-Fixed = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
-Seeds = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
+Wanted = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values | Scalar)]
+Fixed = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
+Seeds = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
 Table = str | dict[str, Values] | list[dict[str, Scalar]] | None
-Points = Annotated[Any, PlainValidator(_as_written, json_schema_input_type=Table)]
-GridSection = Annotated[dict[str, Any], BeforeValidator(_as_written, json_schema_input_type=Axes)]
-
-
-class Times(Section):
-    """When to record."""
-
-    values: Spec = Field(
-        description="The recording times, ascending from 0 or later: a list or a spacing. The last is the horizon.",
-        examples=[{"linspace": [0, 12, 61]}],
-    )
-    scale: str | None = Field(
-        default=None,
-        description="An expression that multiplies the times, point by point, for regimes with another time scale.",
-        examples=["p/gamma"],
-    )
+Points = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Table)]
+GridSection = Annotated[dict[str, Any], BeforeValidator(as_written, json_schema_input_type=Axes)]
 
 
 class DynamicsSection(Section):
@@ -313,10 +262,10 @@ class SweepConfig(Section):
         "hyphen a word of yours tells several runs of one dynamics apart: `ode-corrected: {finite_d: true}`.",
         examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
     )
-    times: Annotated[Times, BeforeValidator(_times, json_schema_input_type=Values | Times)] = Field(
-        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`. "
-        "The last is the horizon.",
-        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}],
+    times: TimesOrValues = Field(
+        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`; or "
+        "in `samples` or `steps` (below). The last is the horizon.",
+        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}, {"samples": "50*d"}],
     )
     horizon: float | None = Field(
         default=None,

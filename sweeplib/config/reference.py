@@ -15,7 +15,9 @@ from pydantic.fields import FieldInfo
 
 from sweeplib import budget
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig, Times
+from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
+from sweeplib.config.time_models import Times
+from sweeplib.config.times import KINDS
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
 from sweeplib.problem import PARAMETERS, Parameter
@@ -79,7 +81,7 @@ def key_table() -> str:
     tables = [
         HEADING,
         _table("Keys", _rows(SweepConfig)),
-        _table("Below `times`, where it has a scale", _rows(Times, "times.")),
+        _table("Below `times`, where it is a mapping", _rows(Times, "times.")),
         _table("Below `dynamics.NAME`", _rows(DynamicsSection, "dynamics.NAME.")),
         _table("Below `answers.NAME`", _rows(AnswerSection, "answers.NAME.")),
         "## Spacings\n\nWhere values are expected, a list or one of:\n\n" + "\n".join(spacings) + "\n",
@@ -147,7 +149,7 @@ def _row_of_each_field(model: type[BaseModel], prefix: str) -> Iterator[KeyRow]:
         default = "the file's name" if name == "name" else _default(field)
         example: Any = field.examples[0] if field.examples else None
         within = {
-            "times.": {"times": TIMES | {name: example}},
+            "times.": {"times": {name: example} if name in KINDS else TIMES | {name: example}},
             "dynamics.NAME.": {"dynamics": {"ode": {name: example}}},
             "answers.NAME.": {"answers": {"mine": ANSWER | {name: example}}},
         }

@@ -159,6 +159,23 @@ def up_to(horizon: float | None, times: Sequence[float], spec: Any) -> tuple[flo
     return (*earlier, *(float(f"{step:.12g}") for step in steps), float(horizon))
 
 
+def ascending(numbers: Sequence[Any], key: str, most: float | None, sort: bool = False) -> tuple[float, ...]:
+    """Return finite numbers >= 0 in ascending order; with `most`, numbers strictly between 0 and `most`."""
+    if not numbers and most is None:
+        raise InputError("no times", key=key, value=list(numbers), expected="at least one")
+    for place, number in enumerate(numbers):
+        real = isinstance(number, int | float) and not isinstance(number, bool) and number - number == 0
+        if not real or not (number >= 0.0 if most is None else 0.0 < number < most):
+            requirement = "a finite number from 0" if most is None else f"a number between 0 and {most:g}"
+            raise InputError("not a valid value", key=f"{key}[{place}]", value=number, expected=requirement)
+    ordered = sorted(numbers) if sort else list(numbers)
+    for place in range(1, len(ordered)):
+        if not ordered[place] > ordered[place - 1]:
+            requirement = f"more than {ordered[place - 1]}, the one before" if not sort else "different values"
+            raise InputError("not ascending", key=f"{key}[{place}]", value=ordered[place], expected=requirement)
+    return tuple(map(float, ordered))
+
+
 def seeds_in(spec: Any, most: int = SEEDS) -> tuple[int, ...]:
     """Return the seeds that a config gives: their number, a list, or a spacing."""
     if isinstance(spec, int) and not isinstance(spec, bool):

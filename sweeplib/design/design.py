@@ -15,6 +15,7 @@ from sweeplib.code.plugins import load_plugins, plugin_files
 from sweeplib.code.user_code import is_file, with_files
 from sweeplib.data.published import references_digest
 from sweeplib.design.choices import Choice, is_a_choice
+from sweeplib.design.clock import Clock
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
@@ -83,7 +84,7 @@ class Run:
 class Design:
     """A complete sweep: the content of a config file; `source` is its complete YAML.
 
-    `clock`, an expression over the names of the grid, multiplies the recording times point by point; `replicas` is the
+    `clock` is the unit of the recording times at each point, ODE time if None; `replicas` is the
     number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
     answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
     user's modules, or absolute paths of files, and are imported here; `table` is the path of a table of points, `bases`
@@ -97,7 +98,7 @@ class Design:
     seeds: tuple[int, ...]
     runs: Mapping[str, Run]
     recording: Recording
-    clock: Expression | None = None
+    clock: Clock | None = None
     replicas: Expression | RowCounts | None = None
     root_seed: int = 0
     pair_by: tuple[str, ...] | None = None
@@ -203,16 +204,17 @@ class Design:
         clock = self.clock
         if clock is None:
             return points.constant(1.0)
+        return points.over(sorted(self.names_of_clock), clock.lengths)
 
-        def clocks(columns: Mapping[str, Sequence[Any]], count: int) -> list[float]:
-            values = list(map(float, _values_of(clock, columns, count, "times.scale")))
-            at = next((at for at, value in enumerate(values) if value <= 0), None)
-            if at is not None:
-                problem = f"the clock is not positive: {clock} at {_values_at(clock, columns, at)}"
-                raise InputError(problem, key="times.scale", value=values[at], expected="a number greater than 0")
-            return values
+    @property
+    def names_of_clock(self) -> frozenset[str]:
+        """Return the names of the grid on which the unit of the recording times depends."""
+        return frozenset() if self.clock is None else self.clock.names(self.grid.names)
 
-        return points.over(sorted(clock.names), clocks)
+    @property
+    def time_attributes(self) -> dict[str, Any]:
+        """Return the attributes of the recording times, which say their unit."""
+        return (self.clock or Clock()).attributes()
 
     def counts(self, points: Table) -> NDArray[np.int64]:
         """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""

@@ -63,6 +63,8 @@ class Dynamics(ABC):
     """The number of batches of samples that its view has, whose scatter is recorded as the error of each observable."""
     takes_spectra: ClassVar[bool] = False
     """Whether it has the overlaps of each block where inputs have several eigenvalues, and acts on such data laws."""
+    counts_steps: ClassVar[bool] = True
+    """Whether a step of SGD takes some of its time; a limit of steps of no time counts none."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
     cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
@@ -71,9 +73,8 @@ class Dynamics(ABC):
     A model, the same on every machine: the `cost` in a sweep's `when`, by which the cheapest simulator is taken.
     """
     unaffected_by: ClassVar[frozenset[str]] = frozenset()
-    """Of "times" (but the last) and "thresholds", those on which no bit of its path depends: its results are then taken
-    from a run that recorded more of them. The tests of dynamics compare the bits.
-    """
+    """Of "times" (but the last) and "thresholds", those on which no bit of its path depends, as tests compare: its
+    results are then taken from a run that recorded more of them."""
 
     running: NDArray[np.bool_]
     diverged: NDArray[np.bool_]

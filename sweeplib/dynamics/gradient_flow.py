@@ -25,6 +25,7 @@ class GradientFlow(Ode):
 
     name = "gradient_flow"
     label = "gradient flow"
+    counts_steps = False
     reads = Ode.reads - {"Delta", "noise_schedule", "batch_size"} - LOSS - UPDATE
     Options = IntegrationOptions
 

@@ -84,6 +84,7 @@ class ParticleDynamics(IntegratedDynamics):
 
     replicas_at_once = 16
     view: ClassVar[type[View]] = NetworkView
+    counts_steps = False
     cost_seconds = (2e-11, 0.0, 0.0)
     reads = (ONE_PASS - {"Delta"}) | {"schedule", "data"} | OFFSETS | DECAYS
     unaffected_by = frozenset({"times", "thresholds"})

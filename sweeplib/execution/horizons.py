@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sweeplib.execution.calibration import Calibration, Pilot, spread
-from sweeplib.execution.child import TaskError
-from sweeplib.simulation import Case, Status, run_cases
+from sweeplib.execution.child import TaskError, TimeUpError
+from sweeplib.simulation import Case, Status, case_work, run_cases
+from sweeplib.simulation.labels import time_text
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.other_stores import OtherCases
 from sweeplib.storage.store.run_store import RunStore
@@ -25,6 +26,8 @@ PILOTS, STORED = "pilots", "of these"
 """What the cases of a trial are called after their number."""
 
 Unexited = tuple[tuple[Case, ...], float]
+Unit = Mapping[str, Any]
+"""The attributes of recording times that say their unit."""
 
 
 def unexited(store: RunStore, wanted: Inventory) -> Unexited:
@@ -64,6 +67,7 @@ class HorizonTrial:
 
     cases : what they are called in a sentence after their number.
     where : the values of a late case by which it differs from the others, ready for a sentence.
+    slow, diverged : the numbers of those that take too long to tell, and of those that diverge before an exit.
     """
 
     cases: str
@@ -72,12 +76,18 @@ class HorizonTrial:
     remaining: int
     factor: int
     where: str
+    slow: int = 0
+    diverged: int = 0
 
-    def line(self, who: str, horizon: float) -> str:
-        """Return a sentence about those `who` do not exit by the horizon."""
-        end = f"; of {self.count} {self.cases} {self.remaining} do not by {self.factor * horizon:g} either"
-        end = f"; nearly all do by `horizon={self.factor * horizon:g}`" if self.remaining <= FEW * self.count else end
-        return f"{who} not exit by the horizon {horizon:g}{self.where}{end if self.factor > 1 else ''}"
+    def line(self, who: str, horizon: float, unit: Unit) -> str:
+        """Return a sentence about those `who` do not exit by the horizon, a recording time in a unit."""
+        later = self.factor * horizon
+        end = f"; of {self.count} {self.cases} {self.remaining} do not by {time_text(later, unit)} either"
+        end = f"; nearly all do by `horizon={later:g}`" if self.remaining <= FEW * self.count and not self.slow else end
+        others = {"take too long to tell": self.slow, "diverge": self.diverged} if self.cases == PILOTS else {}
+        more = "".join(f"; {number} more {end}" for end, number in others.items() if number)
+        by = f"by the horizon {time_text(horizon, unit)}"
+        return f"{who} not exit {by}{self.where}{end if self.factor > 1 else ''}{more}"
 
 
 def horizon_lines(
@@ -86,6 +96,7 @@ def horizon_lines(
     stored: Unexited,
     calibration: Calibration,
     earlier: HorizonTrial | None = None,
+    unit: Unit = MappingProxyType({}),
 ) -> tuple[list[str], HorizonTrial | None]:
     """Return a line about missing cases without an exit by the horizon, one about stored cases, and the trial.
 
@@ -98,12 +109,17 @@ def horizon_lines(
         is_of_pilots = earlier is not None and earlier.cases == PILOTS
         trial = earlier if is_of_pilots else _trial(dynamics, pilots, PILOTS, calibration)
         if trial and trial.late:
-            lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing)))
+            lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing), unit))
+        elif trial:
+            by = f"whether they exit by the horizon {time_text(_horizon(missing), unit)}"
+            others = {f"take too long to tell {by}": trial.slow, "diverge before an exit": trial.diverged}
+            parts = [f"{number} of {trial.count} pilots {end}" for end, number in others.items() if number]
+            lines += [f"{dynamics}: {'; '.join(parts)}"] if parts else []
     if sample:
         late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)
         share = f"{100 * fraction:.{3 if fraction > 0.995 else 2}g} % of the stored runs did"
-        if late:
-            lines.append(late.line(f"{dynamics}: {share}", _horizon(sample)))
+        any_trial = late or HorizonTrial(STORED, len(sample), 0, 0, 1, "")
+        lines.append(any_trial.line(f"{dynamics}: {share}", _horizon(sample), unit))
         trial = late or trial
     return lines, trial
 
@@ -118,48 +134,59 @@ def _horizon(cases: Sequence[Case]) -> float:
 
 
 def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calibration) -> HorizonTrial | None:
-    """Return the trial of cases in the process of a calibration; None without thresholds or time, or if it fails."""
+    """Return the trial of cases in the process of a calibration; None without thresholds, or if it fails."""
     if not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
         return None
-    pilot = Pilot(f"{dynamics}/horizon", tuple(cases))
-    with suppress(TaskError):
+    pilot, count = Pilot(f"{dynamics}/horizon", tuple(cases)), len(cases)
+    try:
         calibration.compile(pilot)
-        outcome = calibration.result(pilot, calibration.setup_seconds, tried, cases)
-        if outcome is not None:
-            late, later, factor = outcome
-            return HorizonTrial(called, len(cases), len(late), later, factor, _values(cases, late[0]) if late else "")
-    return None
+        first, remaining, factor = calibration.result(pilot, calibration.setup_seconds, tried, cases)
+        where = _values(cases, first.late[0]) if first.late else ""
+        return HorizonTrial(called, count, len(first.late), remaining, factor, where, first.slow, first.diverged)
+    except TimeUpError:
+        return HorizonTrial(called, count, 0, 0, 1, "", count)
+    except TaskError:
+        return None
 
 
-def tried(cases: Sequence[Case]) -> tuple[list[int], int, int] | None:
-    """Return which cases do not make all exits by the horizon, and how many of them not by so many times the horizon.
+class Outcome(NamedTuple):
+    """Which of some cases do not make all exits, for how many there is no time to tell, and how many diverge."""
 
-    The horizon is doubled until they are few or there is no more time. None if there is no time for the first.
+    late: list[int]
+    slow: int
+    diverged: int
+
+
+def tried(cases: Sequence[Case]) -> tuple[Outcome, int, int]:
+    """Return the outcome of cases by their horizon, and how many that are late are so by how many times the horizon.
+
+    The horizon is doubled until they are few or there is no more time.
     """
     deadline, factor = time.monotonic() + SECONDS, 1
-    late = remaining = _late(cases, range(len(cases)), factor, SECONDS)
-    if remaining is None:
-        return None
+    first = _outcome(cases, range(len(cases)), factor, deadline)
+    remaining, never = first.late, 0
     while len(remaining) > FEW * len(cases) and factor < 2**DOUBLINGS and time.monotonic() < deadline:
-        later = _late(cases, remaining, 2 * factor, deadline - time.monotonic())
-        if later is None:
+        later = _outcome(cases, remaining, 2 * factor, deadline)
+        if later.slow:
             break
-        remaining, factor = later, 2 * factor
-    return list(late or ()), len(remaining), factor
+        remaining, never, factor = later.late, never + later.diverged, 2 * factor
+    return first, len(remaining) + never, factor
 
 
-def _late(cases: Sequence[Case], places: Sequence[int], factor: int, seconds: float) -> list[int] | None:
-    """Return which of some cases do not make all exits by so many times their horizon; None if there is no time."""
-    late = list[int]()
+def _outcome(cases: Sequence[Case], places: Sequence[int], factor: int, deadline: float) -> Outcome:
+    """Return the outcome of some cases by so many times their horizon; the cheapest are tried first."""
+    late, slow, diverged, waiting = list[int](), 0, 0, len(places)
     by_shape = sorted(places, key=lambda at: repr(cases[at].shape))
-    for _, group in groupby(by_shape, key=lambda at: repr(cases[at].shape)):
-        some = list(group)
-        records = run_cases([_to_exit(cases[at], factor) for at in some], timeout=max(0.0, seconds) / len(places))
-        if (records.status == Status.timeout).any():
-            return None
-        no_exit = np.isnan(records.data["exit_steps"]).any(axis=1) & (records.status == Status.ok)
-        late += [some[at] for at in np.flatnonzero(no_exit)]
-    return sorted(late)
+    groups = [list(group) for _, group in groupby(by_shape, key=lambda at: repr(cases[at].shape))]
+    for some in sorted(groups, key=lambda group: case_work(cases[group[0]])):
+        seconds = max(0.0, deadline - time.monotonic()) / waiting
+        records = run_cases([_to_exit(cases[at], factor) for at in some], timeout=seconds)
+        no_exit = np.isnan(records.data["exit_steps"]).any(axis=1)
+        waiting -= len(some)
+        slow += int((records.status == Status.timeout).sum())
+        diverged += int((no_exit & (records.status == Status.diverged)).sum())
+        late += [some[at] for at in np.flatnonzero(no_exit & (records.status == Status.ok))]
+    return Outcome(sorted(late), slow, diverged)
 
 
 def _to_exit(case: Case, factor: int) -> Case:

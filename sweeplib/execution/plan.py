@@ -278,10 +278,11 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
         texts = tuple(line for demand in demands.values() for line in demand.others.unread)
         texts += tuple(item.text for item in advised)
         trials = {} if any(pilot.name not in earlier_costs for pilot in pilots) else trials_in(before)
+        unit = sweep.time_attributes
         for name, demand in demands.items():
             missing = [case for pilot in demand.pilots.values() for case in pilot.cases]
             stored = unexited(demand.store, demand.wanted)
-            lines, trials[name] = horizon_lines(name, missing, stored, calibration, trials.get(name))
+            lines, trials[name] = horizon_lines(name, missing, stored, calibration, trials.get(name), unit)
             texts += tuple(lines)
     plan = plan_of(sweep, plans, texts + round_lines(sweep), workers)
     if not (directory / "config.yaml").exists():

@@ -34,6 +34,7 @@ class SweepStatus:
         inaccurate, when all cases are done.
     last_error : why the last job or attempt failed that failed and was not repeated.
     report : the path of the report, None if it is not written yet.
+    exits : of a finished sweep with thresholds, for each dynamics and threshold, the numbers of `ExitCount`.
     """
 
     sweep: str
@@ -52,6 +53,7 @@ class SweepStatus:
     report: str | None
     cases: Mapping[str, Mapping[str, int]]
     reasons: tuple[str, ...]
+    exits: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def exit_status(self) -> int:
@@ -106,10 +108,11 @@ def _status(
     now, page = time.time(), directory / "report" / "index.html"
     running = [job for job in jobs_of_sweep.values() if job.running and job.name != WHOLE]
     computing = next((job for job in running if job.total), _of_all(cases.values()))
+    how = state(jobs_of_sweep, cases.values())
     return SweepStatus(
         sweep.name,
         str(directory),
-        state(jobs_of_sweep, cases.values()),
+        how,
         tuple(job.name for job in running),
         computing.done,
         computing.total,
@@ -123,7 +126,17 @@ def _status(
         str(page) if page.exists() else None,
         cases,
         tuple(line for name in sweep.runs for line in _reasons(directory, name)),
+        _exits(directory) if sweep.recording.thresholds and how == "finished" else (),
     )
+
+
+def _exits(directory: Path) -> tuple[dict[str, Any], ...]:
+    """Return how many runs exited by the horizon, from the dataset if there is one."""
+    from sweeplib.analysis.kit.exit_counts import exit_counts
+    from sweeplib.storage.dataset.folder import open_dataset
+
+    dataset = directory / "dataset.zarr"
+    return tuple(map(asdict, exit_counts(open_dataset(dataset)))) if dataset.exists() else ()
 
 
 def state(jobs_of_sweep: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:

@@ -34,7 +34,8 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     """Return the summary from the files in a sweep's directory: cases by status, headlines, paths, failures."""
     directory = Path(directory)
     unmade, counts = cards(sweep, directory), _counts(sweep, directory)
-    lines = [_cases(sweep.name, directory, counts), *answers(sweep, directory), *headline_lines(sweep, directory)]
+    lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
+    lines += headline_lines(sweep, directory)
     lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
     for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
         lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
@@ -94,6 +95,15 @@ def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:
     analyses = {need: open_dataset(path).load() for need, path in paths.items()}
     distances = figure.distances(open_dataset(directory / "dataset.zarr"), analyses, **options)
     return [distance.text for distance in distances]
+
+
+def exit_lines(directory: Path) -> list[str]:
+    """Return how many runs of each dynamics exited by the horizon; no lines without thresholds or a dataset."""
+    from sweeplib.analysis.kit import exit_counts
+    from sweeplib.storage.dataset.folder import open_dataset
+
+    dataset = directory / "dataset.zarr"
+    return exit_counts.exit_lines(open_dataset(dataset)) if dataset.exists() else []
 
 
 def undecided_lines(directory: Path) -> list[str]:

@@ -45,7 +45,7 @@ def _html(sweep: Design, directory: Path) -> str:
     """Return the page of a sweep from all that is in its directory."""
     from sweeplib.figures.kit.labels import value_label
     from sweeplib.report.contents import Contents
-    from sweeplib.report.summary import answers, headlines, undecided_lines
+    from sweeplib.report.summary import answers, exit_lines, headlines, undecided_lines
 
     contents = Contents(sweep, directory)
     content, dataset = contents.content(), contents.dataset
@@ -58,6 +58,7 @@ def _html(sweep: Design, directory: Path) -> str:
         headlines=[
             *answers(sweep, directory)[:1],
             *(_unbroken(main_line.text) for main_line in main),
+            *exit_lines(directory),
             *undecided_lines(directory),
         ],
         answers=_answers(sweep, directory),
@@ -170,7 +171,7 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
     view = {
         "name": name,
         "title": name.replace("_", " ").capitalize(),
-        "caption": " ".join([figure.caption + (exits if "xit" in figure.caption else ""), *_sentences(distances)]),
+        "caption": " ".join([_caption(sweep, figure.caption, exits), *_sentences(distances)]),
         "plots": [name] * (figure.interactive is not None)
         + [plot for plot in INTERACTIVE if first_entry(INTERACTIVE[plot].figure, sweep.figures) == name],
         "problem": next(
@@ -188,6 +189,18 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
 
 def _sentences(distances: list[str]) -> list[str]:
     return [f"Distances from published values (ratio, its ends): {'; '.join(distances)}."] if distances else []
+
+
+def _caption(sweep: Design, caption: str, exits: str) -> str:
+    """Return a caption with what runs exit on, and the unit of recording times, where it speaks of these."""
+    return caption + (exits if "xit" in caption else "") + _unit(sweep, caption)
+
+
+def _unit(sweep: Design, caption: str) -> str:
+    """Return the sentence of a caption of times that says their unit; "" if it is ODE time."""
+    name = str(sweep.time_attributes["long_name"])
+    is_plain = sweep.clock is None or re.search(r"(?<!exit )times?\b", caption) is None
+    return "" if is_plain else f" Recording times are {name.removeprefix('time ')}."
 
 
 def data_url(kind: str, content: bytes) -> str:

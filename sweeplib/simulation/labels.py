@@ -23,6 +23,8 @@ LABELS: dict[str, tuple[str, str]] = {
     "reason": ("why the point was asked for", ""),
     "time": ("ODE time", "t"),
     "instant": ("earlier ODE time", "t'"),
+    "samples_drawn": ("samples drawn", ""),
+    "steps_taken": ("steps taken", ""),
     "steps": ("SGD steps", r"\nu"),
     "quantile": ("level of the quantile over the units", "u"),
     "clock": ("unit of the recording times", ""),
@@ -53,6 +55,27 @@ def label(name: str) -> dict[str, Any]:
     unknown = (f"{option} of {run}", "") if run else (name, latex)
     long_name, symbol = known_label(name) or unknown
     return {"long_name": long_name, "units": "1", "symbol": symbol}
+
+
+def time_attributes(count: str | None, scale: str | None) -> dict[str, Any]:
+    """Return the attributes of times in ODE time, or in a `count` of steps or samples, in units of a scale if given."""
+    attributes = label("time")
+    if count is not None:
+        attributes |= {"long_name": count, "symbol": "", "clock": count}
+    if scale is not None:
+        name = "time" if count is None else count
+        attributes |= {"long_name": f"{name} in units of {scale}", "scale": scale}
+    return attributes
+
+
+def time_text(value: float, attributes: Mapping[str, Any]) -> str:
+    """Return a time in words, with its unit: '50 d samples', '12 steps', '1 in units of p/gamma', '12'."""
+    count, scale, number = attributes.get("clock"), attributes.get("scale"), f"{value:.6g}"
+    if count is None:
+        return number if scale is None else f"{number} in units of {scale}"
+    if scale is None:
+        return f"{number} {count if value != 1 else count.removesuffix('s')}"
+    return f"{number} {scale if scale.isidentifier() else f'* ({scale})'} {count}"
 
 
 def exit_words(exit_on: str) -> str:

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.design.clock import Clock
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.errors import InputError
@@ -36,7 +37,7 @@ def sweep() -> Design:
         (0, 1, 2),
         {"calm": Run("calm"), "troubled": Run("troubled", where={"d": (10,)})},
         Recording(times=(1.0, 2.0), thresholds=(0.1, 0.2), observables=("overlap_M",)),
-        clock=Expression("p / gamma"),
+        clock=Clock(Expression("p / gamma")),
         cluster=InProcess(block_size=4),
         source="name: finalised\ncluster:\n  kind: local\n",
     )

@@ -12,9 +12,12 @@ from sweeplib.config.values import up_to, values
 from sweeplib.design.design import Design
 from sweeplib.execution import horizons, plan, work
 from sweeplib.execution.calibration import Calibration, Pilot
-from sweeplib.execution.horizons import tried
+from sweeplib.execution.child import TimeUpError
+from sweeplib.execution.horizons import Outcome, tried
 from sweeplib.problem import Problem
+from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording, cases
+from sweeplib.simulation.labels import time_attributes
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.store.inventory import inventory
 from sweeplib.storage.store.journal import journal
@@ -86,36 +89,51 @@ def test_a_plan_says_what_goes_on_and_what_does_not_exit(tmp_path: Path, monkeyp
 def test_the_horizon_is_doubled_until_few_have_not_exited() -> None:
     recording = Recording((0.0, 0.1), (0.3,))
     problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
-    found = tried([Case(problem, "sgd_chain", seed, recording) for seed in range(20)])
-    assert found is not None
-    late, left, factor = found
-    assert len(late) > 1 >= left and factor in {2, 4, 8, 16, 32}
+    first, left, factor = tried([Case(problem, "sgd_chain", seed, recording) for seed in range(20)])
+    assert len(first.late) > 1 >= left and factor in {2, 4, 8, 16, 32} and first[1:] == (0, 0)
     never = replace(recording, thresholds=(1 - 1e-12,))
     noisy = replace(problem, Delta=0.5)
-    found = tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])
-    assert found is not None and found[:2] == ([0, 1, 2, 3], 4)
+    assert tried([Case(noisy, "sgd_chain", seed, never) for seed in range(4)])[:2] == (([0, 1, 2, 3], 0, 0), 4)
+
+
+def test_pilots_that_take_too_long_or_diverge_are_told_beside_those_that_do_not_exit() -> None:
+    """A batch that takes longer than there is time says nothing of the others, which are cheaper and tried first."""
+    problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.5, activation="square")
+    never, long = Recording((0.0, 0.1), (1 - 1e-12,)), Recording((0.0, 1e9), (1 - 1e-12,))
+    quick = [Case(problem, "sgd_chain", seed, never) for seed in range(2)]
+    slow = [Case(replace(problem, p=3), "sgd_chain", 0, long)]
+    wild = [Case(replace(problem, p=4, gamma=200.0), "sgd_chain", 0, Recording((0.0, 1e4), (1 - 1e-12,)))]
+    first, _, factor = tried([*slow, *wild, *quick])
+    assert first == ([2, 3], 1, 1) and factor == 1
 
 
 def test_a_trial_is_used_again_if_it_says_who_does_not_exit(monkeypatch: pytest.MonkeyPatch) -> None:
     """One without time is none; one of pilots that all exit says nothing of the stored runs that do not."""
     problem = Problem(gamma=0.1, p=2, k=1, d=20, Delta=0.0, activation="square")
     cases = [Case(problem, "sgd_chain", seed, Recording((0.0, 0.1), (0.3,))) for seed in range(40)]
-    answers: list[Any] = [None, ([], 0, 1), ([0, 1], 1, 4), ([], 0, 1)]
+    none, two = Outcome([], 0, 0), Outcome([0, 1], 0, 0)
+    answers: list[Any] = [(Outcome([], 3, 0), 0, 1), (none, 0, 1), (two, 1, 4), (none, 0, 1), TimeUpError(Trouble("x"))]
 
     class Answers(Calibration):
         def compile(self, pilot: Pilot) -> None: ...
 
         def result(self, pilot: Pilot, seconds: float, task: Any, *args: Any) -> Any:
-            return answers.pop(0)
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
 
     told = partial(horizons.horizon_lines, "sgd_chain", cases, calibration=Answers())
-    assert told(stored=((), 0.0)) == ([], None)
+    late = "pilots take too long to tell whether they exit by the horizon 0.1"
+    assert told(stored=((), 0.0))[0] == [f"sgd_chain: 3 of 32 {late}"]
     lines, none_late = told(stored=((), 0.0))
     assert (lines, none_late and none_late.late) == ([], 0)
     [line], trial = told(stored=(tuple(cases[:2]), 0.01), earlier=none_late)
     assert "1 % of the stored runs did not exit by the horizon 0.1; of 2 of these 1 do not by 0.4 either" in line
     assert told(stored=(tuple(cases[:2]), 0.01), earlier=trial) == ([line], trial)
-    assert told(stored=((), 0.0), earlier=trial)[0] == [] and not answers, "a trial of late runs is none of pilots"
+    assert told(stored=((), 0.0), earlier=trial)[0] == [], "a trial of late runs is none of pilots"
+    assert told(stored=((), 0.0), unit=time_attributes("samples", "d"))[0] == [f"sgd_chain: 32 of 32 {late} d samples"]
+    assert not answers
 
 
 @pytest.mark.slow

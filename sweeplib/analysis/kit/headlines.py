@@ -10,6 +10,7 @@ import numpy as np
 from sweeplib.analysis.kit.lost_runs import has_run_at
 from sweeplib.analysis.kit.variables import is_stochastic
 from sweeplib.late_modules import xarray as xr
+from sweeplib.simulation.labels import time_text
 
 MOST = 3
 """The number of points that are put into words at the end of a command."""
@@ -177,7 +178,9 @@ def _is_noisy(point: xr.Dataset) -> bool:
 
 
 def _as_in_config(coordinate: xr.DataArray, _: xr.DataArray) -> str:
-    value = coordinate.item()
+    value, attrs = coordinate.item(), coordinate.attrs
+    if attrs.keys() & {"clock", "scale"}:
+        return f"{'time = ' if 'clock' not in attrs else ''}{time_text(value, attrs)}"
     return str(value) if coordinate.name == "dynamics" else f"{coordinate.name} = {_text(value)}"
 
 

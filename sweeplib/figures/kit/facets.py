@@ -62,9 +62,12 @@ class Facets:
         return ((place, index, series) for place, subset in self.parts(data) for index, series in self.colours(subset))
 
     def title(self, ds: xr.Dataset) -> str:
-        """Return the values selected along the axes that are not drawn: 'at $p$ = 4, $d$ = 300'."""
-        values = [value_label(self.selected(ds[dim]), ds[dim] if dim == POINT else None) for dim in self.titled]
-        return f"at {', '.join(values)}" if values else ""
+        """Return the values selected along the axes that are not drawn: 'after 3 steps at $p$ = 4, $d$ = 300'."""
+        counted = [dim for dim in self.titled if "clock" in ds[dim].attrs]
+        after = [value_label(self.selected(ds[dim])) for dim in counted]
+        others = [dim for dim in self.titled if dim not in counted]
+        values = [value_label(self.selected(ds[dim]), ds[dim] if dim == POINT else None) for dim in others]
+        return " ".join([*after, *([f"at {', '.join(values)}"] if values else [])])
 
 
 def arranged(

@@ -85,7 +85,8 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
     """Return a scalar coordinate and its value: '$d$ = 3000'. Dynamics are their name alone.
 
     A fraction has `digits` significant digits, or more if they are needed to tell apart the values `among` which it is.
-    A point of a table is the values by which those `among` which it is differ: '$d$ = 3000, $p$ = 4'.
+    A point of a table is the values by which those `among` which it is differ: '$d$ = 3000, $p$ = 4'. A time has its
+    unit: 'after 50 $d$ samples', '$t$ = 2 $d$'.
     """
     value = coordinate.item()
     if coordinate.name == POINT and among is not None and (names := _varying(among)):
@@ -96,8 +97,20 @@ def value_label(coordinate: xr.DataArray, among: xr.DataArray | None = None, dig
         return f"{symbol(coordinate)} = {NAMED[str(coordinate.name)](value)}"
     digits = _digits(coordinate if among is None else among, digits)
     rounded = float(f"{value:.{digits}g}") if isinstance(value, float) else value
+    if coordinate.attrs.keys() & {"clock", "scale"}:
+        return _time_label(coordinate, rounded)
     text = number(rounded, max(digits, MOST_DIGITS))
     return f"{symbol(coordinate)} = {text if isinstance(value, str) else text.replace('-', MINUS)}"
+
+
+def _time_label(time: xr.DataArray, value: float) -> str:
+    """Return a time in its unit: '$t$ = 2 $d$' in ODE time, 'after 50 $d$ samples' where samples are counted."""
+    scale, count = time.attrs.get("scale"), time.attrs.get("clock")
+    text = number(value) if scale is None or value == 0.0 else expression_text(f"{value!r}*({scale})")
+    text = expression_text(scale) if scale is not None and value == 1.0 else text
+    if count is None:
+        return f"{symbol(time)} = {text}"
+    return f"after {text} {count.removesuffix('s') if value == 1.0 and scale is None else count}"
 
 
 def _varying(points: xr.DataArray) -> list[str]:

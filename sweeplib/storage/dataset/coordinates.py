@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.design.clock import TOTALS, Clock
 from sweeplib.design.design import Design
 from sweeplib.design.grid import Grid
 from sweeplib.design.questions import RowCounts
@@ -14,6 +15,7 @@ from sweeplib.language import Expression
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label
+from sweeplib.table import Column, Table
 from sweeplib.views import QUANTILES
 
 Constant = int | float | str
@@ -50,8 +52,9 @@ def coordinates(sweep: Design, problem: Problem) -> list[Coordinate]:
     listed += [
         Coordinate("dynamics", ("dynamics",), lambda: list(sweep.simulators), label("dynamics")),
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
-        Coordinate("time", ("time",), lambda: sweep.recording.times, _time_attributes(sweep)),
+        Coordinate("time", ("time",), lambda: sweep.recording.times, sweep.time_attributes),
     ]
+    listed += [] if sweep.clock is None else _totals(sweep, sweep.clock)
     listed += [exponent for exponent in _target_exponents(sweep, problem) if exponent.dims]
     if isinstance(sweep.replicas, RowCounts):
         listed += _round_coordinates(sweep.grid, sweep.replicas)
@@ -75,7 +78,7 @@ def _round_coordinates(grid: Grid, counts: RowCounts) -> list[Coordinate]:
 
 def instants(sweep: Design) -> Coordinate:
     """The recording times as the earlier one of two times, for variables with the dimension `instant`."""
-    attributes = _time_attributes(sweep)
+    attributes = sweep.time_attributes
     more = label("instant") | {"long_name": f"earlier {attributes['long_name']}"}
     return Coordinate("instant", ("instant",), lambda: sweep.recording.times, attributes | more)
 
@@ -169,20 +172,32 @@ def _target_exponents(sweep: Design, problem: Problem) -> list[Coordinate]:
     return [Coordinate(name, dims, column(which), label(name)) for which, name in enumerate(names)]
 
 
-def _time_attributes(sweep: Design) -> dict[str, Any]:
-    if sweep.clock is None:
-        return label("time")
-    return label("time") | {"long_name": f"time in units of {sweep.clock.text}", "scale": sweep.clock.text}
-
-
-def _clock(sweep: Design, clock: Expression) -> Coordinate:
+def _clock(sweep: Design, clock: Clock) -> Coordinate:
     """Return the unit of the recording times at each point."""
+    dims, values = _over_points(sweep, sweep.names_of_clock, sweep.clocks)
+    return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})
+
+
+def _totals(sweep: Design, clock: Clock) -> list[Coordinate]:
+    """Return the numbers of steps or samples until the recording times at each point; none in ODE time."""
+    if clock.count is None:
+        return []
+    scale = clock.scale or Expression("1")
+    dims, values = _over_points(sweep, scale.names, lambda points: points.over(sorted(scale.names), scale.evaluated))
+    name, times = TOTALS[clock.count], np.array(sweep.recording.times)
+    return [Coordinate(name, (*dims, "time"), lambda: np.multiply.outer(values(), times), label(name))]
+
+
+def _over_points(
+    sweep: Design, names: frozenset[str], column: Callable[[Table], Column]
+) -> tuple[tuple[str, ...], Callable[[], Any]]:
+    """Return the dimensions of a column of numbers by the names on which it depends, and its values over these."""
     grid = sweep.grid
-    dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in clock.names))
+    dims = tuple(dim for dim in grid.dims if any(dim in grid.dims_of(name) for name in names))
     sizes = [size for dim, size in zip(grid.dims, grid.shape, strict=True) if dim in dims]
 
     def values() -> Any:
-        parts = [sweep.clocks(points).array() for points in grid.evaluated(clock.names)]
+        parts = [column(points).array() for points in grid.evaluated(names)]
         return np.concatenate(parts).reshape(sizes) if dims else float(parts[0][0])
 
-    return Coordinate("clock", dims, values, label("clock") | {"formula": clock.text})
+    return dims, values
