@@ -144,9 +144,9 @@ def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame") -> dict[str, dict[str, 
     """Return the attributes of the columns of a table: what a column is, its units and its symbol in LaTeX."""
     attrs = {str(name): ds[str(name)].attrs if name in ds.variables else label(str(name)) for name in frame}
     return {
-        name: {"long_name": known.get("long_name", name), "units": known.get("units", "1")}
-        | ({"symbol": known["symbol"]} if known.get("symbol") else {})
-        for name, known in attrs.items()
+        name: {"long_name": labels.get("long_name", name), "units": labels.get("units", "1")}
+        | ({"symbol": labels["symbol"]} if labels.get("symbol") else {})
+        for name, labels in attrs.items()
     }
 
 

@@ -115,9 +115,9 @@ def log_means_by_leaving_out(values: Array) -> PointErrors:
     A run that makes most of a mean hides its own error from the deviations from this mean.
     """
     present, mean, _ = moments(values)
-    counts, known = present.sum(axis=0), np.where(present, values, 0.0)
+    counts, measured = present.sum(axis=0), np.where(present, values, 0.0)
     positive = np.where(mean > 0.0, mean, np.nan)
-    others = (known.sum(axis=0) - known) / np.maximum(counts - 1.0, 1.0)
+    others = (measured.sum(axis=0) - measured) / np.maximum(counts - 1.0, 1.0)
     left_out = np.log(positive / np.where(others > 0.0, others, positive)) * (counts - 1.0)
     centre = np.sum(left_out * present, axis=0) / np.maximum(counts, 1)
     return _points(np.log(positive), np.where(present, left_out - centre, 0.0), present, np.zeros(len(positive)))

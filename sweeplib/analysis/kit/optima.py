@@ -72,15 +72,17 @@ class MeanCurve:
         """Return the places at which the curve passes a level, with their intervals; none at a level of no sense."""
         if not self.is_enough or (self.of_logarithms and level <= 0.0):
             return []
-        points, own = self.points, None
+        points, variances = self.points, None
         if np.isin(
             self._values[points.present], (0.0, 1.0)
         ).all():  # fractions: equal outcomes do not make them certain (Agresti)
             points, counts = linear_means(self._values), points.present.sum(axis=0)
             share = (points.logs * counts + 2.0) / (counts + 4.0)
-            own = np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(points.covariance), 0.0)
-        of_logarithms = self.of_logarithms and own is None
-        curve = SmoothCurve(self.x, points.values, points.parts, of_logarithms=of_logarithms, with_shared=True, own=own)
+            variances = np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(points.covariance), 0.0)
+        of_logarithms = self.of_logarithms and variances is None
+        curve = SmoothCurve(
+            self.x, points.values, points.parts, of_logarithms=of_logarithms, with_shared=True, variances=variances
+        )
         return curve.crossings(np.log(level) if of_logarithms else level, confidence)
 
     @cached_property

@@ -92,19 +92,19 @@ class SmoothCurve:
 
     of_logarithms : the values are logarithms of positive quantities, whose least value is looked for.
     with_shared : the errors have in them what all values share, which matters for a level, not for a least value.
-    own (n,) : variances of single values that the parts do not show.
+    variances (n,) : those of single values that the parts do not show.
     """
 
     def __init__(
         self, x: Array, values: Array, parts: Array, *, of_logarithms: bool, with_shared: bool = False,
-        own: Array | None = None,
+        variances: Array | None = None,
     ) -> None:  # fmt: skip
         self.x, self.values = x, values
         self._errors, self.freedom = errors_of_differences(parts)
         if with_shared:
             self._errors = self._errors + float(np.sum(parts.mean(axis=1) ** 2))
-        if own is not None:
-            self._errors = self._errors + np.diag(own)
+        if variances is not None:
+            self._errors = self._errors + np.diag(variances)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
         charts = [self._chart(*kind) for kind in product(axes, responses)]
         roots = [self._root_of(chart) for chart in charts]
@@ -214,7 +214,7 @@ class SmoothCurve:
         turns = np.flatnonzero(sides[1:] != sides[:-1])
         ends = np.concatenate([[0], turns + 1, [FINE]])
         x_of = np.exp if self.x[0] > 0.0 else np.asarray
-        found = []
+        crossings = []
         for number, turn in enumerate(turns):
             rises = bool(sides[turn + 1])
             chance = probability if rises else 1.0 - probability
@@ -224,8 +224,10 @@ class SmoothCurve:
             levels = np.concatenate([[tail] * len(before), [0.5], [1.0 - tail] * len(after)])
             places = x_of(_roots_of(above if rises else lambda at: 1.0 - above(at), u[first], u[first + 1], levels))
             low = float(places[0]) if len(before) else -np.inf
-            found.append(Crossing(float(places[len(before)]), low, float(places[-1]) if len(after) else np.inf, rises))
-        return found
+            crossings.append(
+                Crossing(float(places[len(before)]), low, float(places[-1]) if len(after) else np.inf, rises)
+            )
+        return crossings
 
     def above(self, u: Array, level: float) -> Array:
         """Return the probability (n,) that the curve is above a level at u (n,)."""
@@ -284,8 +286,8 @@ def _roots_of(rising: Callable[[Array], Array], lows: Array, highs: Array, level
     for _ in range(ZOOMS if len(lows) else 0):
         u = np.linspace(lows, highs, ZOOM + 1)
         above = rising(u[1:-1].ravel()).reshape(ZOOM - 1, -1) >= levels
-        part = np.where(above.any(axis=0), above.argmax(axis=0), ZOOM - 1)
-        lows, highs = u[part, range(len(part))], u[part + 1, range(len(part))]
+        step = np.where(above.any(axis=0), above.argmax(axis=0), ZOOM - 1)
+        lows, highs = u[step, range(len(step))], u[step + 1, range(len(step))]
     return np.asarray(0.5 * (lows + highs))
 
 
@@ -333,6 +335,6 @@ def errors_of_differences(parts: Array) -> tuple[Array, float]:
         loading = vectors[:, -1] * unit
         pattern = (values[-1] - values[:-1].mean()) * np.outer(loading, loading)
     counts = np.maximum(np.count_nonzero(parts, axis=0), 1)
-    own = np.maximum(np.diag(covariance) - np.diag(pattern), 0.0) * counts * n / (n - 1.0)
+    single = np.maximum(np.diag(covariance) - np.diag(pattern), 0.0) * counts * n / (n - 1.0)
     prior = POOLED_SEEDS * min(1.0, POOLED_SEEDS / freedom)
-    return pattern + np.diag((prior * own.mean() + freedom * own) / ((prior + freedom) * counts)), freedom
+    return pattern + np.diag((prior * single.mean() + freedom * single) / ((prior + freedom) * counts)), freedom

@@ -327,8 +327,8 @@ class ScanLook:
             more = {} if is_tried else self._more([int(at) for at in np.flatnonzero(self.finite)])
             return ScanFinding(why, more, State.none if is_tried else State.open)
         half = max(optimum.at - optimum.low, optimum.high - optimum.at)
-        part = self.question.half_width(optimum.at) / half
-        if part >= 1.0:
+        ratio = self.question.half_width(optimum.at) / half
+        if ratio >= 1.0:
             return ScanFinding("", {}, State.given, optimum, 0.0)
         tangent, covariance = curve.smooth.tangent(optimum.at), curve.points.covariance
         weights = tangent.slope_weights
@@ -343,10 +343,10 @@ class ScanLook:
         parts = np.maximum(costs / costs.sum(), LEAST_PART)
         parts /= parts.sum()
         shared = noise / float(np.sum((weights * variation) ** 2 / seeds))  # by seeds that rows share
-        total = shared * float(np.sum((weights * variation) ** 2 / parts)) / (part**2 * noise)
+        total = shared * float(np.sum((weights * variation) ** 2 / parts)) / (ratio**2 * noise)
         goals = parts * total
         if (goals <= seeds).all():
-            goals = seeds / part**2
+            goals = seeds / ratio**2
         needed = float(np.maximum(goals - seeds, 0.0).sum())
         if goals.max() > SEEDS and seeds.max() >= MOST_TO_TELL:
             why = f"a rate would need more than {SEEDS:,} seeds"
