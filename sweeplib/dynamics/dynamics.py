@@ -65,6 +65,8 @@ class Dynamics(ABC):
     """Whether it has the overlaps of each block where inputs have several eigenvalues, and acts on such data laws."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
+    states_exit_errors: ClassVar[bool] = False
+    """Whether it has `exit_time_error` and `exit_steps_error` (n, thresholds), which are recorded with the exits."""
     cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
     """Seconds of a unit of `work`, of a step, and of a unit of the student in a step, on one core of 3 GHz.
 
@@ -123,6 +125,10 @@ class Dynamics(ABC):
 
         It is called once at every recording time, after `diagnosed`.
         """
+        return ()
+
+    def exit_bounds(self) -> Sequence[Bound]:
+        """The bounds of the errors of exits so far, wherever a replica is now. None by default."""
         return ()
 
     def reached(self, to: int) -> NDArray[np.bool_]:
