@@ -184,12 +184,13 @@ class MeanIntegration:
         self._systems, self._max_steps = systems, max_steps
         self.passages, self.passage_rates = np.full(targets.shape, np.inf), np.full(targets.shape, np.nan)
         self.states = np.array([system.start(mean) for system, mean in zip(systems, starts, strict=True)])
+        passing = np.repeat(self.states[:, None], targets.shape[1], axis=1)
         self.times = np.zeros(len(systems))
         atol = np.maximum(atol, FINEST_ABSOLUTE)
         self._solutions = [
             StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol[i], *noted)
             for i, (system, *noted) in enumerate(
-                zip(systems, targets, self.passages, self.passage_rates, strict=True)
+                zip(systems, targets, self.passages, self.passage_rates, passing, strict=True)
             )
         ]
         self.failed = np.zeros(len(systems), dtype=bool)

@@ -23,8 +23,8 @@ UNDECIDED = 0.25
 def passage_errors(of_level: Array, fall: Array, rates: Array) -> Array:
     """The errors of passages where a level, which fell so far from the start, has such errors and rates."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        errors = of_level / np.abs(rates)
-        return np.where(of_level <= UNDECIDED * fall, np.where(np.isnan(errors), np.inf, errors), np.inf)
+        errors = np.where(of_level > UNDECIDED * fall, np.inf, of_level / np.abs(rates))
+        return np.where(np.isnan(rates), np.inf, errors)
 
 
 class IntegrationOptions(NumericalOptions):

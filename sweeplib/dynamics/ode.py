@@ -101,7 +101,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution, self._companion = self._integrations(self.replicas.targets)
         self.risk_error = np.zeros(len(replicas))
         self._exit_error = np.full(self.passages.shape, np.nan)
-        self._finer_targets = replicas.targets_from(self._companion.levels(np.arange(len(replicas))))
+        if replicas.thresholds.size:
+            self._finer_targets = replicas.targets_from(self._companion.levels(np.arange(len(replicas))))
+            self._falls = replicas.exit_values_at_start[:, None] - self._finer_targets
 
     def _integrations(
         self, targets: Array, *before: Integration | MeanIntegration
@@ -121,7 +123,13 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
 
     def _integration(
-        self, needed: Expectations, rtol: Array, atol: float, targets: Array, trembling: bool, before: Integration | None
+        self,
+        needed: Expectations,
+        rtol: Array,
+        atol: float,
+        targets: Array,
+        trembling: bool,
+        before: Integration | None,
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
         replicas, states = self.replicas, self._states
@@ -188,7 +196,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
         self._take_exits(late)
-        self._companion.advance(order, self._solution.times, stops=False, late=late)
+        behind = order[self._companion.times[order] < self._times[order]]
+        self._companion.advance(behind, self._times, stops=False, late=late)
         self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
         behind = (self._times < until) | unchecked
@@ -208,10 +217,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
             until[order] = self.passages[order, first]
             self._companion.advance(order, until, stops=False, late=late)
             errors = self._level_errors(order, self._finer_targets[order, first])
-            errors[self._companion.times[order] != until[order]] = np.inf
-            fall = self.replicas.exit_values_at_start[order] - self.replicas.targets[order, first]
-            rates = self._solution.passage_rates[order, first]
-            errors = passage_errors(errors, fall, rates)
+            missing = np.where(self._companion.failed[order], np.inf, np.nan)
+            errors = np.where(self._companion.times[order] == until[order], errors, missing)
+            errors = passage_errors(errors, self._falls[order, first], self._solution.passage_rates[order, first])
             self._exit_error[order, first] = np.where(until[order] > 0.0, errors, 0.0)
             new[order, first] = False
 

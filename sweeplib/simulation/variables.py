@@ -76,7 +76,9 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
             variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | named)
             if kind.states_exit_errors:
                 of_error = {"long_name": f"error of the {long_name}{whose}", "error_of": f"exit_{unit}"} | EXIT_ERROR
-                variables[error_of(f"exit_{unit}")] = Variable(("threshold",), shape, {"units": labels["units"]} | of_error)
+                variables[error_of(f"exit_{unit}")] = Variable(
+                    ("threshold",), shape, {"units": labels["units"]} | of_error
+                )
     for name, diagnostic in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if diagnostic.over_time else ()) + diagnostic.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(diagnostic.attrs))

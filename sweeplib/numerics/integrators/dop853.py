@@ -131,15 +131,17 @@ class Solutions(NamedTuple):
     stiff, failed (n,) : why a solution stopped.
     rtol, atol (n,) : tolerances.
     relative (n,) : the absolute tolerance of a variable whose size is below atol/relative, relative to this size.
-    floor (n, size) : the absolute tolerances now: min(atol, relative · the largest size so far); that of a zero is atol.
+    hidden (n,) : whether rounding hides how a small variable grows.
+    floor (n, size) : the absolute tolerances now: min(atol, relative · the largest size so far); atol where that is 0.
     tremor (n, size) : by how much each step moves variables, relative to their size: the rounding of a companion.
     passages (n, targets) : first time at which each target was reached, inf before.
-    rates (n, targets) : time derivative of the level there.
+    rates (n, targets) : time derivative of the level there; passing (n, targets, size) : state there.
     """
 
     rtol: Array
     atol: Array
     relative: Array
+    hidden: NDArray[np.bool_]
     floor: Array
     tremor: Array
     targets: Array
@@ -161,6 +163,7 @@ class Solutions(NamedTuple):
     failed: NDArray[np.bool_]
     passages: Array
     rates: Array
+    passing: Array
 
 
 def solutions(
@@ -180,6 +183,7 @@ def solutions(
         rtol=rtol,
         atol=atol,
         relative=relative,
+        hidden=np.zeros(n, dtype=np.bool_),
         floor=np.repeat(atol[:, None], size, axis=1),
         tremor=tremor,
         targets=targets,
@@ -201,6 +205,7 @@ def solutions(
         failed=np.zeros(n, dtype=np.bool_),
         passages=np.full(targets.shape, np.inf),
         rates=np.full(targets.shape, np.nan),
+        passing=np.repeat(states[:, None], targets.shape[1], axis=1),
     )
 
 

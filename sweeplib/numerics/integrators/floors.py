@@ -67,8 +67,10 @@ def lower(i: int, solutions: Any, left: Array) -> bool:
         size, of_rounding = abs(state[v]), _ABOVE_ROUNDING * abs(left[v])
         if size != 0.0 and relative * size < atol:
             floor[v] = min(atol, max(relative * size, of_rounding))
-            if of_rounding >= size and of_rounding < _OF_ROUNDING and solutions.tremor[i, v] != 0.0:
-                state[v], moved = 0.0, True
+            if size <= of_rounding < _OF_ROUNDING:
+                solutions.hidden[i] = True
+                if solutions.tremor[i, v] != 0.0:
+                    state[v], moved = 0.0, True
     return moved
 
 
@@ -85,8 +87,9 @@ def take(i: int, new: Array, solutions: Any) -> None:
 @without_references
 def are_raised(i: int, solutions: Any) -> bool:
     """Raise the floors below `atol`, as rounding hinders steps; whether there were any."""
-    floor, atol, some = solutions.floor[i], solutions.atol[i], False
+    state, floor, atol, some = solutions.state[i], solutions.floor[i], solutions.atol[i], False
     for v in range(floor.shape[0]):
         if floor[v] < atol:
             floor[v], some = min(atol, _LOOSER * floor[v]), True
+            solutions.hidden[i] |= floor[v] >= abs(state[v])
     return some

@@ -98,9 +98,19 @@ class Integration:
         return self._solutions.passages
 
     @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Of which solutions (n,) rounding hides how a variable grows that began small."""
+        return self._solutions.hidden
+
+    @property
     def passage_rates(self) -> Array:
         """The time derivatives of the level at the passages (n, T)."""
         return self._solutions.rates
+
+    @property
+    def passing(self) -> Array:
+        """The states at the passages (n, T, size)."""
+        return self._solutions.passing
 
     def levels(self, order: NDArray[np.intp]) -> Array:
         """The levels of the states of the solutions in `order`."""
@@ -180,8 +190,10 @@ class Integration:
         """The implicit continuation of solution i from a state on."""
         solutions = self._solutions
         tolerances = self._rtol[i], solutions.floor[i].copy()
-        targets = self._targets[i], solutions.passages[i], solutions.rates[i]
-        return StiffSolution(self._system(i), time, state, solutions.end[i], *tolerances, *targets, solutions.longest[i])
+        targets = self._targets[i], solutions.passages[i], solutions.rates[i], solutions.passing[i]
+        return StiffSolution(
+            self._system(i), time, state, solutions.end[i], *tolerances, *targets, solutions.longest[i]
+        )
 
     def _system(self, i: int) -> StiffSystem:
         if i not in self._called:

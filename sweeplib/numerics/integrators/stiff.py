@@ -87,7 +87,7 @@ class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
     `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been, and `rates`
-    (T,) the derivative of the level then: filled in. `atol` is one number or (size,).
+    (T,) and `passing` (T, size) the derivative of the level and the state then: filled in. `atol` may be (size,).
     No step is longer than `longest`. `steps` counts its steps; `failed` says that it can take no further one.
     """
 
@@ -102,9 +102,11 @@ class StiffSolution:
         targets: Array,
         passages: Array,
         rates: Array,
+        passing: Array,
         longest: float = np.inf,
     ) -> None:
-        self.system, self.targets, self.passages, self.rates = system, targets, passages, rates
+        self.system, self.targets = system, targets
+        self.passages, self.rates, self.passing = passages, rates, passing
         self.steps, self.failed = 0, False
         self._tolerances, self._end = {"rtol": rtol, "atol": atol, "max_step": longest}, end
         self._solver, self._last_start = self._started(time, state), 0
@@ -180,6 +182,7 @@ class StiffSolution:
                 near, far = (min(max(passage + side, old), self.time) for side in _SIDES * (self.time - old))
                 rise = self.system.level(within(far)) - self.system.level(within(near))
                 self.passages[place], self.rates[place] = passage, rise / (far - near)
+                self.passing[place] = within(passage)
 
     def _crossing(self, within: Callable[[float], Array], left: float, right: float, target: float) -> float:
         """When the interpolant's risk, above the target on the left, comes to it."""
