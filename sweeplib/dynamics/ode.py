@@ -12,6 +12,7 @@ at ten times the tolerance, with drifts by a finer rule where they have no close
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,7 +33,7 @@ from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptio
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
 from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
-from sweeplib.dynamics.overlap_states import Overlaps, states_of
+from sweeplib.dynamics.overlap_states import LOST, Overlaps, states_of
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
@@ -61,6 +62,8 @@ MOMENTUM_ERROR = replace(
         "comment": "time over which momentum keeps a gradient; a relative error",
     },
 )
+LOST_OF_COMPANION, LARGEST_LOST = 1e-3, 1e-12
+"""The squared norm of a companion's lost unit over its tolerance, where it fails; the largest."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 
@@ -139,7 +142,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         options: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            options |= {"longest": self.longest_step, "beyond": states.without_lost_units}
+            lost = min(max(LOST, LOST_OF_COMPANION * atol), LARGEST_LOST) if trembles else LOST
+            options |= {"longest": self.longest_step, "beyond": partial(states.without_lost_units, least=lost)}
             return Integration(equations, starts, ends, **options, max_steps=most, after=before, trembling=trembling)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=replicas.trains_second_layer), step_time)

@@ -76,11 +76,11 @@ def lower(i: int, solutions: Any, left: Array) -> bool:
 
 @without_references
 def take(i: int, new: Array, solutions: Any) -> None:
-    """Take a new state, with its tremor, and let the floors follow the sizes of variables that grow."""
+    """Take a new state, with the tremor of what is above its floor, and let floors follow variables that grow."""
     state, floor, moves = solutions.state[i], solutions.floor[i], solutions.tremor[i]
     atol, relative = solutions.atol[i], solutions.relative[i]
     for v in range(new.shape[0]):
-        state[v] = new[v] * (1.0 + moves[v])
+        state[v] = new[v] * (1.0 + (moves[v] if abs(new[v]) > floor[v] else 0.0))
         floor[v] = min(atol, max(floor[v], relative * abs(state[v])))
 
 
