@@ -131,6 +131,7 @@ class ParticleDynamics(IntegratedDynamics):
             rtol=self.options.rtol,
             atol=self.options.atol,
             max_steps=self.options.max_steps,
+            teacher=None if start.D else start.L_star,
         )
 
     def _form_of(self, D: float) -> Form:

@@ -28,6 +28,10 @@ WORK_A_LOOK = 2e8
 """Nominal operations after which the clock is read."""
 
 
+GROWN, FED = 1e2, 1e3
+"""The growth of an overlap that is much, and its first rate over its size where a source feeds it."""
+AHEAD, OF_ROUNDING = 0.1, 1e-13
+"""The time over which that rate is taken, and a rate that is rounding."""
 LASTING = 1.0 / 3.0
 """The part of an earlier error of the risk, relative to the risk, that is taken to last."""
 BEYOND_FINER = 1.25
@@ -64,7 +68,10 @@ class Look(NamedTuple):
 
 
 class ParticlePath:
-    """The solution of one replica: `state` at `time`, the `passages` of targets (thresholds,), why it ended."""
+    """The solution of one replica: `state` at `time`, the `passages` of targets (thresholds,), why it ended.
+
+    teacher (k, d) : rows of the teacher, where coordinates are weights, whose overlaps with it are small differences.
+    """
 
     def __init__(
         self,
@@ -78,6 +85,7 @@ class ParticlePath:
         rtol: float | None,
         atol: float,
         max_steps: int,
+        teacher: Array | None = None,
     ) -> None:
         self.rules, self.times, self._longest, self._stops = rules, times, longest, stops
         self._steps_left, self._given_atol = max_steps, atol
@@ -88,6 +96,7 @@ class ParticlePath:
         risk = rules.rule.risk(start)
         rounding = thresholds * risk <= ROUNDING * rules.terms(risk)
         self._targets = np.where(rounding, -np.inf, (1.0 - thresholds) * risk)
+        self._teacher = teacher
         self.passage_errors = np.full(len(thresholds), np.nan)
         self._checked: tuple[float, Array] = (0.0, start)
         self._looks = [times[-1] * 0.5**n for n in reversed(range(LOOKS))]
@@ -208,7 +217,26 @@ class ParticlePath:
         with np.errstate(divide="ignore", invalid="ignore"):
             grown = np.where(self._small, np.maximum(np.log(np.abs(state) / np.abs(self._begin)), 0.0), 0.0)
         of_small = relative_tolerances(np.array(self._rtol), np.array(self._atol)) * grown
-        return np.asarray((self._rtol + of_small) * np.abs(state) + self._atol)
+        return np.asarray((self._rtol + of_small) * np.abs(state) + self._atol) * self._growth(state)
+
+    def _growth(self, state: Array) -> float:
+        """By how much overlaps of coordinates with teachers have grown, if by much, and with them early errors of both.
+
+        An overlap that a source feeds, so that it first grows by much more than itself, has no such errors.
+        """
+        if self._teacher is None:
+            return 1.0
+        ahead = self._begin + AHEAD * self.rules.rule.derivative(self._begin).slope
+        now, begin, then = (self._overlaps(self._teacher, x) for x in (state, self._begin, ahead))
+        size, moved = np.linalg.norm(begin, axis=1), np.linalg.norm(then - begin, axis=1)
+        fed = moved > AHEAD * (FED * size + OF_ROUNDING)
+        grown = np.where(fed, 0.0, np.linalg.norm(now, axis=1)) / np.maximum(size, TINY)
+        largest = float(grown.max(initial=0.0))
+        return largest if largest > GROWN else 1.0
+
+    def _overlaps(self, teacher: Array, state: Array) -> Array:
+        """The overlaps (k, p) of the coordinates of a state with the rows of the teacher."""
+        return teacher @ self.rules.rule.particles(state)[0][: teacher.shape[1]]
 
     def _take_exits(self) -> None:
         """Take the passages of the solution since its last look, with their errors."""
