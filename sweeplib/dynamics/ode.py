@@ -200,8 +200,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
         self._take_exits(late)
-        behind = order[self._companion.times[order] < self._times[order]]
-        self._companion.advance(behind, self._times, stops=False, late=late)
+        before = order[self._companion.times[order] < self._times[order]]
+        self._companion.advance(before, self._times, stops=False, late=late)
         self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
         behind = (self._times < until) | unchecked
