@@ -51,7 +51,7 @@ def test_the_ode_states_the_error_of_drifts(name: str) -> None:
     largest = max(abs(true[key]) for key in ("M", "GF", "Var", "a"))
     start = Overlaps([[1.0]], [[OVERLAP]], [[1.0]])
     run = simulate(problem(name), "ode", times=[0.0], initial=start)
-    assert 1e-12 < off / largest <= run.drift_error.item() < 1e-6
+    assert off / largest <= run.drift_error.item() < 1e-6
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
@@ -60,4 +60,4 @@ def test_mean_fields_state_the_error_of_risks_and_drifts(name: str) -> None:
     run = simulate(problem(name, m0=OVERLAP), "mean_field_hd", times=[0.0])
     off = abs(run.risk.item() - means(ACTIVATIONS[name])["risk"])
     assert off <= run.risk_error.item() < 1e-6
-    assert run.risk_error.item() > 1e-9 and run.drift_error.item() > 1e-10
+    assert run.risk_error.item() > 1e-10 and run.drift_error.item() > 1e-10

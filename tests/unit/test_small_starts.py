@@ -127,5 +127,7 @@ def test_sums_that_rounding_makes_are_told() -> None:
     """Two units that differ by 10⁻⁵⁰ are equal after a step, and specialise by rounding: no result, not a wrong one."""
     problem = Problem(gamma=0.5, p=2, k=2, d=1000, Delta=0.001, activation="erf")
     start = Overlaps(np.eye(2), 1e-50 * np.eye(2), np.eye(2))
-    run: xr.Dataset = simulate(problem, "ode", times=[100.0, 4000.0], thresholds=[0.2, 0.99], initial=start)
-    assert run.status == Status.inaccurate and np.isfinite(run.risk.values[0, 0]) and np.isnan(run.risk.values[0, 1])
+    times = [100.0, 300.0, 600.0, 1000.0, 1500.0, 2000.0, 4000.0]
+    run: xr.Dataset = simulate(problem, "ode", times=times, thresholds=[0.2, 0.95], initial=start)
+    assert run.status == Status.inaccurate and np.isfinite(run.risk.values[0, 0]) and np.isnan(run.risk.values[0, -1])
+    assert (abs(run.exit_time - [0.43538656, 6.42796565]) < 1e-8).all()  # before the units differ
