@@ -23,6 +23,7 @@ from sweeplib.simulation import Case, Recording, Status, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.labelled_runs import simulate
+from sweeplib.simulation.variables import EXIT_ERRORS
 from sweeplib.views import OverlapView, ParticleView, View
 
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}
@@ -220,7 +221,8 @@ def no_bit_depends_on_what_it_is_unaffected_by(name: str) -> None:
         fewer |= {"thresholds": (0.5, 0.01) if "thresholds" in declared else (0.01, 0.02, 0.5)}
         array = _simulated(name, problem, seeds=SEEDS[:1], observables=names, **fewer)
         along = {dim: array[dim] for dim in ("time", "instant", "threshold") if dim in array.dims}
-        for item in (*names, "end_steps", "end_time", "exit_steps", "exit_time"):
+        errors = EXIT_ERRORS if DYNAMICS[name].states_exit_errors else ()
+        for item in (*names, "end_steps", "end_time", "exit_steps", "exit_time", *errors):
             same = whole[item].sel({dim: at for dim, at in along.items() if dim in whole[item].dims})
             require(array[item].values.tobytes() == same.values.tobytes(), f"{item} depends on what else is recorded")
 

@@ -48,10 +48,7 @@ class Dynamics(ABC):
     replicas_at_once: ClassVar[int]
     """The number of replicas that one instance advances."""
     lanes: ClassVar[tuple[int, int]] = (1, 1)
-    """(fewest, most): replicas are computed in groups of up to `most`, padded with copies to a multiple of `fewest`.
-
-    Copies cost as much as replicas; in wider groups a replica costs less.
-    """
+    """(fewest, most): replicas are computed in groups of up to `most`, padded with copies to a multiple of `fewest`."""
     Options: ClassVar[type[NumericalOptions]] = NumericalOptions
     stochastic: ClassVar[bool] = True
     """Whether two seeds with the same start may differ."""
@@ -67,6 +64,8 @@ class Dynamics(ABC):
     """Whether a step of SGD takes some of its time; a limit of steps of no time counts none."""
     law_of: ClassVar[str | None] = None
     """The name of another dynamics if its results have the same law; the tests of dynamics compare both."""
+    states_exit_errors: ClassVar[bool] = False
+    """Whether it has `exit_time_error`, `exit_steps_error` (n, thresholds), recorded with the exits."""
     cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
     """Seconds of a unit of `work`, of a step, and of a unit of the student in a step, on one core of 3 GHz.
 
@@ -124,6 +123,10 @@ class Dynamics(ABC):
 
         It is called once at every recording time, after `diagnosed`.
         """
+        return ()
+
+    def exit_bounds(self) -> Sequence[Bound]:
+        """The bounds of the errors of exits so far, wherever a replica is now. None by default."""
         return ()
 
     def reached(self, to: int) -> NDArray[np.bool_]:
@@ -290,8 +293,8 @@ class OverlapDynamics(Dynamics):
         if OF_RISK.intersection(observables) and (problem.has_offsets or not expectations.exact):
             comment = "of quadrature, estimated by finer rules, and of activations as sums of error functions"
             errors["risk_error"] = Diagnostic((), RISK_ERROR | {"comment": comment})
-        if cls.uses_drifts and (expectations.finer or not problem.has_closed_drifts):
-            rule = {"comment": "largest at a recording time, over the largest drift; estimated by a finer rule"}
+        if cls.uses_drifts and not (expectations.exact and problem.has_closed_drifts):
+            rule = {"comment": "largest at a recording time, over the largest drift; by a finer rule, and form bounds"}
             errors["drift_error"] = Diagnostic((), {"long_name": "error of the drifts", "units": "1"} | rule, False)
         return errors
 
@@ -299,7 +302,7 @@ class OverlapDynamics(Dynamics):
         """The error of the risk now, and the largest error of the drifts so far, if these have no closed form."""
         replicas, error = self.replicas, self.risk_errors()
         values = {} if error is None else {"risk_error": error}
-        if self.uses_drifts and replicas.equations.finer:
+        if self.uses_drifts and not replicas.equations.exact:
             self._drift_error = np.fmax(self._drift_error, self.drift_errors(self.fields, self.a, self.end_time))
             values["drift_error"] = self._drift_error
         return values

@@ -182,13 +182,16 @@ class MeanIntegration:
         max_steps: int,
     ) -> None:
         self._systems, self._max_steps = systems, max_steps
-        self.passages = np.full(targets.shape, np.inf)
+        self.passages, self.passage_rates = np.full(targets.shape, np.inf), np.full(targets.shape, np.nan)
         self.states = np.array([system.start(mean) for system, mean in zip(systems, starts, strict=True)])
+        passing = np.repeat(self.states[:, None], targets.shape[1], axis=1)
         self.times = np.zeros(len(systems))
         atol = np.maximum(atol, FINEST_ABSOLUTE)
         self._solutions = [
-            StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol[i], targets[i], self.passages[i])
-            for i, system in enumerate(systems)
+            StiffSolution(system, 0.0, self.states[i], ends[i], rtol[i], atol[i], *noted)
+            for i, (system, *noted) in enumerate(
+                zip(systems, targets, self.passages, self.passage_rates, passing, strict=True)
+            )
         ]
         self.failed = np.zeros(len(systems), dtype=bool)
         self._least_risks = -NEGLIGIBLE * (1.0 + self.risks)
@@ -207,6 +210,10 @@ class MeanIntegration:
     def risks(self) -> Array:
         """The mean risks (n,)."""
         return np.array([system.level(state) for system, state in zip(self._systems, self.states, strict=True)])
+
+    def levels(self, order: NDArray[np.intp]) -> Array:
+        """The mean risks of the solutions in `order`."""
+        return np.array([self._systems[i].level(self.states[i]) for i in order.tolist()])
 
     def ensembles(self) -> tuple[Array, Array]:
         """The states (n, 2m + 1, m) and weights (n, 2m + 1) whose weighted means are the means."""

@@ -1,17 +1,30 @@
 """What deterministic dynamics that are integrated with error control have in common."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from sweeplib.arrays import Array
+from sweeplib.dynamics.diagnostics import Bound
 from sweeplib.dynamics.dynamics import Dynamics, NumericalOptions
 
 STEPS_OF_A_SCHEDULE, SHORTEST = 200, 1e-12
 """The least number of steps with a schedule, which could be non-zero within one long step alone; the least such step.
 """
+
+
+UNDECIDED = 0.25
+"""The error of a level, over its fall from the start, above which its passage says nothing."""
+
+
+def passage_errors(of_level: Array, fall: Array, rates: Array) -> Array:
+    """The errors of passages where a level, which fell so far from the start, has such errors and rates."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.where(of_level > UNDECIDED * fall, np.inf, of_level / np.abs(rates))
+        return np.where(np.isnan(rates), np.inf, errors)
 
 
 class IntegrationOptions(NumericalOptions):
@@ -31,6 +44,7 @@ class IntegratedDynamics(Dynamics):
     """Solutions of ODEs, one a replica; exit steps are real numbers. Subclasses define `passages` and `end_time`."""
 
     stochastic = False
+    states_exit_errors = True
 
     @property
     @abstractmethod
@@ -58,6 +72,25 @@ class IntegratedDynamics(Dynamics):
     def exit_steps(self) -> Array:
         """The exits in SGD steps, t p d/γ, not rounded."""
         return self.exit_time / self.replicas.step_time[:, None]
+
+    @property
+    @abstractmethod
+    def exit_time_error(self) -> Array:
+        """The errors (n, thresholds) of the exit times, inf where the level is not known well enough to tell."""
+
+    @property
+    def exit_steps_error(self) -> Array:
+        """The errors (n, thresholds) of the exit steps."""
+        return self.exit_time_error / self.replicas.step_time[:, None]
+
+    def exit_bounds(self) -> Sequence[Bound]:
+        """An exit has an error below its time."""
+        if not self.replicas.thresholds.size:
+            return ()
+        times = np.where(np.isnan(self.exit_time), np.inf, self.exit_time)
+        errors = np.where(np.isinf(times), -np.inf, self.exit_time_error)
+        worst = (np.arange(len(times)), (errors - times).argmax(axis=1))
+        return (Bound("exit_time_error", errors[worst], times[worst]),)
 
     @property
     def end_steps(self) -> Array:

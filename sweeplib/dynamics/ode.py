@@ -10,8 +10,9 @@ at ten times the tolerance, with drifts by a finer rule where they have no close
 `finite_d`, the means of SGD at finite d are integrated instead, to first order in 1/d (`finite_size`).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,9 +31,9 @@ from sweeplib.dynamics.diagnostics import (
 )
 from sweeplib.dynamics.dynamics import DYNAMICS, ONE_PASS, STEPS, NumericalOptions, OverlapDynamics
 from sweeplib.dynamics.finite_size import FINEST, MeanIntegration, MeanSystem
-from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
+from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions, passage_errors
 from sweeplib.dynamics.ode_problems import refuse_at_finite_d, refuse_noisy_inputs, refuse_steps, refuse_widths
-from sweeplib.dynamics.overlap_states import Overlaps, states_of
+from sweeplib.dynamics.overlap_states import LOST, Overlaps, states_of
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.dynamics.step_moments import StepMoments
 from sweeplib.errors import InputError, SweeplibError
@@ -61,6 +62,8 @@ MOMENTUM_ERROR = replace(
         "comment": "time over which momentum keeps a gradient; a relative error",
     },
 )
+LOST_OF_COMPANION, LARGEST_LOST = 1e-3, 1e-12
+"""The squared norm of a companion's lost unit over its tolerance, where it fails; the largest."""
 LEAST_RTOL = 5e-14
 """The smallest relative tolerance above rounding."""
 
@@ -100,6 +103,10 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._finer = equations.finer or equations
         self._solution, self._companion = self._integrations(self.replicas.targets)
         self.risk_error = np.zeros(len(replicas))
+        self._exit_error = np.full(self.passages.shape, np.nan)
+        if replicas.thresholds.size:
+            self._finer_targets = replicas.targets_from(self._companion.levels(np.arange(len(replicas))))
+            self._falls = replicas.exit_values_at_start[:, None] - self._finer_targets
 
     def _integrations(
         self, targets: Array, *before: Integration | MeanIntegration
@@ -108,7 +115,8 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         coarse, atol = np.clip(COARSER * self._rtol, None, np.maximum(self._rtol, COARSEST)), self.options.atol
         tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
         rules, starts = (self.replicas.equations, self._finer), before or (None, None)
-        return [self._integration(*pair) for pair in zip(rules, *zip(*tolerances, strict=True), starts, strict=True)]
+        parts = zip(rules, *zip(*tolerances, strict=True), (False, True), starts, strict=True)
+        return [self._integration(*part) for part in parts]
 
     def begin_phase(self, phase: int) -> None:
         """Integrate the equations of the task, from where the solutions came."""
@@ -118,7 +126,13 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution, self._companion = self._integrations(no_targets, self._solution, self._companion)
 
     def _integration(
-        self, needed: Expectations, rtol: Array, atol: float, targets: Array, before: Integration | None = None
+        self,
+        needed: Expectations,
+        rtol: Array,
+        atol: float,
+        targets: Array,
+        trembling: bool,
+        before: Integration | None,
     ) -> Integration | MeanIntegration:
         """The replicas' solutions by a rule for the drifts, at the relative tolerances (n,), after others if given."""
         replicas, states = self.replicas, self._states
@@ -128,8 +142,9 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         options: dict[str, Any] = {"rtol": rtol, "atol": np.full(len(replicas), atol), "targets": targets}
         most = self.options.max_steps
         if not self._finite_d:
-            options |= {"longest": self.longest_step, "beyond": states.without_lost_units}
-            return Integration(equations, starts, ends, **options, max_steps=most, after=before)
+            lost = min(max(LOST, LOST_OF_COMPANION * atol), LARGEST_LOST) if trembling else LOST
+            options |= {"longest": self.longest_step, "beyond": partial(states.without_lost_units, least=lost)}
+            return Integration(equations, starts, ends, **options, max_steps=most, after=before, trembling=trembling)
         systems = [
             MeanSystem(equations, i, StepMoments(replicas, i, trained=replicas.trains_second_layer), step_time)
             for i, step_time in enumerate(replicas.step_time.tolist())
@@ -184,13 +199,40 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         until, order = np.ascontiguousarray(self.replicas.times[:, to]), np.flatnonzero(self.running)
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
-        self._companion.advance(order, self._solution.times, stops=False, late=late)
+        self._take_exits(late)
+        before = order[self._companion.times[order] < self._times[order]]
+        self._companion.advance(before, self._times, stops=False, late=late)
         self.diverged |= self._solution.failed
         unchecked = (self._companion.times < self._times) & ~self._companion.failed & ~self._companion.spent
         behind = (self._times < until) | unchecked
         self.timed_out |= self.running & behind & ~self.diverged & ~self.stopped_at_exit()
         self.running &= ~behind & ~self.diverged
         self._observe()
+
+    def _take_exits(self, late: Callable[[], bool]) -> None:
+        """Take the errors of the exits since the last time, in turn, by the levels of the companion there.
+
+        As for the risk they are at least a tenth of the tolerance, or rounding.
+        """
+        new = np.isnan(self._exit_error) & (self.passages <= self._times[:, None])
+        while (order := np.flatnonzero(new.any(axis=1))).size:
+            first = np.where(new, self.passages, np.inf)[order].argmin(axis=1)
+            until = self._times.copy()
+            until[order] = self.passages[order, first]
+            self._companion.advance(order, until, stops=False, late=late)
+            errors = self._level_errors(order, self._finer_targets[order, first])
+            missing = np.where(self._companion.failed[order], np.inf, np.nan)
+            errors = np.where(self._companion.times[order] == until[order], errors, missing)
+            errors = passage_errors(errors, self._falls[order, first], self._solution.passage_rates[order, first])
+            self._exit_error[order, first] = np.where(until[order] > 0.0, errors, 0.0)
+            new[order, first] = False
+
+    def _level_errors(self, order: NDArray[np.intp], targets: Array) -> Array:
+        """The errors of the levels of some solutions where these are at the targets, by the companion there."""
+        slow = SLOW if self.replicas.equations.finer else 1.0
+        least = np.maximum(SAFETY * self._rtol, ROUNDING)[order] * self.replicas.exit_terms[order]
+        of_forms = self._finer.form_errors(np.abs(targets), self.a[order], self.replicas.a_star[order])
+        return slow * np.abs(self._companion.levels(order) - targets) + least + of_forms
 
     def _check_steps(self, order: NDArray[np.intp], until: Array) -> None:
         spent = order[self._solution.spent[order] & (self._times < until)[order] & ~self._solution.failed[order]]
@@ -309,6 +351,11 @@ class Ode(IntegratedDynamics, OverlapDynamics):
     def passages(self) -> Array:
         """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
         return self._solution.passages
+
+    @property
+    def exit_time_error(self) -> Array:
+        """The errors (n, thresholds) of the exit times, NaN where there is none."""
+        return np.where(np.isnan(self.exit_time), np.nan, self._exit_error)
 
     @property
     def end_time(self) -> Array:

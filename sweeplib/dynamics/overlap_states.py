@@ -63,8 +63,10 @@ class OverlapStates:
         """The values of the attributes of an `OverlapDynamics`, by their names."""
         return dict(zip(("Q", "M", "a"), self.fields(states), strict=True))
 
-    def without_lost_units(self, i: int, state: Array) -> Array | None:
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
         """The state of replica i with its lost units at zero, where σ' = 0 holds them; None if it has none.
+
+        least : the squared norm of a lost unit relative to the largest.
 
         Units with a kinked activation feel a force of fixed size however small they are, so that some come to zero in
         finite time. No integrator passes this point.
@@ -74,7 +76,7 @@ class OverlapStates:
             return None
         (Q,), (M,), (others,) = overlaps_of(state[None], replicas.p, replicas.k, replicas.spherical)
         a, norms = others[: replicas.p] if self.trained else replicas.a[i], np.diagonal(Q)
-        lost = (norms <= LOST * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
+        lost = (norms <= least * norms.max()) & ((norms != 0.0) | M.any(axis=1) | (np.abs(Q).sum(axis=1) > norms))
         if not lost.any():
             return None
         Q[lost], Q[:, lost], M[lost] = 0.0, 0.0, 0.0
@@ -114,7 +116,7 @@ class BlockStates(OverlapStates):
         Q, M, a = blocks_of(self.replicas, states)
         return {"by_block": (Q, M), "Q": Q.sum(axis=1), "M": M.sum(axis=1), "a": a}
 
-    def without_lost_units(self, i: int, state: Array) -> Array | None:
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
         """None: units with a kink need not come to zero in one block."""
         return None
 
@@ -148,7 +150,7 @@ class ReplayStates(OverlapStates):
         """And the `heads` of all tasks."""
         return super().values(states) | ({"heads": self._heads(states)} if self.trained else {})
 
-    def without_lost_units(self, i: int, state: Array) -> Array | None:
+    def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
         """None: other tasks train the unit."""
         return None
 

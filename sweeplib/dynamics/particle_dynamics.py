@@ -18,13 +18,14 @@ from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import OF_RISK, Bound, Diagnostic, risk_bounds
 from sweeplib.dynamics.dynamics import DECAYS, OFFSETS, ONE_PASS, NumericalOptions
 from sweeplib.dynamics.integrated import IntegratedDynamics, IntegrationOptions
-from sweeplib.dynamics.particle_path import MOST_NODES, ParticlePath, Rules, compiled
+from sweeplib.dynamics.particle_path import ParticlePath
+from sweeplib.dynamics.particle_rules import MOST_NODES, Form, Rules, compiled
 from sweeplib.dynamics.replicas import Replicas
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels.particle_flow import LABEL_NOISE, NO_NOISE, WHOLE_NOISE, Flow, pack
 from sweeplib.kernels.schedules import rates
 from sweeplib.maths.activations import activation
-from sweeplib.maths.activations.activation import bends_off_zero, kinks
+from sweeplib.maths.activations.activation import bends_off_zero, kinks, lipschitz, misfits
 from sweeplib.maths.particles import rules
 from sweeplib.maths.particles.inputs import (
     COARSEST,
@@ -114,7 +115,13 @@ class ParticleDynamics(IntegratedDynamics):
         start = self._starts[i]
         level = level_of_label(self._labels(i), len(start.u), start.D, form, MOST_NODES[form.rough])
         shape = replicas.p, len(coordinates), level
-        rules = Rules(lambda levels: self._flow(i, levels), *shape, rough=form.rough, exact=form.exact)
+        rules = Rules(
+            lambda levels: self._flow(i, levels),
+            *shape,
+            rough=form.rough,
+            exact=form.exact,
+            form=self._form_of(start.D),
+        )
         return ParticlePath(
             rules,
             pack(coordinates, start.q, replicas.a[i], rules.rule.flow),
@@ -125,7 +132,13 @@ class ParticleDynamics(IntegratedDynamics):
             rtol=self.options.rtol,
             atol=self.options.atol,
             max_steps=self.options.max_steps,
+            teacher=None if start.D else start.L_star,
         )
+
+    def _form_of(self, D: float) -> Form:
+        """What the form of the activation is off where rules take it for its values: for D → ∞."""
+        student = activation(self.replicas.activation)
+        return Form(*misfits(student), lipschitz(student)) if math.isinf(D) else Form()
 
     @property
     def _noise(self) -> str:
@@ -244,6 +257,12 @@ class ParticleDynamics(IntegratedDynamics):
     def passages(self) -> Array:
         """ODE times at which the targets were first reached (n, thresholds), inf where they were not."""
         return np.array([path.passages for path in self._paths])
+
+    @property
+    def exit_time_error(self) -> Array:
+        """The errors (n, thresholds) of the exit times, NaN where there is none."""
+        errors = np.array([path.passage_errors for path in self._paths])
+        return np.where(np.isnan(self.exit_time), np.nan, errors)
 
     @property
     def end_time(self) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sweeplib.arrays import Array
+from sweeplib.dynamics.diagnostics import ROUNDING
 from sweeplib.dynamics.label_means import LabelMeans
 from sweeplib.dynamics.second_layers import Regression, second_layers
 from sweeplib.kernels.disturbed_drifts import disturbed_drifts
@@ -291,22 +292,39 @@ class Replicas:
         return rule.risks(Q, M, P, a, a_star)
 
     @cached_property
-    def _start_values(self) -> Array:
+    def exit_values_at_start(self) -> Array:
         """The values (n,) of the rule of exits at the start."""
         return self.exit_values(*self.fields, self.a, self.a_star)
 
     @property
     def targets(self) -> Array:
-        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached."""
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached; -inf for none.
+
+        A threshold has none where the fall to it is within the rounding of the value.
+        """
+        targets = self.targets_from(self.exit_values_at_start)
+        if not self.thresholds.size:
+            return targets
+        rounding = self.exit_values_at_start[:, None] - targets <= ROUNDING * self.exit_terms[:, None]
+        return np.where(rounding, -np.inf, targets)
+
+    @cached_property
+    def exit_terms(self) -> Array:
+        """The terms (n,) of the values of the rule of exits: the larger of those at the start and where M = 0."""
+        Q, M, P = self.fields
+        return np.fmax(np.abs(self.exit_values_at_start), self.exit_values(Q, np.zeros_like(M), P, self.a, self.a_star))
+
+    def targets_from(self, values: Array) -> Array:
+        """The values (n, n_thresholds) of the rule of exits at which the thresholds are reached, from these (n,)."""
         if not self.thresholds.size:
             return np.empty((len(self), 0))
         P, parts = self.fields[2], (1.0 - self.thresholds).tolist()
-        of_replicas = zip(self.levels, self._start_values.tolist(), P, self.a_star, strict=True)
+        of_replicas = zip(self.levels, values.tolist(), P, self.a_star, strict=True)
         return np.array([[level.target(x, share, *teacher) for share in parts] for level, x, *teacher in of_replicas])
 
     def reached(self, targets: Array) -> NDArray[np.bool_]:
         """Which of these targets (n, n_thresholds) are reached at the start."""
-        return self._start_values[:, None] <= targets if targets.size else np.zeros(targets.shape, bool)
+        return self.exit_values_at_start[:, None] <= targets if targets.size else np.zeros(targets.shape, bool)
 
     def drift_errors(
         self, fields: tuple[Array, Array, Array], a: Array, times: Array, *, stretch: float = 1.0

@@ -23,7 +23,7 @@ from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.optima import schedule_of
 from sweeplib.simulation.recording import Excess, Recording, Status
-from sweeplib.simulation.variables import END_STATE, Variable, error_of, stored_variables
+from sweeplib.simulation.variables import END_STATE, EXIT_ERRORS, Variable, error_of, stored_variables
 from sweeplib.table import Table
 from sweeplib.views import View
 
@@ -31,7 +31,7 @@ States = Sequence[tuple[Array, View]]
 Own = Mapping[str, NDArray[Any]]
 
 _DIGEST = "digest"
-EXITS = "exit_steps", "exit_time"
+EXITS = "exit_steps", "exit_time", *EXIT_ERRORS
 """The variables of exits; those after the last accurate record of a run are not known."""
 BYTES_AT_ONCE = 2**26
 """Of the large arrays of cases that are run together."""
@@ -202,7 +202,7 @@ def _run(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | N
     if optimal is not None:
         data |= {name: np.repeat(values[None], len(cases), axis=0) for name, values in optimal.recorded.items()}
     if replicas.thresholds.size:
-        data |= dict(zip(EXITS, (run.exit_steps, run.exit_time), strict=True))
+        data |= {name: getattr(run, name) for name in EXITS if name in variables}
     for name, variable in variables.items():
         _check_shape(name, data[name], (len(cases), *variable.shape))
     _leave_out_unknown(data, run.inaccurate, ends[1])
@@ -217,16 +217,21 @@ def _leave_out_unknown(data: dict[str, Array], inaccurate: NDArray[np.bool_], en
     """Replace the exits of inaccurate runs after their ends by NaN."""
     if EXITS[1] in data:
         unknown = inaccurate[:, None] & (data[EXITS[1]] > ends[:, None])
-        data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS}
+        data |= {name: np.where(unknown, np.nan, data[name]) for name in EXITS if name in data}
 
 
 def _beyond(run: Dynamics, place: int, reached: NDArray[np.bool_], excess: dict[int, Excess]) -> NDArray[np.bool_]:
-    """Which replicas (n,) that reached a recording time are beyond a bound; the first excess of each is added."""
+    """Which replicas (n,) are beyond a bound, at a recording time that they reached or at an exit before it.
+
+    The first excess of each is added.
+    """
     beyond = np.zeros(len(reached), dtype=bool)
-    for quantity, value, largest in run.bounds():
-        above = reached & (value > largest)
+    times = np.minimum(run.replicas.times[:, place], run.end_time)
+    of_exits = [(bound, np.ones(len(reached), dtype=bool)) for bound in run.exit_bounds()]
+    for (quantity, value, largest), decided in [*((bound, reached) for bound in run.bounds()), *of_exits]:
+        above = decided & (value > largest)
         for at in np.flatnonzero(above).tolist():
-            first_excess = float(run.replicas.times[at, place]), quantity, float(value[at]), float(largest[at])
+            first_excess = float(times[at]), quantity, float(value[at]), float(largest[at])
             excess.setdefault(at, Excess(*first_excess))
         beyond |= above
     return beyond

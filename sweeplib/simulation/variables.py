@@ -42,6 +42,9 @@ SCHEDULE_LABELS = {
 """The labels of what is recorded of an optimal schedule."""
 
 
+EXIT_ERRORS = "exit_steps_error", "exit_time_error"
+"""The variables of the errors of exits, of dynamics that state them."""
+EXIT_ERROR = {"comment": "error of the level there, over the rate at which it falls"}
 END_STATE = "end_state"
 """The variable of states from which runs go on; the store has it, datasets do not."""
 
@@ -71,6 +74,11 @@ def recorded_variables(case: "Case") -> dict[str, Variable]:
         for unit, labels, long_name in (("steps", STEPS, "exit time in steps"), ("time", label("time"), "exit time")):
             named = {"long_name": f"{long_name}{whose}"} | rule
             variables[f"exit_{unit}"] = Variable(("threshold",), shape, labels | named)
+            if kind.states_exit_errors:
+                of_error = {"long_name": f"error of the {long_name}{whose}", "error_of": f"exit_{unit}"} | EXIT_ERROR
+                variables[error_of(f"exit_{unit}")] = Variable(
+                    ("threshold",), shape, {"units": labels["units"]} | of_error
+                )
     for name, diagnostic in kind.diagnostics(case.problem, options, recording.observables).items():
         dims = (("time",) if diagnostic.over_time else ()) + diagnostic.dims
         variables[name] = Variable(dims, tuple(sizes[dim] for dim in dims), dict(diagnostic.attrs))

@@ -6,6 +6,7 @@ Every function takes numbers, numpy arrays or xarray DataArrays, broadcasts them
 from sweeplib.theory.exit_times import (
     annealed_exit_time,
     exact_exit_time,
+    exact_optimal_learning_rate,
     first_passage_exit_time,
     noise_corrected_exit_time,
     noise_corrected_optimal_learning_rate,
@@ -47,6 +48,7 @@ __all__ = [
     "deviation_exponent",
     "escape_rate",
     "exact_exit_time",
+    "exact_optimal_learning_rate",
     "excess_risk_exponent",
     "first_passage_exit_time",
     "fixed_point_overlap",

@@ -6,7 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from sweeplib.dynamics.particle_path import particle_rule
+from sweeplib.dynamics.particle_rules import particle_rule
 from sweeplib.kernels.overlap_flow import rule
 from sweeplib.numerics.compiled import pointer, specialised
 from sweeplib.numerics.integrators.dop853 import Equations

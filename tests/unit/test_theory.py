@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import xarray as xr
-from scipy.integrate import solve_ivp
+from scipy.integrate import quad, solve_ivp
 from scipy.optimize import minimize_scalar
 
 from sweeplib import theory
@@ -47,6 +47,41 @@ def test_optimal_learning_rate_minimises_the_steps(p, Delta):
     found = minimize_scalar(steps, bounds=(0.01 * largest, 0.99 * largest), method="bounded", options={"xatol": 1e-10})
     assert theory.optimal_learning_rate(p, Delta) == pytest.approx(found.x, rel=1e-6)
     assert theory.escape_rate(largest, p, Delta) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("T", "Delta", "d", "known"),
+    [
+        (0.1, 0.0, 300, 1 / 12),
+        (0.1, 0.5, 300, 0.079926),
+        (0.1, 1.0, 300, 0.076785),
+        (0.1, 0.5, 3000, 0.079950),
+        (0.1, 1.0, 3000, 0.076830),
+        (0.01, 0.5, 1000, None),
+        (0.5, 1.0, 300, None),
+    ],
+)
+def test_the_odes_own_optimum_is_that_of_its_mean_exit_steps(T, Delta, d, known):
+    """By adaptive quadrature over the law of m0, sin^(d−2) of an angle, whose logarithm is in the weight at zero."""
+    norm = quad(lambda z: np.sqrt(d) * (1.0 - z * z) ** ((d - 3) / 2), 0.0, 1.0, points=[3 / np.sqrt(d)])[0]
+
+    def steps(gamma):
+        def density(root):  # m0 = root³, so that the logarithm is smooth
+            m0 = root**3
+            time = theory.exact_exit_time(m0, gamma, Delta, T)
+            return time * np.sqrt(d) * (1.0 - m0 * m0) ** ((d - 3) / 2) * 3.0 * root**2
+
+        last = (12.0 / np.sqrt(d)) ** (1 / 3)
+        return quad(density, 0.0, min(last, 0.8), limit=400, epsabs=0.0, epsrel=1e-12)[0] / norm / gamma
+
+    found = theory.exact_optimal_learning_rate(d, Delta, T)
+    near = np.array([0.99, 1.0, 1.01]) * found
+    left, middle, right = (steps(gamma) for gamma in near)
+    off = 0.5 * (left - right) / (left - 2.0 * middle + right)  # the vertex of the parabola, in hundredths
+    assert abs(off) < 0.02
+    assert found <= theory.optimal_learning_rate(1.0, Delta) * (1.0 + 1e-9)
+    if known:
+        assert found == pytest.approx(known, abs=6e-7)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 
 from sweeplib.registry import Registry
@@ -43,6 +44,21 @@ def lipschitz(activation: Activation) -> float:
         _, hinges = activation.hinges
         return max(map(abs, accumulate(jump for _, jump in hinges)))
     return math.inf
+
+
+@lru_cache
+def misfits(activation: Activation) -> tuple[float, float]:
+    """The largest differences of an activation and of its slope to sums of error functions; 0 for mere rounding."""
+    if activation.error_functions is None:
+        return 0.0, 0.0
+    (offset, terms), root, worst = activation.error_functions, math.sqrt(0.5), [0.0, 0.0]
+    for x in (0.05 * place for place in range(241)):
+        form = offset + sum(weight * math.erf(slope * root * x) for weight, slope in terms)
+        slopes = (weight * slope * math.exp(-0.5 * (slope * x) ** 2) for weight, slope in terms)
+        differences = form - activation.value(x), math.sqrt(2.0 / math.pi) * sum(slopes) - activation.derivative(x)
+        worst = [max(largest, abs(off)) for largest, off in zip(worst, differences, strict=True)]
+    of_value, of_slope = (off if off > 1e-14 else 0.0 for off in worst)
+    return of_value, of_slope
 
 
 def kink(activation: Activation) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 
 from sweeplib.arrays import Array
 from sweeplib.maths.activations import Activation
-from sweeplib.maths.activations.activation import lipschitz
+from sweeplib.maths.activations.activation import lipschitz, misfits
 from sweeplib.maths.expectations.error_functions_in_lanes import drifts_in_lanes
 from sweeplib.maths.expectations.expectations import FAMILIES, Expectations, Family
 from sweeplib.maths.expectations.system import Drifts, Pair, System
@@ -318,23 +318,9 @@ def pair_expectations(student: Activation, teacher: Activation) -> Expectations 
         bound(drifts_in_lanes, **constants),
         wide=-(-FULL // len(student_terms)),
         lipschitz=lipschitz(student),
-        misfits=(_misfits(student)[0], _misfits(teacher)[0]),
-        slope_misfit=_misfits(student)[1],
+        misfits=(misfits(student)[0], misfits(teacher)[0]),
+        slope_misfit=misfits(student)[1],
     )
-
-
-def _misfits(activation: Activation) -> tuple[float, float]:
-    """The largest differences of an activation and of its slope to their forms; 0 for no more than rounding."""
-    offset, terms = activation.error_functions or (0.0, ())
-    places, root = np.linspace(0.0, 12.0, 241).tolist(), math.sqrt(0.5)
-    worst = [0.0, 0.0]
-    for x in places:
-        form = offset + sum(weight * math.erf(slope * root * x) for weight, slope in terms)
-        slopes = (weight * slope * math.exp(-0.5 * (slope * x) ** 2) for weight, slope in terms)
-        differences = form - activation.value(x), math.sqrt(2.0 / math.pi) * sum(slopes) - activation.derivative(x)
-        worst = [max(largest, abs(off)) for largest, off in zip(worst, differences, strict=True)]
-    of_value, of_slope = (off if off > 1e-14 else 0.0 for off in worst)
-    return of_value, of_slope
 
 
 FAMILIES.add(Family("error functions", 20, pair_expectations))

@@ -147,16 +147,34 @@ class Expectations:
         self, Q: Array, M: Array, P: Array, a: Array, a_star: Array, Delta: Array,
         *, stretch: float = 1.0, drifts_of: DriftsOf | None = None,
     ) -> Array:  # fmt: skip
-        """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for closed forms.
+        """The error (n,) of the drifts of n systems, relative to the largest drift; 0 for exact closed forms.
 
-        It is estimated by the largest difference to the finer rule. Drifts are those of the rules, unless a function
-        `drifts_of(rule, system, i)` makes others of system number i of them; without Ψ^Var if `stretch` is 0.
+        It is the largest difference to the finer rule, and a bound of what the forms of activations are off. Drifts are
+        those of the rules, unless a function `drifts_of(rule, system, i)` makes others of system number i of them;
+        without Ψ^Var if `stretch` is 0.
         """
         errors, drifts = np.empty(len(M)), drifts_of or (lambda rule, system, _: rule.drifts_of(system))
         for i, system in enumerate(map(System, Q, M, P, a, a_star, Delta, np.full(len(M), stretch))):
             coarse, fine = (_flat(drifts(rule, system, i), stretch != 0.0) for rule in (self, self.finer or self))
-            errors[i] = np.abs(fine - coarse).max() / max(np.abs(fine).max(), np.finfo(float).tiny)
+            off = np.abs(fine - coarse).max() + self._drift_form_error(system, varies=stretch != 0.0)
+            errors[i] = off / max(np.abs(fine).max(), np.finfo(float).tiny)
         return errors
+
+    def _drift_form_error(self, system: System, *, varies: bool) -> float:
+        """A bound of the errors of the drifts of a system where σ, σ' and f* − f are off by up to their misfits.
+
+        |E| has the root mean square √(2R + Δ), c_i = a_i σ'_i E the bound |a_i| |σ'| |E|; fields have their variances.
+        """
+        if not (any(self.misfits) or self.slope_misfit):
+            return 0.0
+        Q, M, P, a, a_star, Delta = system[:6]
+        risk = self.risks(Q[None], M[None], P[None], a[None], a_star[None])[0]
+        displacement, off = math.sqrt(2.0 * abs(risk) + Delta), self.label_misfits(a[None], a_star[None])[0]
+        largest, field = np.abs(a).max(), math.sqrt(max(np.diagonal(Q).max(), np.diagonal(P).max(initial=0.0)))
+        of_c = largest * (self.slope_misfit * displacement + self.lipschitz * off)
+        of_layer = self.misfits[0] * displacement + self.lipschitz * field * off
+        of_variance = 2.0 * largest * self.lipschitz * displacement * of_c if varies else 0.0
+        return float(max(2.0 * field * of_c, of_layer, of_variance))
 
 
 def refined(rule: Expectations, pair: Callable[[float], Pair]) -> Expectations:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
 from sweeplib.numerics.compiled import inlined, loops, pointer, without_references
+from sweeplib.numerics.integrators import floors
 from sweeplib.numerics.packed_arguments import PACKED, packed, unpacker
 
 _SAFETY, _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.9, 0.2, 10.0  # of the next step, as scipy has them
@@ -129,11 +130,20 @@ class Solutions(NamedTuple):
     stiff_steps, calm_steps (n,) : counts of the test for stiffness.
     stiff, failed (n,) : why a solution stopped.
     rtol, atol (n,) : tolerances.
+    relative (n,) : the absolute tolerance of a variable whose size is below atol/relative, relative to this size.
+    hidden (n,) : whether rounding hides how a small variable grows.
+    floor (n, size) : the absolute tolerances now: min(atol, relative · the largest size so far); atol where that is 0.
+    tremor (n, size) : by how much each step moves variables, relative to their size: the rounding of a companion.
     passages (n, targets) : first time at which each target was reached, inf before.
+    rates (n, targets) : time derivative of the level there; passing (n, targets, size) : state there.
     """
 
     rtol: Array
     atol: Array
+    relative: Array
+    hidden: NDArray[np.bool_]
+    floor: Array
+    tremor: Array
     targets: Array
     end: Array
     longest: Array
@@ -152,16 +162,30 @@ class Solutions(NamedTuple):
     stiff: NDArray[np.bool_]
     failed: NDArray[np.bool_]
     passages: Array
+    rates: Array
+    passing: Array
 
 
 def solutions(
-    states: Array, end: Array, longest: Array, rtol: Array, atol: Array, targets: Array, max_steps: int
+    states: Array,
+    end: Array,
+    longest: Array,
+    rtol: Array,
+    atol: Array,
+    relative: Array,
+    tremor: Array,
+    targets: Array,
+    max_steps: int,
 ) -> Solutions:
     """Solutions at time zero with these states (n, size), ends (n,) and longest steps (n,), not begun (step zero)."""
     n, size = states.shape
     return Solutions(
         rtol=rtol,
         atol=atol,
+        relative=relative,
+        hidden=np.zeros(n, dtype=np.bool_),
+        floor=np.repeat(atol[:, None], size, axis=1),
+        tremor=tremor,
         targets=targets,
         end=end,
         longest=longest,
@@ -180,6 +204,8 @@ def solutions(
         stiff=np.zeros(n, dtype=np.bool_),
         failed=np.zeros(n, dtype=np.bool_),
         passages=np.full(targets.shape, np.inf),
+        rates=np.full(targets.shape, np.nan),
+        passing=np.repeat(states[:, None], targets.shape[1], axis=1),
     )
 
 
@@ -228,9 +254,9 @@ def scaled_square(x, state, rtol, atol):  # type: ignore[no-untyped-def]
 @kernel
 def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-untyped-def]
     """The error of a step in units of the tolerance, from the estimates of orders 5 and 3."""
-    state, rtol, atol, five, three = solutions.state[i], solutions.rtol[i], solutions.atol[i], 0.0, 0.0
+    state, rtol, floor, five, three = solutions.state[i], solutions.rtol[i], solutions.floor[i], 0.0, 0.0
     for v in range(state.shape[0]):
-        scale = atol + rtol * max(abs(state[v]), abs(new[v]))
+        scale = floor[v] + rtol * max(abs(state[v]), abs(new[v]))
         of_5, of_3 = 0.0, 0.0
         for s in range(13):
             of_5 += tableau.error_5[s] * slopes[s, v]
@@ -261,6 +287,11 @@ def begin(i, equations, solutions, workspace):  # type: ignore[no-untyped-def]
     largest = max(size_of_slope, curvature)
     other = max(1e-6, step * 1e-3) if largest <= 1e-15 else (0.01 / largest) ** 0.125
     solutions.step[i] = min(100.0 * step, other, solutions.longest[i])
+    if floors.vanishing(i, solutions, new):
+        fill_slope(i, equations, new, scratch)
+        solutions.evaluations[i] += 1
+        if floors.lower(i, solutions, scratch):
+            fill_slope(i, equations, state, slope)
     at_start = level(i, equations, state)
     for t in range(targets.shape[1]):
         if at_start <= targets[i, t]:
@@ -280,7 +311,7 @@ def fill_stages(i, equations, start, length, tableau, workspace):  # type: ignor
 def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-untyped-def]
     """Take a step whose error is within the tolerance; false when none that changes the time is."""
     state, slope, slopes, new = solutions.state[i], solutions.slope[i], workspace.slopes, workspace.new
-    time, length, rejected = solutions.time[i], solutions.step[i], False
+    time, length, rejections = solutions.time[i], solutions.step[i], 0
     shortest = 10.0 * abs(np.nextafter(time, np.inf) - time)
     length = max(length, shortest)
     copy(slope, slopes[0])
@@ -295,17 +326,19 @@ def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-unt
             stable = most_stable_step(workspace)
             solutions.before[i], solutions.length[i] = time, length
             solutions.time[i] = time + length
-            following = length * (min(1.0, factor) if rejected else factor)
+            following = length * (min(1.0, factor) if rejections else factor)
             solutions.step[i] = min(following, stable, solutions.longest[i])
             count_stiffness(i, following > stable, solutions)
             copy(state, solutions.start[i])
             copy(slope, solutions.start_slope[i])
-            copy(new, state)
+            floors.take(i, new, solutions)
             copy(slopes[12], slope)
             return True
         factor = _SAFETY * error**-0.125
         length *= factor if factor > _SMALLEST_FACTOR else _SMALLEST_FACTOR
-        rejected = True
+        rejections += 1
+        if rejections % floors.REJECTIONS == 0 and floors.are_raised(i, solutions):
+            length = solutions.step[i]
     return False
 
 

@@ -92,6 +92,11 @@ def note_passages(i, equations, tableau, solutions, workspace):  # type: ignore[
                 x = crossing(i, equations, solutions, workspace, before, after, target)
                 x = refined(i, equations, tableau, solutions, workspace, x, target)
                 solutions.passages[i, t] = solutions.before[i] + x * solutions.length[i]
+                copy(workspace.new, solutions.passing[i, t])
+                near, far = max(x - 1e-3, 0.0), min(x + 1e-3, 1.0)
+                rise = level_within(i, equations, solutions, workspace, far)
+                rise -= level_within(i, equations, solutions, workspace, near)
+                solutions.rates[i, t] = rise / ((far - near) * solutions.length[i])
 
 
 @kernel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sweeplib.arrays import Array
 from sweeplib.numerics.compiled import OneSignature
-from sweeplib.numerics.integrators import dop853, explicit
+from sweeplib.numerics.integrators import dop853, explicit, floors
 from sweeplib.numerics.integrators.dop853 import Equations
 from sweeplib.numerics.integrators.stiff import LinearFlow, StiffSolution, StiffSystem
 
@@ -30,6 +30,17 @@ def _advance() -> OneSignature:
     return OneSignature(explicit.advance)
 
 
+@cache
+def _levels() -> OneSignature:
+    """The levels of states, compiled once for all equations."""
+    return OneSignature(_fill_levels)
+
+
+def _fill_levels(equations, order, states, out):  # type: ignore[no-untyped-def]
+    for place, i in enumerate(order):
+        out[place] = equations.level_of(i, states[i], equations.arguments)
+
+
 class Integration:
     """n solutions from time zero on, each with its own tolerance.
 
@@ -38,6 +49,7 @@ class Integration:
     longer than `longest` (n,), if it is given. After `steps_a_round` steps of each the clock is looked at.
     A solution that fails at a singular point goes on from what `beyond` returns for its number and state (size,), if
     that is not None. Solutions `after` others begin at their times, with the steps that they may still take.
+    The tolerances of small variables follow their sizes; a `trembling` solution tells what rounding does (`floors`).
     """
 
     def __init__(
@@ -54,12 +66,14 @@ class Integration:
         steps_a_round: int | None = None,
         beyond: Callable[[int, Array], Array | None] = lambda _, state: None,
         after: "Integration | None" = None,
+        trembling: bool = False,
     ) -> None:
         longest = np.full(len(states), np.inf) if longest is None else longest
         self._steps_a_round, self._explicit = steps_a_round or STEPS_A_ROUND, states.shape[1] > MOST_VARIABLES
-        self._equations, self._rtol, self._atol, self._targets = equations, rtol, atol, targets
+        self._equations, self._rtol, self._targets = equations, rtol, targets
         self._beyond = beyond
-        self._solutions = dop853.solutions(states, ends, longest, rtol, atol, targets, max_steps)
+        small = floors.relative_tolerances(rtol, atol), floors.tremor(states) if trembling else np.zeros(states.shape)
+        self._solutions = dop853.solutions(states, ends, longest, rtol, atol, *small, targets, max_steps)
         self._stiff: dict[int, StiffSolution] = {}
         self._flows: dict[int, LinearFlow] = {}
         self._called: dict[int, StiffSystem] = {}
@@ -82,6 +96,27 @@ class Integration:
     def passages(self) -> Array:
         """When each target was first reached (n, T), inf where it was not."""
         return self._solutions.passages
+
+    @property
+    def hidden(self) -> NDArray[np.bool_]:
+        """Of which solutions (n,) rounding hides how a variable grows that began small."""
+        return self._solutions.hidden
+
+    @property
+    def passage_rates(self) -> Array:
+        """The time derivatives of the level at the passages (n, T)."""
+        return self._solutions.rates
+
+    @property
+    def passing(self) -> Array:
+        """The states at the passages (n, T, size)."""
+        return self._solutions.passing
+
+    def levels(self, order: NDArray[np.intp]) -> Array:
+        """The levels of the states of the solutions in `order`."""
+        values = np.empty(len(order))
+        _levels()(self._equations.calls, order, self.states, values)
+        return values
 
     @property
     def evaluations(self) -> NDArray[np.int64]:
@@ -154,8 +189,11 @@ class Integration:
     def _implicit(self, i: int, time: float, state: Array) -> StiffSolution:
         """The implicit continuation of solution i from a state on."""
         solutions = self._solutions
-        tolerance, targets = (self._rtol[i], self._atol[i]), (self._targets[i], solutions.passages[i])
-        return StiffSolution(self._system(i), time, state, solutions.end[i], *tolerance, *targets, solutions.longest[i])
+        tolerances = self._rtol[i], solutions.floor[i].copy()
+        targets = self._targets[i], solutions.passages[i], solutions.rates[i], solutions.passing[i]
+        return StiffSolution(
+            self._system(i), time, state, solutions.end[i], *tolerances, *targets, solutions.longest[i]
+        )
 
     def _system(self, i: int) -> StiffSystem:
         if i not in self._called:
@@ -187,7 +225,7 @@ class Integration:
         if step == 0.0:  # an implicit method that has just begun: how far its steps reach is not known
             return
         self._rounds[i] += 1
-        tolerance, span = self._atol[i] + self._rtol[i] * np.abs(state), solutions.end[i] - time
+        tolerance, span = solutions.floor[i] + self._rtol[i] * np.abs(state), solutions.end[i] - time
         moved = step * np.abs(self._system(i).slope(time, state))
         spared = FEWEST_STEPS * max(step, np.spacing(time))  # never a flow without progress
         if self._rounds[i] < self._next_trial[i] or span <= spared + size * step or (moved > tolerance).any():

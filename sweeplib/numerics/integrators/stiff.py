@@ -22,6 +22,8 @@ from sweeplib.numerics.integrators.dop853 import Equations, fill_slope, level
 
 INCREMENT = 1e-8
 """Of the differences in a Jacobian, over the size of the variable or one."""
+_SIDES = 1e-3 * np.array([-1.0, 1.0])
+"""Where the rate of the level at a passage is read off, in steps from there."""
 
 
 def _fill_jacobian(equations, i, state, slope, out):  # type: ignore[no-untyped-def]
@@ -84,7 +86,8 @@ class StiffSystem:
 class StiffSolution:
     """A solution from `time` on, to the time `end` at the latest.
 
-    `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been: filled in.
+    `targets` (T,) are the levels whose passages to note, `passages` (T,) when, inf where it has not been, and `rates`
+    (T,) and `passing` (T, size) the derivative of the level and the state then: filled in. `atol` may be (size,).
     No step is longer than `longest`. `steps` counts its steps; `failed` says that it can take no further one.
     """
 
@@ -95,12 +98,15 @@ class StiffSolution:
         state: Array,
         end: float,
         rtol: float,
-        atol: float,
+        atol: float | Array,
         targets: Array,
         passages: Array,
+        rates: Array,
+        passing: Array,
         longest: float = np.inf,
     ) -> None:
-        self.system, self.targets, self.passages = system, targets, passages
+        self.system, self.targets = system, targets
+        self.passages, self.rates, self.passing = passages, rates, passing
         self.steps, self.failed = 0, False
         self._tolerances, self._end = {"rtol": rtol, "atol": atol, "max_step": longest}, end
         self._solver, self._last_start = self._started(time, state), 0
@@ -172,7 +178,11 @@ class StiffSolution:
             target = self.targets[place]
             first = next((look for look in range(1, 5) if risks[look] <= target), None)
             if first is not None:
-                self.passages[place] = self._crossing(within, looks[first - 1], looks[first], target)
+                passage = self._crossing(within, looks[first - 1], looks[first], target)
+                near, far = (min(max(passage + side, old), self.time) for side in _SIDES * (self.time - old))
+                rise = self.system.level(within(far)) - self.system.level(within(near))
+                self.passages[place], self.rates[place] = passage, rise / (far - near)
+                self.passing[place] = within(passage)
 
     def _crossing(self, within: Callable[[float], Array], left: float, right: float, target: float) -> float:
         """When the interpolant's risk, above the target on the left, comes to it."""

@@ -18,7 +18,7 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS, kind_of
 from sweeplib.errors import SweeplibError
 from sweeplib.simulation import Recording, Status, stored_variables
-from sweeplib.simulation.variables import END_STATE
+from sweeplib.simulation.variables import END_STATE, EXIT_ERRORS
 from sweeplib.storage.store.inventory import Inventory, identities_of_cases
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import recording_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 COMPUTE_ALL = "SWEEPLIB_COMPUTE_ALL"
 """The environment variable with which a run takes nothing from other sweeps."""
-ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time", END_STATE)
+ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time", *EXIT_ERRORS, END_STATE)
 """Variables without recording times that do not depend on the times before the last."""
 FINAL = (Status.ok, Status.diverged)
 """How cases end by themselves; others may end in another way on another day, and are computed."""
