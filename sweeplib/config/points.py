@@ -11,6 +11,7 @@ from sweeplib.config.values import values
 from sweeplib.design.axis import TableAxis
 from sweeplib.errors import InputError
 from sweeplib.problem import NAMED_FIELDS
+from sweeplib.regular_files import open_bytes, open_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ def _read(path: Path) -> dict[str, list[Any]]:
     if path.suffix not in FORMATS:
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
-        frame = _csv_frame(path) if path.suffix == ".csv" else pd.read_parquet(path)
+        frame = _csv_frame(path) if path.suffix == ".csv" else _parquet_frame(path)
     except InputError:
         raise
     except (OSError, ValueError, ImportError, csv.Error, pd.errors.ParserError) as error:
@@ -104,7 +105,7 @@ def _csv_frame(path: Path) -> "pd.DataFrame":
     """Return the table in a CSV file; InputError for names of columns that are missing, repeated or not separated."""
     import pandas as pd
 
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    with open_text(path, "utf-8-sig", newline="") as file:
         names = [name.strip() for name in next(csv.reader(file), [])]
     if any(not name or name in names[:place] for place, name in enumerate(names)):
         expected = "a name for each column, all different"
@@ -119,4 +120,13 @@ def _csv_frame(path: Path) -> "pd.DataFrame":
         "encoding": "utf-8-sig",
         "dtype": dict.fromkeys(NAMED_FIELDS, str),
     }
-    return pd.read_csv(path, header=0, names=names, index_col=False, **options)
+    with open_bytes(path) as file:
+        return pd.read_csv(file, header=0, names=names, index_col=False, **options)
+
+
+def _parquet_frame(path: Path) -> "pd.DataFrame":
+    """Return the table in a Parquet file."""
+    import pandas as pd
+
+    with open_bytes(path) as file:
+        return pd.read_parquet(file)

@@ -23,6 +23,7 @@ from sweeplib.process.environment import caches_in, refuse_few_processes, refuse
 from sweeplib.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
+from sweeplib.regular_files import open_bytes
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -302,7 +303,7 @@ def _say_what_failed(state: "RunState", undone: list[str], log: Path, before: in
     """Write the problems of the stages, or if there are none this run's last lines in the log; then the log's path."""
     problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)] + undone
     if not problems:
-        with log.open("rb") as file:
+        with open_bytes(log) as file:
             file.seek(before)
             lines = file.read().decode("utf-8", "replace").splitlines()
         problems = [line for line in lines if line.strip()][-LAST_LINES:]

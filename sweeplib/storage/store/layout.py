@@ -21,6 +21,7 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore, StorePath
 
+from sweeplib.regular_files import file_bytes
 from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
@@ -266,7 +267,7 @@ class Layout:
                 chunk = self._chunk(name, number)
                 if not chunk.exists():
                     raise lost(chunk, self._deletion)
-                if not is_intact(chunk.read_bytes()):
+                if not is_intact(file_bytes(chunk)):
                     raise damaged(chunk, self._deletion)
 
     def _index(self, name: str, rows: slice) -> np.ndarray:
@@ -346,7 +347,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
         for name, dtype in INDEX.items():
             shape, dims = ((rows, 2), ("word",)) if name == "case_id" else ((rows,), ())
             _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
-        write_metadata({file: json.loads(file.read_bytes()) for file in new.rglob("zarr.json")})
+        write_metadata({file: json.loads(file_bytes(file)) for file in new.rglob("zarr.json")})
         new.rename(path)
         sync(path.parent)
     finally:
