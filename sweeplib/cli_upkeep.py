@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sweeplib import cli_options as options
-from sweeplib.cli_options import loaded, named, named_although_damaged, show
+from sweeplib.cli_options import folder_of, loaded, named, named_although_damaged, show
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import counted, echo, table
 
@@ -130,7 +130,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
     SWEEP may also be a folder dataset.zarr. The page is on this machine only; its address is printed.
     """
     is_dataset = (config / "zarr.json").exists()
-    path = config if is_dataset else named(config, set_, results)[1] / "dataset.zarr"
+    path = config if is_dataset else folder_of(config, set_, results) / "dataset.zarr"
     if not path.exists():
         raise InputError("no dataset yet", file=path, expected=f"`sweeplib finalise {config}` before")
     import sweeplib
@@ -154,10 +154,9 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
 @options.results
 def export(config: Path, to: str, output: Path, set_: Sequence[str], results: Path) -> None:
     """Write the dataset as NetCDF, or as tables: a row a case, and one a value along further axes such as the time."""
-    _, directory = named(config, set_, results)
     from sweeplib.upkeep.export import export
 
-    for path in export(directory, to, output):
+    for path in export(folder_of(config, set_, results), to, output):
         echo(path)
 
 

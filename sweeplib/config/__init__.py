@@ -13,12 +13,20 @@ if TYPE_CHECKING:
     from sweeplib.design.design import Design
     from sweeplib.strict_yaml import Document
 
-__all__ = ["content", "from_mapping", "load"]
+__all__ = ["content", "from_mapping", "load", "name_of"]
 
 
 def content(path: Path) -> dict[str, Any]:
     """Return the keys and values of a file, with those that it starts from; InputError if it is no mapping."""
     return _config_and_bases(path, path.parent)[0]
+
+
+def name_of(path: Path, overrides: Iterable[str] = ()) -> str:
+    """Return the name of the sweep of a file with some overrides; nothing of the sweep is checked or executed."""
+    from sweeplib.config.overrides import Override, with_overrides
+
+    data = {"name": path.stem} | _config_and_bases(path, path.parent, is_given=True)[0]
+    return str(with_overrides(data, map(Override, overrides))["name"])
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":

@@ -240,17 +240,24 @@ def at_the_end(sweep: "Design", directory: Path) -> dict[str, Any]:
 def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
-    from sweeplib.process.command import writes_into
-    from sweeplib.storage.records.config_files import check_origin
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config, overrides)
-    directory = results / sweep.name
+    directory = folder_of_file(config, sweep.name, results)
+    return with_rounds(sweep, directory), directory
+
+
+def folder_of_file(config: Path, name: str, results: Path) -> Path:
+    """Return the folder of the sweep of a file with a name; InputError if that has another file's results."""
+    from sweeplib.process.command import writes_into
+    from sweeplib.storage.records.config_files import check_origin
+
+    directory = results / name
     for folder in (results, directory):
         _refuse_no_folder(folder)
     writes_into(directory)
     check_origin(config, directory)
-    return with_rounds(sweep, directory), directory
+    return directory
 
 
 def _refuse_no_folder(path: Path) -> None:

@@ -25,6 +25,7 @@ import google_crc32c
 
 from sweeplib.errors import SweeplibError
 from sweeplib.regular_files import IrregularFileError, descriptor, file_bytes, open_bytes
+from sweeplib.storage.records.links import linked
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
@@ -73,6 +74,9 @@ def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
 
 def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
     """Write files with these contents (any buffers), each in one rename, in order; all wait for the disk at once."""
+    for path in contents:
+        if path.is_symlink():
+            raise linked(path)
     folders = {folder for path in contents for folder in path.parents if not folder.exists()}
     beside = {path: partial(path) for path in contents}
     try:
@@ -279,6 +283,8 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = json.dumps(record, sort_keys=True).encode().removesuffix(b"}")
     line = content + _LINE_CHECKSUM + digest(content).encode() + b'"}\n'
+    if path.is_symlink():
+        raise linked(path)
     number = descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
         os.write(number, line)

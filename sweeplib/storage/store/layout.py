@@ -36,6 +36,7 @@ from sweeplib.storage.records.files import (
     sync,
     write_files,
 )
+from sweeplib.storage.records.links import refuse_links
 from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk, read_metadata, write_metadata
 from sweeplib.storage.store.rows import OWN_FIELDS, by_block, cases_of, index_of, shared_fields
 
@@ -181,6 +182,7 @@ class Layout:
             block = self.empty(name, self.block_size) if chunk is None else chunk.copy()
             block[positions] = values
             chunks[self._chunk(name, number)] = chunk_bytes(block)
+        refuse_links(self.path.parents[1], *chunks)
         write_files(chunks)
         self.__dict__.pop("_begun", None)
 
@@ -238,6 +240,7 @@ class Layout:
                 chunk[:start] = self._index_chunk(name, number)[:start]
             chunk[start : start + len(column)] = column
             chunks[self._chunk(name, number)] = chunk_bytes(chunk)
+        refuse_links(self.path.parents[1], *chunks)
         write_files(chunks)
 
     def _resize(self, rows: int) -> None:
@@ -327,6 +330,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
 
     Its arrays have room for `rows`: their metadata need not be written again when these are appended.
     """
+    refuse_links(path.parents[1], path)
     remove_partials(path)
     variables = stored_variables(case)
     attributes: dict[str, Any] = {
