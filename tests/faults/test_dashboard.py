@@ -28,7 +28,9 @@ def running(folder: Path, cluster: str = "") -> tuple[Started, int]:
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Yield the port of the dashboard of a running command whose config names a tunnel."""
-    command, number = running(tmp_path_factory.mktemp("dashboard"), ", dashboard_hosts: ['localhost:9999', Hub.example]")
+    command, number = running(
+        tmp_path_factory.mktemp("dashboard"), ", dashboard_hosts: ['localhost:9999', Hub.example]"
+    )
     yield number
     command.killed()
 
@@ -52,8 +54,7 @@ def document(port: int, host: str, origin: str, path: str = "/status") -> str | 
         try:
             connection = await websocket_connect(request, subprotocols=["bokeh", generate_jwt_token("made-up")])
         except HTTPClientError as error:
-            assert error.code == 403
-            return None
+            return None if error.code == 403 else str(error)
         message = await asyncio.wait_for(connection.read_message(), 30)
         connection.close()
         return str(message)
@@ -70,13 +71,17 @@ def test_its_own_pages_are_answered(name: str, path: str, port: int) -> None:
 
 
 @pytest.mark.parametrize("path", ["/status", "/sweep"])
-@pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:1", "null", "http://127.0.0.1", "http://["])
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "http://localhost:1", "null", "http://127.0.0.1", "http://["]
+)
 def test_a_page_of_another_site_gets_nothing(origin: str, path: str, port: int) -> None:
     assert document(port, f"127.0.0.1:{port}", origin, path) is None
     assert page(port, f"127.0.0.1:{port}", "/info/main/workers.html", Origin=origin)[0] == 403
 
 
-@pytest.mark.parametrize("path", ["/status", "/sweep", "/info/main/workers.html", "/json/counts.json", "/metrics", "/none"])
+@pytest.mark.parametrize(
+    "path", ["/status", "/sweep", "/info/main/workers.html", "/json/counts.json", "/metrics", "/none"]
+)
 def test_a_name_that_its_owner_leads_here_gets_nothing(path: str, port: int) -> None:
     """DNS rebinding: for the browser, page and dashboard are of one site."""
     for host in (f"evil.example:{port}", "evil.example", f"localhost.evil.example:{port}"):
