@@ -201,8 +201,11 @@ def others_in_plugin(plugin: str) -> str | None:
     That is its file, the files that it imports from its folder, and the folders in which Python looks for these.
     Plugins that are installed in this Python are those of who installed them.
     """
-    file = Path(plugin) if _is_file(plugin) else user_file(_module_of(plugin))
-    if file is None or not file.is_file() or (not _is_file(plugin) and plugin in installed_plugins()):
+    file = Path(plugin) if _is_file(plugin) else None
+    if file is None and plugin not in installed_plugins():
+        with suppress(ImportError, ValueError):  # of a name that is no module's
+            file = user_file(plugin)
+    if file is None or not file.is_file():
         return None
     files = {file}
     with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
