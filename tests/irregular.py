@@ -25,8 +25,10 @@ def put(path: Path, kind: str) -> Path:
         case "link to a device":
             path.symlink_to("/dev/zero")
         case "link to a pipe":
-            os.mkfifo(path.with_name("other"))
-            path.symlink_to("other")
+            other = path.with_name(f"{path.name}.pipe")
+            other.unlink(missing_ok=True)
+            os.mkfifo(other)
+            path.symlink_to(other.name)
         case "link to itself":
             path.symlink_to(path.name)
         case _:
