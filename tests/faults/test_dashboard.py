@@ -11,18 +11,27 @@ from tornado.httpclient import AsyncHTTPClient, HTTPClientError, HTTPRequest
 from tornado.websocket import websocket_connect
 
 from tests.faults.commands import SWEEP, SWEEPLIB, Started, started
+from tests.faults.sweeps import wait_until
 
 pytestmark = pytest.mark.slow
 
 
-def running(folder: Path, cluster: str = "") -> tuple[Started, int]:
-    """Return a command that computes cases, and the port of its dashboard."""
-    (folder / "slow.yaml").write_text(SWEEP.replace('":0"}', f'":0"{cluster}}}'))
+LONG = SWEEP.replace("seeds: 200", "seeds: 20000")
+LINK = r"dashboard: (\S+)/status"
+
+
+def running(folder: Path, cluster: str = "") -> tuple[Started, str]:
+    """Return a command that computes cases, and the link to its dashboard, without its page."""
+    (folder / "slow.yaml").write_text(LONG.replace('":0"}', f'":0"{cluster}}}'))
     command = started([SWEEPLIB, "run", "slow.yaml"], folder)
-    command.until_it_says("dashboard: http")
-    match = re.search(r"dashboard: http://127\.0\.0\.1:(\d+)/status", command.said.read_text())
-    assert match is not None
-    return command, int(match[1])
+    try:
+        wait_until(lambda: re.search(LINK, command.said.read_text()) or command.process.poll() is not None, 240)
+        match = re.search(LINK, command.said.read_text())
+        assert match is not None, command.said.read_text()
+    except BaseException:
+        command.killed()
+        raise
+    return command, match[1]
 
 
 @pytest.fixture(scope="module")
@@ -101,12 +110,9 @@ def test_a_tunnel_on_another_port_and_a_proxy_are_answered_if_they_are_named(por
 def test_a_hub_that_says_its_address_is_answered_without_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JUPYTERHUB_PUBLIC_URL", "https://hub.example/user/me/")
     monkeypatch.setenv("DASK_DISTRIBUTED__DASHBOARD__LINK", "https://lab.example:8443/proxy/{port}/status")
-    (tmp_path / "slow.yaml").write_text(SWEEP)
-    command = started([SWEEPLIB, "run", "slow.yaml"], tmp_path)
-    command.until_it_says("dashboard: http")
-    match = re.search(r"dashboard: https://lab\.example:8443/proxy/(\d+)/status", command.said.read_text())
-    assert match is not None, command.said.read_text()
-    port = int(match[1])
+    command, link = running(tmp_path)
+    assert link.startswith("https://lab.example:8443/proxy/")
+    port = int(link.rpartition("/")[2])
     try:
         for host in ("hub.example", "lab.example:8443"):
             assert page(port, host)[0] == 200
