@@ -37,9 +37,7 @@ def running(folder: Path, cluster: str = "") -> tuple[Started, str]:
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Yield the port of the dashboard of a running command whose config names a tunnel."""
-    command, link = running(
-        tmp_path_factory.mktemp("dashboard"), ", dashboard_hosts: ['localhost:9999', Hub.example]"
-    )
+    command, link = running(tmp_path_factory.mktemp("dashboard"), ", dashboard_hosts: ['localhost:9999', Hub.example]")
     yield int(link.removeprefix("http://127.0.0.1:"))
     command.killed()
 
