@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sweeplib import cli_options as options
-from sweeplib.cli_options import KINDS, PASSING, Commands, loaded, named, show
+from sweeplib.cli_options import KINDS, PASSING, Commands, folder_of, loaded, named, recorded, show
 from sweeplib.cli_start import explain, new, schema, test_plugin
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
@@ -152,17 +152,22 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
     settings = [*set_, *overrides]
     from json import dumps, loads
 
-    from sweeplib.front.status import SweepStatus
+    from sweeplib.front.status import SweepStatus, status_by_records
     from sweeplib.front.status import status as status_of
     from sweeplib.process.terminal import counts_table
 
-    done = undisturbed_run(config, settings, results).get("status")
-    now = SweepStatus(**loads(done)) if done else status_of(*named(config, settings, results))
+    if done := undisturbed_run(config, settings, results).get("status"):
+        now = SweepStatus(**loads(done))
+    elif (directory := recorded(config, settings, results)) is not None:
+        now = status_by_records(directory)
+    else:
+        now = status_of(*named(config, settings, results))
     if json:
         echo(dumps(now.record(), indent=1))
         raise SystemExit(now.exit_status)
     echo("\n".join(now.lines()))
-    show(counts_table(now.cases))
+    if now.cases:
+        show(counts_table(now.cases))
 
 
 @app.command()
@@ -230,7 +235,7 @@ app.add_command(test_plugin)
 @options.results
 def open_(config: Path, set_: Sequence[str], results: Path) -> None:
     """Open the report in the browser; show its path."""
-    _, directory = named(config, set_, results)
+    directory = folder_of(config, set_, results)
     page = directory / "report" / "index.html"
     if not page.exists():
         raise InputError("no report yet", file=page, expected=f"`sweeplib sweep {config}` before")
@@ -337,10 +342,11 @@ def summary(config: Path, set_: Sequence[str], results: Path) -> None:
     if done := undisturbed_run(config, set_, results):
         echo(done["summary"])
         return
-    sweep, directory = named(config, set_, results)
-    from sweeplib.report import summary as summarised
+    from sweeplib.report.summary import summary as summarised
+    from sweeplib.report.summary import summary_by_records
 
-    result = summarised(sweep, directory)
+    directory = recorded(config, set_, results)
+    result = summarised(*named(config, set_, results)) if directory is None else summary_by_records(directory)
     echo(result.text)
     raise SystemExit(1 if result.failed else 0)
 

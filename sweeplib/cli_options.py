@@ -108,6 +108,20 @@ def named(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design,
     return of_either(path, list(overrides), results)
 
 
+def folder_of(path: Path, overrides: Iterable[str], results: Path) -> Path:
+    """Return the folder of the sweep of a YAML file or of a folder of results; nothing of the sweep is executed."""
+    from sweeplib.front.named_sweeps import folder_of as of_either
+
+    return of_either(path, list(overrides), results)
+
+
+def recorded(path: Path, overrides: Iterable[str], results: Path) -> Path | None:
+    """Return the folder of a sweep of which records alone are read, None if its plugins may be executed."""
+    from sweeplib.front.named_sweeps import recorded as of_either
+
+    return of_either(path, list(overrides), results)
+
+
 def named_although_damaged(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load

@@ -8,6 +8,7 @@ import click
 from sweeplib.cli_options import PATH, beginnings
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import echo
+from sweeplib.regular_files import file_text
 
 KINDS = [
     "sweep",
@@ -94,4 +95,4 @@ def schema(directory: Path | None, check: bool) -> None:
 
 
 def _differs(path: Path, text: str) -> bool:
-    return not path.exists() or path.read_text(encoding="utf-8") != text
+    return not path.exists() or file_text(path) != text

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sweeplib import cli_options as options
-from sweeplib.cli_options import loaded, named, named_although_damaged, show
+from sweeplib.cli_options import folder_of, loaded, named, named_although_damaged, show
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import counted, echo, table
 
@@ -130,7 +130,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
     SWEEP may also be a folder dataset.zarr. The page is on this machine only; its address is printed.
     """
     is_dataset = (config / "zarr.json").exists()
-    path = config if is_dataset else named(config, set_, results)[1] / "dataset.zarr"
+    path = config if is_dataset else folder_of(config, set_, results) / "dataset.zarr"
     if not path.exists():
         raise InputError("no dataset yet", file=path, expected=f"`sweeplib finalise {config}` before")
     import sweeplib
@@ -165,11 +165,15 @@ def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequ
     The dataset has a row a case, and one a value along further axes such as the time; an analysis a row a point, with
     all parameters, values, intervals and numbers of runs. A file of JSON beside each table says what its columns are.
     """
-    sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.export import WHOLE, export
 
     chosen = [name for entry in names or (WHOLE,) for name in entry.split(",")]
-    for path in export(directory, to, output, chosen, list(sweep.analyses)):
+    if chosen == [WHOLE]:
+        directory, analyses = folder_of(config, set_, results), list[str]()
+    else:
+        sweep, directory = named(config, set_, results)
+        analyses = list(sweep.analyses)
+    for path in export(directory, to, output, chosen, analyses):
         echo(path)
 
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from sweeplib.code.numerical_code import numerical_code
 from sweeplib.code.syntax import effective_code
+from sweeplib.regular_files import file_bytes, file_text
 
 MOST = 2000
 """How many modules the file has at most, those of earlier versions included."""
@@ -68,7 +69,7 @@ _new: dict[str, ModuleContent] = {}
 @cache
 def _cache() -> dict[str, ModuleContent]:
     with suppress(OSError, ValueError, AttributeError, TypeError):
-        return {key: ModuleContent(*value) for key, value in json.loads(_cache_file().read_text()).items()}
+        return {key: ModuleContent(*value) for key, value in json.loads(file_text(_cache_file())).items()}
     return {}
 
 
@@ -76,7 +77,7 @@ def _cache() -> dict[str, ModuleContent]:
 def _code_digest() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+        digest.update(file_bytes(path))
     return digest.digest()
 
 

@@ -9,7 +9,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ from pathlib import Path
 from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
 from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
 from sweeplib.errors import InputError
+from sweeplib.owners import others_in
 from sweeplib.registry import REGISTRIES
 
 STAGES = ("simulate", "analyse", "figure", "report")
@@ -172,17 +173,50 @@ def _import(plugin: str, name: str) -> None:
 
 def _refuse_hidden(path: Path) -> None:
     """Raise InputError if a file imports a module of its folder but Python finds another module of that name."""
+    for file, name, beside in _imports_beside(path):
+        if (hidden_by := _file_of(name)) != beside:
+            problem = f"{file.name} imports {name!r}, which is {hidden_by or 'a part of Python'}, not {beside}"
+            raise InputError(problem, key="plugins", value=path.name, expected="another name of that file")
+
+
+def _imports_beside(path: Path) -> Iterator[tuple[Path, str, Path]]:
+    """Yield the modules that a file imports from its folder, and what these import there.
+
+    Each with the file that imports it, its name and its own file.
+    """
     waiting, files = [path], {path}
     while waiting:
         file = waiting.pop()
         for name in sorted({full.partition(".")[0] for full in absolute_imports(file)} - {PACKAGE}):
             beside = _module_file_beside(path, name)
             if beside is not None and beside not in files:
-                if (hidden_by := _file_of(name)) != beside:
-                    problem = f"{file.name} imports {name!r}, which is {hidden_by or 'a part of Python'}, not {beside}"
-                    raise InputError(problem, key="plugins", value=path.name, expected="another name of that file")
+                yield file, name, beside
                 files.add(beside)
                 waiting.append(beside)
+
+
+def others_in_plugin(plugin: str) -> str | None:
+    """Return why others than this user and root may have written what a plugin executes; None if nobody else can.
+
+    That is its file, the files that it imports from its folder, and the folders in which Python looks for these.
+    Plugins that are installed in this Python are those of who installed them.
+    """
+    file = Path(plugin) if _is_file(plugin) else None
+    if file is None and plugin not in installed_plugins():
+        with suppress(ImportError, ValueError):  # of a name that is no module's
+            file = user_file(plugin)
+    if file is None or not file.is_file():
+        return None
+    files = {file}
+    with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
+        for _, _, beside in _imports_beside(file):
+            files |= set(beside.parent.rglob("*.py")) if beside.name == "__init__.py" else {beside}
+    folders = {path.parent for path in files}
+    bytecode = {folder / "__pycache__" for folder in folders}
+    for path in sorted((*files, *folders, *filter(Path.exists, bytecode))):
+        if (why := others_in(path)) is not None:
+            return f"{path}: {why}"
+    return None
 
 
 def _module_file_beside(path: Path, name: str) -> Path | None:

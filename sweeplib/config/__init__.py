@@ -7,17 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.budget import FILE_BYTES
 from sweeplib.errors import InputError
+from sweeplib.regular_files import open_bytes
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
     from sweeplib.strict_yaml import Document
 
-__all__ = ["content", "from_mapping", "load"]
+__all__ = ["content", "from_mapping", "load", "name_of"]
 
 
 def content(path: Path) -> dict[str, Any]:
     """Return the keys and values of a file, with those that it starts from; InputError if it is no mapping."""
     return _config_and_bases(path, path.parent)[0]
+
+
+def name_of(path: Path, overrides: Iterable[str] = ()) -> str:
+    """Return the name of the sweep of a file with some overrides; nothing of the sweep is checked or executed."""
+    from sweeplib.config.overrides import Override, with_overrides
+
+    data = {"name": path.stem} | _config_and_bases(path, path.parent, is_given=True)[0]
+    return str(with_overrides(data, map(Override, overrides))["name"])
 
 
 def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
@@ -33,7 +42,7 @@ def load(path: str | Path, overrides: Iterable[str] = ()) -> "Design":
 
     lasting = is_lasting(Path(path))
     folder = Path(path).parent if lasting else Path()
-    data, documents = _config_and_bases(Path(path), folder)
+    data, documents = _config_and_bases(Path(path), folder, is_given=True)
     changes = [Override(text) for text in overrides]
     data = with_overrides(({"name": Path(path).stem} if lasting else {}) | data, changes)
     try:
@@ -65,14 +74,17 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
         raise input_error(error) from None
 
 
-def _config_and_bases(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
+def _config_and_bases(
+    path: Path, folder: Path, *, is_given: bool = False
+) -> "tuple[dict[str, Any], dict[str | Path, Document]]":
     """Return the keys and values of a file with those that it starts from, and the documents of these files.
 
-    The path in it of the one that it starts from is relative to `folder`.
+    The path in it of the one that it starts from is relative to `folder`. A file that a command was given may be a
+    pipe.
     """
     from sweeplib.config.base import FROM, base_configs, merged_config
 
-    main, data = _document(path)
+    main, data = _document(path, is_given=is_given)
     documents: dict[str | Path, Document] = {path: main}
     if FROM in data:
         others = base_configs(path, folder, data, _document)
@@ -84,16 +96,16 @@ def _config_and_bases(path: Path, folder: Path) -> "tuple[dict[str, Any], dict[s
     return data, documents
 
 
-def _document(path: Path) -> "tuple[Document, dict[str, Any]]":
+def _document(path: Path, *, is_given: bool = False) -> "tuple[Document, dict[str, Any]]":
     from sweeplib.strict_yaml import document
 
-    document_read = document(_text(path), path)
+    document_read = document(_text(path, is_given=is_given), path)
     return document_read, _checked_mapping(document_read.data, path)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path, *, is_given: bool) -> str:
     """Return the text of a config file; InputError, with the line, if it is too large or not UTF-8."""
-    content_read = _content(path)
+    content_read = _content(path, is_given=is_given)
     if len(content_read) > FILE_BYTES:
         raise InputError("file too large", file=path, expected=f"a sweep's YAML file, of at most {FILE_BYTES} bytes")
     try:
@@ -104,10 +116,12 @@ def _text(path: Path) -> str:
         raise InputError(problem, file=f"{path}:{line}", expected=expected) from None
 
 
-def _content(path: Path) -> bytes:
-    """Return the bytes of a file, at most `FILE_BYTES` + 1."""
+def _content(path: Path, *, is_given: bool) -> bytes:
+    """Return the bytes of a file, at most `FILE_BYTES` + 1; of a pipe if that is what the command was given."""
+    from sweeplib.storage.records.config_files import is_lasting
+
     try:
-        with path.open("rb") as file:
+        with path.open("rb") if is_given and not is_lasting(path) else open_bytes(path) as file:
             return file.read(FILE_BYTES + 1)
     except FileNotFoundError:
         files = [str(other) for other in sorted(path.parent.glob("*.yaml")) if other.exists()]

@@ -13,6 +13,7 @@ from sweeplib.data.delimited import SUFFIXES, LineError, text_table
 from sweeplib.design.axis import TableAxis
 from sweeplib.errors import InputError
 from sweeplib.problem import NAMED_FIELDS
+from sweeplib.regular_files import file_text, open_bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,16 +75,16 @@ def _read(path: Path) -> tuple[dict[str, list[Any]], list[int] | None]:
 
     InputError for one that cannot be read, and for missing values.
     """
-    import pandas as pd
-
     suffix = path.suffix.lower()
     if suffix not in (PARQUET, *SUFFIXES):
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
-        frame, lines = (pd.read_parquet(path), None) if suffix == PARQUET else _text_frame(path)
+        frame, lines = (_parquet_frame(path), None) if suffix == PARQUET else _text_frame(path)
     except LineError as error:
         place = f"{path}:{error.line}"
         raise InputError(error.problem, file=place, value=error.value, expected=error.expected) from None
+    except InputError:
+        raise
     except (OSError, ValueError, ImportError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).splitlines()[0]
         problem = f"cannot be read as {'Parquet' if suffix == PARQUET else 'CSV'}: {reason}"
@@ -112,7 +113,7 @@ def _text_frame(path: Path) -> "tuple[pd.DataFrame, list[int]]":
     """Return the table in a text file, and the lines of its rows; LineError for what is none."""
     import pandas as pd
 
-    table = text_table(path.read_text(encoding="utf-8-sig"))
+    table = text_table(file_text(path, "utf-8-sig"))
     if not table.rows:
         return pd.DataFrame(), []
     text = StringIO()
@@ -120,3 +121,11 @@ def _text_frame(path: Path) -> "tuple[pd.DataFrame, list[int]]":
     text.seek(0)
     frame = pd.read_csv(text, index_col=False, skip_blank_lines=False, dtype=dict.fromkeys(NAMED_FIELDS, str))
     return frame, table.lines
+
+
+def _parquet_frame(path: Path) -> "pd.DataFrame":
+    """Return the table in a Parquet file."""
+    import pandas as pd
+
+    with open_bytes(path) as file:
+        return pd.read_parquet(file)

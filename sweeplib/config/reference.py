@@ -21,6 +21,7 @@ from sweeplib.config.times import KINDS
 from sweeplib.config.values import SPACINGS
 from sweeplib.errors import InputError
 from sweeplib.problem import PARAMETERS, Parameter
+from sweeplib.regular_files import file_text
 
 HEADING = """# The keys of a config
 
@@ -61,7 +62,7 @@ def generated() -> dict[str, str]:
 def is_generated(file: Path) -> bool:
     """Return whether there is a file that looks like one of `generated`."""
     marks = (HEADING.partition("\n\n")[0], '"title": "SweepConfig"')
-    return file.is_file() and any(mark in file.read_text(encoding="utf-8", errors="replace") for mark in marks)
+    return file.is_file() and any(mark in file_text(file, errors="replace") for mark in marks)
 
 
 def json_schema() -> dict[str, Any]:

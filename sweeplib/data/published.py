@@ -14,6 +14,7 @@ from pathlib import Path
 from sweeplib.budget import FILE_BYTES
 from sweeplib.data.delimited import SHAPE, SUFFIXES, LineError, text_table
 from sweeplib.errors import InputError
+from sweeplib.regular_files import file_bytes, open_bytes
 
 FOLDER = Path(__file__).parent / "reference"
 SUFFIX = ".csv"
@@ -59,7 +60,7 @@ def references_digest(names: Iterable[str]) -> str:
     digest = hashlib.blake2b(digest_size=12)
     for name in names:
         path = _path(name)
-        digest.update(hashlib.blake2b(path.read_bytes() if path.is_file() else b"").digest())
+        digest.update(hashlib.blake2b(file_bytes(path) if path.is_file() else b"").digest())
     return digest.hexdigest()
 
 
@@ -79,7 +80,7 @@ def _text(name: str) -> str:
         expected = f"a file's path that ends in {SUFFIX}, or one of " + ", ".join(known_references())
         raise InputError("no such reference", value=name, expected=expected, choices=known_references())
     try:
-        with path.open("rb") as file:
+        with open_bytes(path) as file:
             content = file.read(FILE_BYTES + 1)
         text = content.decode("utf-8-sig")
     except FileNotFoundError:

@@ -9,7 +9,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.execution.clusters.dashboard_access import close_to_others
 from sweeplib.process.children import no_interrupts_beyond_here, nothing_imported_from_here
+from sweeplib.storage.records.links import linked
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -34,6 +36,9 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
 
             stack.enter_context(_said_once())
             client = stack.enter_context(cluster.client(workers))
+            scheduler = getattr(client.cluster, "scheduler", None)
+            if hasattr(scheduler, "http_application"):  # in this process; that of others answers as they say
+                close_to_others(scheduler, getattr(cluster, "dashboard_hosts", ()))
         try:
             yield client
         except BaseException:  # a worker that starts would print why it cannot end in order
@@ -86,6 +91,8 @@ def performance_kept(client: "Client", path: Path | None) -> Iterator[None]:
     from distributed import performance_report
 
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():
+        raise linked(path)
     with client.as_current(), ExitStack() as stack:
         stack.enter_context(performance_report(filename=str(path.resolve()), mode="inline"))
         try:

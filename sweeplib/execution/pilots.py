@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.regular_files import file_text
 from sweeplib.simulation import Case, Status, run_cases
 
 FEW_CASES, GROWTH = 16, 16
@@ -171,7 +172,7 @@ def _timed(cases: Sequence[Case], limit: float, ended: float = 1.0) -> Timing:
 def _seconds_at_work() -> float:
     """Return a time that does not go on while other processes have the processor, where the system tells (Linux)."""
     try:
-        waited = int(SCHEDULED.read_text().split()[1])
+        waited = int(file_text(SCHEDULED).split()[1])
     except (OSError, ValueError, IndexError):
         waited = 0
     return time.perf_counter() - 1e-9 * waited

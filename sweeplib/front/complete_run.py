@@ -18,6 +18,7 @@ from typing import Any
 from sweeplib.code.sources import package_digest
 from sweeplib.errors import SweeplibError
 from sweeplib.front.snakemake import workflow_folder
+from sweeplib.regular_files import file_bytes, file_text
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import jobs
 
@@ -103,7 +104,7 @@ def made_from(config: Path, overrides: Sequence[str], files: Iterable[Path]) -> 
     request = [*overrides, sys.version, *searched, package_digest()]
     digest = hashlib.blake2b(json.dumps(request).encode(), digest_size=16)
     for path in (config.resolve(), *code, *_workflow()):
-        digest.update(f"{path}\0".encode() + path.read_bytes() + b"\0")
+        digest.update(f"{path}\0".encode() + file_bytes(path) + b"\0")
     return digest.hexdigest()
 
 
@@ -140,4 +141,4 @@ def _name(config: Path) -> str:
     """Return the name of a sweep by its file."""
     from sweeplib.strict_yaml import parsed
 
-    return str(parsed(config.read_text(encoding="utf-8-sig"), config).get("name", config.stem))
+    return str(parsed(file_text(config, "utf-8-sig"), config).get("name", config.stem))

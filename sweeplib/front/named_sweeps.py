@@ -28,36 +28,51 @@ def named(path: Path, overrides: Sequence[str], results: Path) -> "tuple[Design,
 
     if not path.is_dir():
         return loaded(path, overrides, results)
-    if overrides:
-        raise InputError("a folder of results has its own config", key="--set", value=list(overrides), expected="none")
-    if not any((path / mark).exists() for mark in MARKS):
-        expected = "a sweep's folder, such as results/quickstart, or its YAML file"
-        raise InputError("no sweep in this folder", file=path, expected=expected)
-    _refuse_without(path / COMPLETE, path)
-    return _of_folder(path), path
+    directory = folder_of(path, overrides, results)
+    _refuse_without(directory / COMPLETE, directory)
+    return _of_folder(directory), directory
 
 
 def _of_folder(directory: Path) -> "Design":
     """Return the sweep of the complete config in a folder; a line on standard error says whose code is executed for it.
 
-    InputError for plugins that the sweep's own YAML file does not name: the folder may have been edited, or be a copy.
+    InputError for plugins that may not be executed (`_refuse_plugins`).
     """
     from sweeplib.config import load
-    from sweeplib.storage.records.config_files import origin_of
     from sweeplib.storage.records.rounds import with_rounds
 
-    plugins = _plugins(directory / COMPLETE)
-    origin = origin_of(directory) if plugins else None
-    allowed = _plugins(origin) if origin is not None else ()
-    for plugin in plugins:
-        if plugin not in allowed:
-            where = origin.resolve() if origin else "which is not there"
-            problem = f"not executed: the sweep's own file, {where}, does not name this plugin"
-            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
-            raise InputError(problem, file=directory, key="plugins", value=plugin, expected=expected)
-    if plugins:
+    if plugins := _refuse_plugins(directory):
         sys.stderr.write(f"{directory}: executing its plugins, {', '.join(plugins)}\n")
     return with_rounds(load(directory / COMPLETE), directory)
+
+
+def _refuse_plugins(directory: Path) -> tuple[str, ...]:
+    """Return the plugins of the sweep in a folder; InputError unless each may be executed because of the folder alone.
+
+    A folder may have been edited, be a copy, or be somebody else's: the sweep's own YAML file must name the plugin, and
+    nobody but this user and root may write that file, the folder's config, or what the plugin executes.
+    """
+    from sweeplib.code.plugins import others_in_plugin
+    from sweeplib.code.user_code import installed_plugins
+    from sweeplib.owners import others_in
+    from sweeplib.storage.records.config_files import origin_of
+
+    plugins = _plugins(directory / COMPLETE)
+    chosen = [plugin for plugin in plugins if plugin not in installed_plugins()]
+    origin = origin_of(directory) if chosen else None
+    allowed = _plugins(origin) if origin is not None else ()
+    for plugin in chosen:
+        if origin is None or plugin not in allowed:
+            where = origin.resolve() if origin else "which is not there"
+            problem = f"the sweep's own file, {where}, does not name this plugin"
+        else:
+            configs = (directory / COMPLETE, origin.resolve())
+            who = [f"{file}: {why}" for file in configs if (why := others_in(file)) is not None]
+            problem = who[0] if who else others_in_plugin(plugin) or ""
+        if problem:
+            expected = f"that file, or `{directory / COMPLETE} --results {directory.parent}`: its plugins are executed"
+            raise InputError(f"not executed: {problem}", file=directory, key="plugins", value=plugin, expected=expected)
+    return plugins
 
 
 def _plugins(config: Path) -> tuple[str, ...]:
@@ -67,6 +82,57 @@ def _plugins(config: Path) -> tuple[str, ...]:
 
     names = content(config).get("plugins")
     return located(map(str, names), config.parent) if isinstance(names, list) else ()
+
+
+def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None:
+    """Return the folder of a sweep of which records alone are read: its plugins are others', and nothing needs them.
+
+    None if there are no plugins, or if they may be executed. A line on standard error says why they are not.
+    """
+    from sweeplib.storage.records.config_files import is_lasting
+
+    if not path.is_dir() and (not is_lasting(path) or any(text.startswith("plugins=") for text in overrides)):
+        return None  # read once, or named by the caller
+    directory = folder_of(path, overrides, results)
+    try:
+        if path.is_dir():
+            _refuse_without(directory / COMPLETE, directory)
+            _refuse_plugins(directory)
+        else:
+            _refuse_others(path)
+    except InputError as error:
+        if error.key != "plugins":
+            raise
+        sys.stderr.write(f"{directory}: by its records alone; {error.key} {error.value}: {error.problem}\n")
+        return directory
+    return None
+
+
+def _refuse_others(config: Path) -> None:
+    """Raise InputError if others than this user and root may have written what a config's plugins execute."""
+    from sweeplib.code.plugins import others_in_plugin
+
+    for plugin in _plugins(config):
+        if (why := others_in_plugin(plugin)) is not None:
+            raise InputError(f"not executed: {why}", key="plugins", value=plugin)
+
+
+def folder_of(path: Path, overrides: Sequence[str], results: Path) -> Path:
+    """Return the folder of the sweep of a YAML file or of a folder of results; nothing of the sweep is executed.
+
+    InputError for the folder of no sweep, and for one that holds the results of another file's sweep.
+    """
+    from sweeplib.config import name_of
+    from sweeplib.front.sweep import folder_of_file
+
+    if not path.is_dir():
+        return folder_of_file(path, name_of(path, overrides), results)
+    if overrides:
+        raise InputError("a folder of results has its own config", key="--set", value=list(overrides), expected="none")
+    if not any((path / mark).exists() for mark in MARKS):
+        expected = "a sweep's folder, such as results/quickstart, or its YAML file"
+        raise InputError("no sweep in this folder", file=path, expected=expected)
+    return path
 
 
 def compared(paths: Sequence[Path], results: Path, output: Path | None) -> "tuple[ComparisonPage, Path]":

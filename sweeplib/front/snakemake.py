@@ -22,6 +22,7 @@ from sweeplib.process import job
 from sweeplib.process.children import descendants, end
 from sweeplib.process.command import command, end_without_collection
 from sweeplib.process.interrupts import exit_now, exit_status
+from sweeplib.regular_files import file_text, open_to_append
 
 PACKAGE = Path(__file__).parents[1]
 SECONDS_BETWEEN_LOOKS = 0.2
@@ -52,7 +53,7 @@ def profile_folder(profile: str) -> Path:
 def _refuse_no_processors(profile: Path) -> None:
     """Raise InputError for a profile that gives Snakemake no processors: it would wait for ever."""
     with suppress(yaml.YAMLError, UnicodeDecodeError):  # Snakemake says what is wrong
-        content = yaml.safe_load(profile.read_text(encoding="utf-8"))
+        content = yaml.safe_load(file_text(profile))
         for key, value in content.items() if isinstance(content, dict) else ():
             if key in ("cores", "jobs") and re.fullmatch("0+|-.*", str(value)):
                 raise InputError("no processors for jobs", file=profile, key=key, value=value, expected="1 or more")
@@ -163,7 +164,7 @@ def _is_text(value: str) -> bool:
 @contextmanager
 def _logged(log: Path, words: list[str]) -> Iterator[int]:
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as file:
+    with open_to_append(log) as file:
         file.write(f"\n{datetime.now().astimezone().isoformat(timespec='seconds')} {shlex.join(words)}\n")
         file.flush()
         yield file.fileno()

@@ -5,6 +5,7 @@ from pathlib import Path
 from string import Template
 
 from sweeplib.errors import InputError
+from sweeplib.regular_files import file_text
 from sweeplib.strict_yaml import parsed
 
 TEMPLATES = Path(__file__).with_name("templates")
@@ -76,7 +77,7 @@ def write_new(kind: str, file: Path | None = None) -> list[Path]:
     names = {"name": file.stem, "file": file.name, "sweep": sweep.name}
     for path in (file, sweep):
         _check_new(path)
-    templates = {path: Template((TEMPLATES / f"{kind}{path.suffix}.txt").read_text("utf-8")) for path in (file, sweep)}
+    templates = {path: Template(file_text(TEMPLATES / f"{kind}{path.suffix}.txt")) for path in (file, sweep)}
     return [_written(path, template.substitute(names)) for path, template in templates.items()]
 
 

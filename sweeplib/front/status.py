@@ -87,7 +87,14 @@ def status(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep, also while it runs."""
     from sweeplib.storage.store.inventory import sweep_status
 
-    return _status(sweep, directory, jobs(directory), sweep_status(sweep, directory))
+    return _status(sweep.name, directory, jobs(directory), sweep_status(sweep, directory))
+
+
+def status_by_records(directory: Path) -> SweepStatus:
+    """Return the status of the sweep in a folder by its records alone: nothing of the sweep is executed."""
+    from sweeplib.storage.store.run_store import recorded_counts
+
+    return _status(directory.resolve().name, directory, jobs(directory), recorded_counts(directory))
 
 
 def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
@@ -96,11 +103,11 @@ def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
 
     cases = counts_when_done(directory, sweep.runs)
     complete = {name: {status.name: counts.get(status.name, 0) for status in Status} for name, counts in cases.items()}
-    return _status(sweep, directory, {}, complete)
+    return _status(sweep.name, directory, {}, complete)
 
 
 def _status(
-    sweep: "Design", directory: Path, jobs_of_sweep: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
+    name: str, directory: Path, jobs_of_sweep: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
     """Return the status of a sweep from its jobs and the numbers of cases with each status, by dynamics."""
     from sweeplib.simulation import failed, outcomes
@@ -110,7 +117,7 @@ def _status(
     computing = next((job for job in running if job.total), _of_all(cases.values()))
     how = state(jobs_of_sweep, cases.values())
     return SweepStatus(
-        sweep.name,
+        name,
         str(directory),
         how,
         tuple(job.name for job in running),
@@ -125,8 +132,8 @@ def _status(
         _last_error(jobs_of_sweep),
         str(page) if page.exists() else None,
         cases,
-        tuple(line for name in sweep.runs for line in _reasons(directory, name)),
-        _exits(directory) if sweep.recording.thresholds and how == "finished" else (),
+        tuple(line for dynamics in cases for line in _reasons(directory, dynamics)),
+        _exits(directory) if how == "finished" else (),
     )
 
 

@@ -23,6 +23,7 @@ from sweeplib.process.environment import caches_in, refuse_few_processes, refuse
 from sweeplib.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
+from sweeplib.regular_files import open_bytes
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -239,17 +240,24 @@ def at_the_end(sweep: "Design", directory: Path) -> dict[str, Any]:
 def loaded(config: Path, overrides: Sequence[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.config import load
-    from sweeplib.process.command import writes_into
-    from sweeplib.storage.records.config_files import check_origin
     from sweeplib.storage.records.rounds import with_rounds
 
     sweep = load(config, overrides)
-    directory = results / sweep.name
+    directory = folder_of_file(config, sweep.name, results)
+    return with_rounds(sweep, directory), directory
+
+
+def folder_of_file(config: Path, name: str, results: Path) -> Path:
+    """Return the folder of the sweep of a file with a name; InputError if that has another file's results."""
+    from sweeplib.process.command import writes_into
+    from sweeplib.storage.records.config_files import check_origin
+
+    directory = results / name
     for folder in (results, directory):
         _refuse_no_folder(folder)
     writes_into(directory)
     check_origin(config, directory)
-    return with_rounds(sweep, directory), directory
+    return directory
 
 
 def _refuse_no_folder(path: Path) -> None:
@@ -302,7 +310,7 @@ def _say_what_failed(state: "RunState", undone: list[str], log: Path, before: in
     """Write the problems of the stages, or if there are none this run's last lines in the log; then the log's path."""
     problems = [f"{stage.title}: {problem}" for stage in state.stages for problem in state.problems(stage)] + undone
     if not problems:
-        with log.open("rb") as file:
+        with open_bytes(log) as file:
             file.seek(before)
             lines = file.read().decode("utf-8", "replace").splitlines()
         problems = [line for line in lines if line.strip()][-LAST_LINES:]

@@ -1,14 +1,25 @@
-"""Machine code that is cached on disk, once on a machine; where that is not possible it is kept in memory."""
+"""Machine code that is cached on disk, once on a machine; where that is not possible it is kept in memory.
 
+Machine code is executed as it is read. It is read from folders that belong to this user and into which no other user
+can write: beside the functions, or in the user's cache, or where the environment variable NUMBA_CACHE_DIR says.
+"""
+
+import inspect
 import multiprocessing
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numba
 from filelock import FileLock
 from numba.core.caching import NullCache
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
+
+from sweeplib.owners import is_private, private_folder
 
 _messages: list[str] = []
 """The line that says why code is kept in memory."""
@@ -16,8 +27,12 @@ _messages: list[str] = []
 
 def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     """The function, compiled by a `decorator` of numba that takes the option `cache`."""
+    folder = _folder_of_code(Path(inspect.getfile(function)).parent)
+    if folder is None:
+        return _said_when_compiled(decorator(cache=False)(function))
     try:
-        compiled = decorator(cache=True)(function)
+        with _caching_in(folder):
+            compiled = decorator(cache=True)(function)
     except (RuntimeError, OSError) as error:
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
@@ -25,9 +40,43 @@ def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
     return _safely_cached(compiled) if isinstance(compiled, Dispatcher) else compiled
 
 
+def _folder_of_code(beside: Path) -> str | None:
+    """Return the folder in which numba is to cache the code of functions of a folder.
+
+    It is "" for the folder beside them, and None if there is no folder into which only this user can write.
+    """
+    if numba.config.CACHE_DIR:
+        return _path(private_folder(Path(numba.config.CACHE_DIR)))
+    bytecode = beside / "__pycache__"
+    if is_private(bytecode if bytecode.exists() else beside) and os.access(bytecode.parent, os.W_OK):
+        return ""
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # no home, and a user that this system does not know
+        return None
+    folder = private_folder(cache)
+    return _path(folder and private_folder(folder / "sweeplib"))
+
+
+def _path(folder: Path | None) -> str | None:
+    return None if folder is None else str(folder)
+
+
+@contextmanager
+def _caching_in(folder: str) -> Iterator[None]:
+    """Return a context in which numba caches in a folder; if that is "", where it does by itself."""
+    with global_compiler_lock:
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = folder
+        try:
+            yield
+        finally:
+            numba.config.CACHE_DIR = before
+
+
 def _said_when_compiled(compiled: Any) -> Any:
     """The compiled function; a line says, once it is compiled, that its machine code is kept in memory."""
-    reason = "neither sweeplib's folder nor the cache of your home can be written"
+    reason = "there is no folder for it into which you can write and no other user can"
     if not isinstance(compiled, Dispatcher) or compiled.signatures:
         _say_once(reason)
         return compiled

@@ -1,7 +1,7 @@
 """The environment of a command: variables and limits with which no sweep can run, and folders for caches.
 
-What no sweep can run with is refused in one line. Other packages keep their caches with the results where the user's
-own folders cannot be written, as in containers and batch jobs.
+What no sweep can run with is refused in one line. Other packages keep their caches in a folder of temporary files where
+the user's own folders cannot be written, as in containers and batch jobs.
 """
 
 import _thread
@@ -16,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from sweeplib.errors import InputError
+from sweeplib.owners import others_in, private_folder
 
 _OF_NUMBA = {
     "NUMBA_DISABLE_JIT": (r"[+-]?0*[1-9]\d*", "the kernels of sweeplib must be compiled", "0, or no such variable"),
@@ -63,34 +64,47 @@ def _refusal(name: str, problem: str, expected: str) -> InputError:
 
 
 CACHES = ".cache"
-"""The folder of the caches, in that of the results."""
+"""The folder of temporary files, in that of the results, where no other folder can have them."""
 
 
 def caches_in(results: Path) -> None:
-    """Let this process and its children keep caches in the folder of results if they cannot keep them in the user's.
+    """Let this process and its children keep caches in a private folder if they cannot keep them in the user's.
 
-    These are numba's, if sweeplib's folder cannot be written either, Snakemake's and matplotlib's, and temporary files.
-    A line on standard error says so.
+    These are numba's, if sweeplib's folder cannot be written either, Snakemake's and matplotlib's. The folder is one of
+    temporary files, not of results: machine code is executed as it is read, and results may be those of others.
+    Temporary files are in the folder of results if no other can be written. A line on standard error says so.
     """
-    instead = results.absolute() / CACHES
+    is_lasting = _lasting_temporary_folder(results)
     try:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     except RuntimeError:  # no home, and a user that this system does not know
         cache = None
-        _set_cache_folder(instead, HOME=instead)
-    if cache is None or not _can_be_written(cache):
-        _set_cache_folder(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib")
-        problem = f"{cache} cannot be written" if cache else "this user has no home"
-        sys.stderr.write(f"caches are kept in {results / CACHES}: {problem}\n")
+    if cache is not None and _can_be_written(cache):
+        return
+    folder = private_folder(Path(tempfile.gettempdir())) if is_lasting else None
+    folder = folder or Path(tempfile.mkdtemp(prefix="sweeplib-"))
+    instead = folder if folder.name.startswith("sweeplib-") else folder / "sweeplib-caches"
+    home = {"HOME": instead} if cache is None else {}
+    _set_folders(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib", **home)
+    problem = f"{cache} cannot be written" if cache else "this user has no home"
+    sys.stderr.write(f"caches are kept in {instead}: {problem}\n")
+
+
+def _lasting_temporary_folder(results: Path) -> bool:
+    """Return whether temporary files have a folder of the system, not one among a user's data; if none, set one."""
     try:
-        tempfile.gettempdir()
+        return Path(tempfile.gettempdir()) != Path.cwd()
     except FileNotFoundError:
-        _set_cache_folder(instead / "tmp", TMPDIR=instead / "tmp")
+        instead = results.absolute() / CACHES / "tmp"
+        _set_folders(instead, TMPDIR=instead)
         sys.stderr.write(f"temporary files are kept in {results / CACHES / 'tmp'}: no other folder can be written\n")
+        return False
 
 
-def _set_cache_folder(folder: Path, **variables: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
+def _set_folders(folder: Path, **variables: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if (why := others_in(folder)) is not None:
+        raise InputError(f"caches and temporary files cannot be here: {why}", file=folder, expected="a folder of yours")
     os.environ.update({name: str(path) for name, path in variables.items()})
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 
+from sweeplib.regular_files import file_text
+
 GROUPS = Path("/sys/fs/cgroup")
 OWN_GROUPS = Path("/proc/self/cgroup")
 OF_A_PROCESS = (resource.RLIMIT_AS, resource.RLIMIT_DATA, resource.RLIMIT_RSS)
@@ -67,6 +69,6 @@ def _groups(controller: str) -> Iterator[tuple[Path, int]]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        return file_text(path)
     except OSError:
         return ""

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.regular_files import open_to_append
 
 GOES_ON = "the same command goes on from there"
 TRACEBACK = "SWEEPLIB_TRACEBACK"
@@ -134,7 +135,7 @@ def _log_traceback(error: BaseException, directory: Path | None) -> Path | None:
     log = directory / "journal" / "errors.log"
     try:
         log.parent.mkdir(exist_ok=True)
-        with log.open("a", encoding="utf-8") as file:
+        with open_to_append(log) as file:
             file.write(f"{datetime.now().astimezone().isoformat(timespec='seconds')}\n")
             file.writelines(traceback.format_exception(error))
     except OSError:

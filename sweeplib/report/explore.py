@@ -23,6 +23,7 @@ from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error
 from sweeplib.analysis.kit.survival import medians
 from sweeplib.arrays import DECADE, WIDE
 from sweeplib.errors import InputError
+from sweeplib.execution.clusters.dashboard_access import own_names
 from sweeplib.execution.live.graph import Graph, ResultCurve, ResultCurves
 from sweeplib.figures.kit.interactive import along
 from sweeplib.figures.kit.rounds import ROUND
@@ -94,7 +95,7 @@ class Explored:
             from bokeh.server.server import Server
 
             at = _free_port() if port is None else port
-            origins = [f"{host}:{at}" for host in (THIS_MACHINE, "localhost")]
+            origins = own_names(THIS_MACHINE, at)
             server = Server(pages, port=at, address=THIS_MACHINE, allow_websocket_origin=origins, use_index=False)
         except OSError as error:
             expected = "a free port; without --port one is found"

@@ -12,9 +12,10 @@ from sweeplib.process.terminal import counted
 from sweeplib.report.failures import cards
 from sweeplib.simulation import failed
 from sweeplib.storage.records.artefacts import cases_made_from, is_of, outdated_names
+from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.records.files import read_json
 from sweeplib.storage.store.inventory import inventory
-from sweeplib.storage.store.run_store import RunStore
+from sweeplib.storage.store.run_store import RunStore, recorded_counts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -37,11 +38,25 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     lines = [_cases(sweep.name, directory, counts), *exit_lines(directory), *answers(sweep, directory)]
     lines += headline_lines(sweep, directory)
     lines += [f"figure {name}: {line}" for name in sweep.figures for line in distance_lines(sweep, name, directory)]
-    for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
-        lines.append(f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}")
+    lines += _paths(directory)
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
     return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
+
+
+def summary_by_records(directory: Path) -> Summary:
+    """Return the summary of the sweep in a folder by its records alone: nothing of the sweep is executed."""
+    counts = sum((Counter(cases) for cases in recorded_counts(directory).values()), Counter[str]())
+    counts = Counter({status: count for status, count in counts.items() if count})
+    unmade = [card for kind in ("analysis", "figure", *IN_REPORT) for card in failed_attempts(directory, kind)]
+    lines = [_cases(directory.resolve().name, directory, counts), *undecided_lines(directory), *_paths(directory)]
+    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
+
+
+def _paths(directory: Path) -> "Iterator[str]":
+    """Yield where the results are."""
+    for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
+        yield f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}"
 
 
 def answers(sweep: Design, directory: Path) -> list[str]:

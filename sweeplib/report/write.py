@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.design.design import Design
+from sweeplib.regular_files import file_bytes, file_text
 from sweeplib.report.failures import cards, outcomes
 from sweeplib.report.mathematics import html_label
 from sweeplib.report.overview import axes, overview, provenance
@@ -131,7 +132,7 @@ def _bokeh() -> list[str]:
     if spec is None or spec.origin is None:
         raise ModuleNotFoundError("bokeh, a dependency of sweeplib, is not installed", name="bokeh")
     folder = Path(spec.origin).parent / "server" / "static" / "js"
-    texts = [(folder / name).read_text(encoding="utf-8") for name in ("bokeh.min.js", "bokeh-api.min.js")]
+    texts = [file_text(folder / name) for name in ("bokeh.min.js", "bokeh-api.min.js")]
     return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
 
@@ -179,9 +180,9 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
         ),
     }
     if view["problem"] is None:
-        picture = (directory / "figures" / f"{name}.png").read_bytes()
+        picture = file_bytes(directory / "figures" / f"{name}.png")
         view["source"] = data_url("image/png", picture)
-        view["pdf"] = data_url("application/pdf", (directory / "figures" / f"{name}.pdf").read_bytes())
+        view["pdf"] = data_url("application/pdf", file_bytes(directory / "figures" / f"{name}.pdf"))
         view["script"] = REPRODUCE.format(name=name)
         view["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
     return view

@@ -7,6 +7,7 @@ from typing import Any
 
 from sweeplib.design.design import Design
 from sweeplib.errors import SweeplibError
+from sweeplib.regular_files import file_bytes
 from sweeplib.storage.dataset.outline import planned_outline
 from sweeplib.storage.dataset.versions import leftovers, linked_version, name_of, present_folder, versions
 from sweeplib.storage.records.artefacts import DATASET as DATASET_PATH
@@ -192,7 +193,7 @@ def _is_damaged(path: Path) -> bool:
 def _position(array: Path, key: str) -> list[tuple[str, int]]:
     """Return where a chunk is, along the dimensions that have several chunks; [] if the metadata do not say it."""
     try:
-        metadata = json.loads((array / "zarr.json").read_bytes())
+        metadata = json.loads(file_bytes(array / "zarr.json"))
         dims, sizes = metadata["dimension_names"], metadata["shape"]
         chunks = metadata["chunk_grid"]["configuration"]["chunk_shape"]
         parts = zip(dims, sizes, chunks, map(int, key.split("/")), strict=True)

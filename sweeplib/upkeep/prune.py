@@ -14,6 +14,7 @@ from sweeplib.process.terminal import bytes_text, counted
 from sweeplib.storage.dataset.versions import leftovers, linked_version, versions
 from sweeplib.storage.records.artefacts import DATASET, refuse_other_config
 from sweeplib.storage.records.files import files_below, intact_json, remove_files
+from sweeplib.storage.records.links import links_on_the_way
 from sweeplib.storage.records.locks import alone
 from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 from sweeplib.storage.store.identity_file import identity_files, is_of
@@ -76,8 +77,7 @@ def stale(sweep: Design, directory: Path) -> list[Stale]:
 
 def _is_file(directory: Path, path: Path) -> bool:
     """Return whether a path is a file in a directory, and neither a link nor behind one."""
-    steps = [directory.joinpath(*path.relative_to(directory).parts[:n]) for n in range(1, len(path.parts) + 1)]
-    return path.is_file() and not any(step.is_symlink() for step in steps)
+    return path.is_file() and not any(links_on_the_way(directory, path))
 
 
 def _stale_in_layout(layout: Layout, rows: np.ndarray) -> Iterator[Stale]:

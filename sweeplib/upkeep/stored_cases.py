@@ -12,6 +12,7 @@ import numpy as np
 
 from sweeplib.design.design import Design
 from sweeplib.process.terminal import counted
+from sweeplib.regular_files import file_bytes
 from sweeplib.simulation import Case, Cases, Status
 from sweeplib.storage.records.files import (
     DAMAGED,
@@ -115,7 +116,7 @@ class StoredCases:
             yield Finding(path, problem, Remedy.cases, self.dynamics, cases=ids, words=self.described(ids))
         elif self.cases and not self.damage.harms and self._last_run() == digest(self.cases.wanted.ids.tobytes()):
             path = outcomes_path(self.directory, self.dynamics)
-            content = path.read_bytes() if path.exists() else b""
+            content = file_bytes(path) if path.exists() else b""
             if content != outcomes_table(self.store, self.cases.wanted).encode():
                 yield Finding(path, DAMAGED if path.exists() else LOST, Remedy.again, self.dynamics)
 

@@ -115,7 +115,7 @@ def verify(
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
     steps, done = Steps(sweep.name if progress else None), Verification()
-    with _lock_if_writable(directory):
+    with _lock_if_writable(directory, writes=repaired):
         with steps.step("reading all files"):
             stored, done.findings, done.chunks = _findings(sweep, directory)
         chosen = random_sample(stored, sample)
@@ -130,16 +130,16 @@ def verify(
     if repair is not None:
         with steps.step("repairing"):
             repair.complete(workers=workers, progress=progress)
-        with _lock_if_writable(directory), steps.step("reading all files again"):
+        with _lock_if_writable(directory, writes=repaired), steps.step("reading all files again"):
             _, done.remaining, _ = _findings(sweep, directory)
     elif repaired:
         done.remaining = list(done.findings)
     return done
 
 
-def _lock_if_writable(directory: Path) -> AbstractContextManager[None]:
+def _lock_if_writable(directory: Path, *, writes: bool) -> AbstractContextManager[None]:
     """Return a context in which nobody else is at work in a directory; InputError if somebody is."""
-    return alone(directory, "verifies the results") if access(directory, W_OK) else nullcontext()
+    return alone(directory, "verifies the results", writes=writes) if access(directory, W_OK) else nullcontext()
 
 
 def _findings(sweep: Design, directory: Path) -> tuple[list[StoredCases], list[Finding], dict[str, int]]:

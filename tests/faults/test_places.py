@@ -109,7 +109,7 @@ def test_a_system_that_lacks_what_macos_lacks_is_enough(desk: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("home", ["/nonexistent", "unset"])
-def test_a_user_without_a_home_keeps_caches_with_the_results(home: str, desk: Path) -> None:
+def test_a_user_without_a_home_keeps_caches_in_a_private_folder(home: str, desk: Path) -> None:
     """As root the command is that of a user who can write neither sweeplib's folder nor a home."""
     before = ["env", "-u", "HOME"] if home == "unset" else []
     if os.geteuid() == 0:
@@ -118,9 +118,18 @@ def test_a_user_without_a_home_keeps_caches_with_the_results(home: str, desk: Pa
         before = [*AS_NOBODY, *READING_ALL, *before]
     elif home == "unset":
         pytest.skip("this user has a home that can be written")
-    done = ran(desk, *before, XDG_CACHE_HOME="", HOME=home)
+    (desk / "tmp").mkdir()
+    (desk / "tmp").chmod(0o1777)
+    planted = desk / "results" / ".cache" / "numba" / "planted"
+    planted.parent.mkdir(parents=True)
+    planted.touch()
+    (desk / "results").chmod(0o777)
+    done = ran(desk, *before, XDG_CACHE_HOME="", HOME=home, TMPDIR=str(desk / "tmp"))
     assert_complete(desk, done)
-    assert done.stderr.startswith("caches are kept in results/.cache: ")
+    [private] = (desk / "tmp").glob("sweeplib-*")
+    assert private.stat().st_mode & 0o777 == 0o700 and (private / "sweeplib").is_dir()
+    assert done.stderr.startswith(f"caches are kept in {private}: ")
+    assert list(planted.parent.iterdir()) == [planted]
     assert "Traceback" not in done.stderr
 
 
@@ -141,7 +150,7 @@ def test_root_with_a_package_and_a_home_that_are_read_only(desk: Path) -> None:
     mounts = "; ".join(f"mount --bind {path} {path}; mount -o remount,ro,bind {path}" for path in (package, home))
     done = ran(desk, "unshare", "-m", "sh", "-c", f'{mounts}; exec "$@"', "sh", XDG_CACHE_HOME="")
     assert_complete(desk, done)
-    assert "caches are kept in results/.cache: " in done.stderr
+    assert "caches are kept in /tmp/sweeplib-" in done.stderr
 
 
 @pytest.mark.slow

@@ -74,7 +74,7 @@ def test_code_that_cannot_be_cached_is_kept_in_memory(
     assert "kept in memory" in line and "NUMBA_CACHE_DIR" in line
 
 
-def test_caches_that_the_user_cannot_write_are_kept_with_the_results(
+def test_caches_that_the_user_cannot_write_are_kept_in_a_private_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("HOME", "XDG_CACHE_HOME", "MPLCONFIGDIR"):
@@ -82,11 +82,57 @@ def test_caches_that_the_user_cannot_write_are_kept_with_the_results(
     caches_in(tmp_path / "results")
     assert capsys.readouterr().err == "" and not (tmp_path / "results").exists()
     (tmp_path / "file").touch()
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared").chmod(0o1777)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "shared"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     caches_in(tmp_path / "results")
-    assert "results/.cache" in capsys.readouterr().err
-    assert os.environ["XDG_CACHE_HOME"] == str(tmp_path / "results" / ".cache")
-    assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(tmp_path / "results")
+    private = tmp_path / "shared" / f"sweeplib-{os.geteuid()}"
+    assert f"caches are kept in {private}: " in capsys.readouterr().err
+    assert os.environ["XDG_CACHE_HOME"] == str(private) and private.stat().st_mode & 0o777 == 0o700
+    assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(private)
+    private.chmod(0o777)  # whatever is in it may be anybody's
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    caches_in(tmp_path / "results")
+    other = Path(os.environ["XDG_CACHE_HOME"])
+    assert other != private and other.parent == private.parent and other.stat().st_mode & 0o777 == 0o700
+    assert not (tmp_path / "results").exists()
+
+
+def test_temporary_files_among_results_are_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere() -> str:
+        raise FileNotFoundError
+
+    monkeypatch.setattr("tempfile.gettempdir", nowhere)
+    monkeypatch.setenv("TMPDIR", "")
+    instead = tmp_path / ".cache" / "tmp"
+    instead.mkdir(parents=True)
+    instead.chmod(0o777)
+    with pytest.raises(InputError, match="all users may write there"):
+        caches_in(tmp_path)
+
+
+def test_machine_code_is_read_where_nobody_else_can_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file there is a pickle, which is executed as it is read."""
+    beside, home, own = tmp_path / "source", tmp_path / "home", f"sweeplib-{os.geteuid()}"
+    (beside / "__pycache__").mkdir(parents=True)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(home))
+    assert cache._folder_of_code(beside) == ""
+    (beside / "__pycache__").chmod(0o777)
+    assert cache._folder_of_code(beside) == str(home / "sweeplib")
+    home.chmod(0o1777)
+    assert cache._folder_of_code(beside) == str(home / own / "sweeplib")
+    assert (home / own).stat().st_mode & 0o777 == 0o700
+    (home / own).chmod(0o777)
+    assert cache._folder_of_code(beside) is None
+    (home / own).rename(tmp_path / "mine")
+    (home / own).symlink_to(tmp_path / "mine")
+    assert cache._folder_of_code(beside) is None
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "given"))
+    assert cache._folder_of_code(beside) == str(tmp_path / "given")
+    (tmp_path / "given").chmod(0o1777)
+    assert cache._folder_of_code(beside) == str(tmp_path / "given" / own)
 
 
 def test_a_file_whose_folder_has_moved_is_not_to_be_deleted(tmp_path: Path) -> None:

@@ -139,8 +139,8 @@ def test_options_and_code_of_analyses_and_figures_are_compared(folder: Path, mon
 
 def edited(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a file of the library be read with a line more."""
-    read, read_text = Path.read_bytes, sources.source_text
-    monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"more" * path.match(file))
+    read, read_text = sources.file_bytes, sources.source_text
+    monkeypatch.setattr(sources, "file_bytes", lambda path: read(path) + b"more" * path.match(file))
     monkeypatch.setattr(sources, "source_text", lambda path: read_text(path) + "EDITED = True\n" * path.match(file))
     forget_code()
 

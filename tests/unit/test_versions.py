@@ -224,7 +224,7 @@ def test_a_copy_is_read_once_and_believed(tmp_path: Path, monkeypatch: pytest.Mo
     os.utime(manifest.path, (later - 100, later - 100))
     assert manifest.is_unchanged(remember=False) and manifest.path.stat().st_mtime == later - 100
     os.utime(manifest.path, (later + 1, later + 1))
-    monkeypatch.setattr(Path, "read_bytes", None)
+    monkeypatch.setattr("sweeplib.storage.records.manifest.file_bytes", None)
     assert manifest.is_unchanged(remember=False)
 
 

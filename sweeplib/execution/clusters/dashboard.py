@@ -30,16 +30,15 @@ DEFAULT_ADDRESS = f"{THIS_MACHINE}:8787"
 
 
 def free_address(address: str) -> str:
-    """Return the address, with this machine as default host, and with a free port if its own is taken."""
+    """Return the address, with this machine as default host, and with a free port if its own is 0 or taken."""
     host, _, port = address.rpartition(":")
     host = host or THIS_MACHINE
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, int(port)))
-        except OSError:
-            port = "0"
-    return f"{host}:{port}"
+    for wanted in (int(port), 0):
+        with socket.socket() as probe, suppress(OSError):
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, wanted))
+            return f"{host}:{probe.getsockname()[1]}"
+    return f"{host}:0"
 
 
 def dashboard_link(client: "Client") -> str:

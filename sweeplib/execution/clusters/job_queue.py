@@ -20,8 +20,10 @@ from sweeplib.design.cluster import ClusterSettings
 from sweeplib.errors import InputError
 from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, DashboardAddress, free_address
+from sweeplib.execution.clusters.dashboard_access import HostName, websocket_origins
 from sweeplib.execution.clusters.job_keeper import JobKeeper, refusable
 from sweeplib.process.forks import ONE_THREAD
+from sweeplib.storage.records.files import write_text
 from sweeplib.validation import REFUSED
 
 if TYPE_CHECKING:
@@ -126,6 +128,8 @@ class JobQueue(ClusterSettings):
     prologue : shell commands that each job runs before its workers start, such as `module load gcc`.
     directives : further options of a job, such as `--constraint=avx512` for SLURM.
     dashboard_address : address of Dask's dashboard; local unless a host is named; port 0 chooses a free port.
+    dashboard_hosts : other names, HOST:PORT, under which browsers find the dashboard, such as those of a tunnel or a
+        proxy; pages of other sites are refused.
     """
 
     cluster_class: ClassVar[str]
@@ -144,6 +148,7 @@ class JobQueue(ClusterSettings):
     prologue: tuple[OneLine, ...] = ()
     directives: tuple[OneLine, ...] = ()
     dashboard_address: DashboardAddress = DEFAULT_ADDRESS
+    dashboard_hosts: tuple[HostName, ...] = Field(default=(), examples=[["localhost:9999"]])
     _folder: Path = PrivateAttr(Path("jobs"))
     _keeper: JobKeeper | None = PrivateAttr(None)
 
@@ -208,17 +213,19 @@ class JobQueue(ClusterSettings):
         from sweeplib.execution.whole_jobs import WholeJobs
 
         bounds, folder, kind = self._bounds(workers), self._folder.resolve(), self._kind()
+        address = free_address(self.dashboard_address)
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "job.sh").write_text(self.job_script())
+        write_text(folder / "job.sh", self.job_script())
         # Jobs whose workers are gone are the keeper's: Dask would cancel one whose last block is still being written.
         with (
             dask.config.set({"distributed.deploy.lost-worker-timeout": NEVER}),
+            websocket_origins(address, self.dashboard_hosts),
             refusable(kind)(
                 **self._options(),
                 security=own_certificates(),
                 shared_temp_directory=str(folder),
                 silence_logs=logging.CRITICAL,
-                scheduler_options={"dashboard_address": free_address(self.dashboard_address)},
+                scheduler_options={"dashboard_address": address},
             ) as cluster,
             Client(cluster) as client,
         ):

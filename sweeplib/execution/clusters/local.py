@@ -15,6 +15,7 @@ from sweeplib.design.cluster import CLUSTERS, LEAST_MEMORY, ClusterSettings
 from sweeplib.errors import InputError
 from sweeplib.execution.clusters.certificates import own_certificates
 from sweeplib.execution.clusters.dashboard import DEFAULT_ADDRESS, THIS_MACHINE, DashboardAddress, free_address
+from sweeplib.execution.clusters.dashboard_access import HostName, websocket_origins
 from sweeplib.process.children import end, with_descendants
 from sweeplib.process.forks import ONE_THREAD
 from sweeplib.process.granted import granted_memory, granted_processors, memory_of_a_process
@@ -67,12 +68,15 @@ class Local(ClusterSettings):
         that has no 400 MB for each.
     memory_limit : memory of each worker, such as "2GB"; by default its share of that of this machine or container.
     dashboard_address : address of Dask's dashboard; local unless a host is named; port 0 chooses a free port.
+    dashboard_hosts : other names, HOST:PORT, under which browsers find the dashboard, such as those of a tunnel or a
+        proxy; pages of other sites are refused.
     """
 
     kind: Literal["local"] = "local"
     workers: Annotated[int, Field(ge=1, le=1024)] | None = Field(default=None, examples=[4])
     memory_limit: Annotated[str, BeforeValidator(_memory)] = "auto"
     dashboard_address: DashboardAddress = DEFAULT_ADDRESS
+    dashboard_hosts: tuple[HostName, ...] = Field(default=(), examples=[["localhost:9999"]])
 
     def expected_workers(self, workers: int | None = None) -> int:
         """Return the requested number of workers, or one per processor as far as there is memory for them."""
@@ -121,9 +125,11 @@ class Local(ClusterSettings):
         from distributed import Client, LocalCluster
 
         expected = self.expected_workers(workers)
+        address = free_address(self.dashboard_address)
         environment: dict[str, Any] = {f"distributed.nanny.pre-spawn-environ.{name}": 1 for name in ONE_THREAD}
         with (
             dask.config.set(SETTINGS | environment),
+            websocket_origins(address, self.dashboard_hosts),
             LocalCluster(
                 n_workers=min(FIRST, expected, places()),  # the others start while these work
                 threads_per_worker=1,
@@ -132,7 +138,7 @@ class Local(ClusterSettings):
                 memory_limit=self.worker_memory(workers),
                 silence_logs=logging.CRITICAL,
                 security=own_certificates(),
-                dashboard_address=free_address(self.dashboard_address),
+                dashboard_address=address,
             ) as cluster,
             Client(cluster) as client,
         ):

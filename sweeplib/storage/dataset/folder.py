@@ -18,8 +18,9 @@ from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.late_modules import xarray as xr
+from sweeplib.regular_files import file_bytes
 from sweeplib.simulation.labels import stored_attributes
-from sweeplib.storage.dataset.stores import LinkingStore, VersionStore
+from sweeplib.storage.dataset.stores import LinkingStore, RegularStore, VersionStore
 from sweeplib.storage.dataset.versions import FOLDER, present_folder, replacement
 from sweeplib.storage.records.files import write_json
 from sweeplib.storage.records.manifest import Manifest, manifest_path
@@ -192,7 +193,7 @@ def present_version(path: str | Path) -> Opened:
 
 def _manifest_bytes(folder: Path) -> bytes | None:
     path = manifest_path(folder)
-    return path.read_bytes() if path.is_file() else None
+    return file_bytes(path) if path.is_file() else None
 
 
 def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
@@ -205,7 +206,8 @@ def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Da
         raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
     with warnings.catch_warnings():  # of a dataset that others wrote
         warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated", RuntimeWarning)
-        ds = plain(xr.open_zarr(store, group=group, chunks=None))
+        opened = store if isinstance(store, VersionStore) else RegularStore(path, read_only=True)
+        ds = plain(xr.open_zarr(opened, group=group, chunks=None, zarr_format=3))
     if not ds.variables:
         raise _no_dataset(path)
     ds.encoding |= {"source": str(path), "opened": version}

@@ -10,9 +10,29 @@ from typing import Any
 from zarr.core.buffer import default_buffer_prototype
 from zarr.storage import LocalStore
 
+from sweeplib.regular_files import file_bytes, open_bytes, refuse_irregular
 from sweeplib.storage.dataset.versions import name_of, version_folders
 from sweeplib.storage.records.files import damaged, is_chunk, lost, partial
 from sweeplib.storage.records.manifest import MANIFEST, Entry, entry_of, is_like, manifest_of
+
+
+class RegularStore(LocalStore):
+    """A folder of files; IrregularFileError for something else in the place of one that is read."""
+
+    async def get(self, key: str, *args: Any, **kwargs: Any) -> Any:
+        """Return the bytes of a file, None if there is no file."""
+        return await super().get(key, *args, **kwargs) if self._is_file(key) else None
+
+    def get_sync(self, key: str, **kwargs: Any) -> Any:
+        """Return the bytes of a file, None if there is no file."""
+        return super().get_sync(key, **kwargs) if self._is_file(key) else None
+
+    def _is_file(self, key: str) -> bool:
+        try:
+            refuse_irregular(self.root / key)
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+            return False
+        return True
 
 
 class LinkingStore(LocalStore):
@@ -49,7 +69,7 @@ class LinkingStore(LocalStore):
         if not is_chunk(key):
             return False
         for chunk in self._chunks_by_checksum.get((len(content), content[-4:]), ()):
-            if chunk.read_bytes() == content and _link(chunk, self.root / key):
+            if file_bytes(chunk) == content and _link(chunk, self.root / key):
                 return True
         return False
 
@@ -61,14 +81,14 @@ class LinkingStore(LocalStore):
             for folder, _, names in os.walk(self.before):
                 for path in (Path(folder, name) for name in names):
                     if is_chunk(path.relative_to(self.before).as_posix()):
-                        with path.open("rb") as file:
+                        with open_bytes(path) as file:
                             size = file.seek(0, os.SEEK_END)
                             file.seek(max(0, size - 4))
                             chunks[size, file.read()].append(path)
         return chunks
 
 
-class VersionStore(LocalStore):
+class VersionStore(RegularStore):
     """The version of a dataset that is present when the store is made.
 
     Every file that is read is compared with the entry of that version's manifest. If it is of another version by
@@ -103,7 +123,7 @@ class VersionStore(LocalStore):
             return chunk
         for folder in version_folders(self.root, self.version):
             with suppress(OSError):
-                content = (folder / key).read_bytes()
+                content = file_bytes(folder / key)
                 if is_like(self.entries[key], key, content):
                     return default_buffer_prototype().buffer.from_bytes(content)
         if chunk is None or name_of(self.root) != self.version:

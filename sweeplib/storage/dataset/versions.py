@@ -13,6 +13,7 @@ from glob import escape
 from pathlib import Path
 
 from sweeplib.errors import InputError
+from sweeplib.regular_files import file_bytes
 from sweeplib.storage.records.files import exchange, files_below, is_partial, partial, remove_own, sync
 from sweeplib.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
 
@@ -39,7 +40,7 @@ def replacement(path: Path, *, keep: bool = False) -> Iterator[Path]:
         _refuse_foreign(path)
         if path.is_symlink() or name_of(path) != name_of(new) or not manifest_at(path).is_whole():
             _replace(path, new, keep=keep)
-        elif (new / MANIFEST).read_bytes() != (path / MANIFEST).read_bytes():
+        elif file_bytes(new / MANIFEST) != file_bytes(path / MANIFEST):
             (new / MANIFEST).replace(path / MANIFEST)  # the same files, made from something else
             sync(path)
     finally:

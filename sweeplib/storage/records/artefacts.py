@@ -18,6 +18,7 @@ from sweeplib.code.sources import library_digest
 from sweeplib.design.questions import RowCounts
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
+from sweeplib.regular_files import file_text
 from sweeplib.storage.records.attempts import IN_REPORT
 from sweeplib.storage.records.files import DamageError, digest, intact_json, read_json
 from sweeplib.storage.records.jobs import at_work_elsewhere
@@ -134,7 +135,7 @@ def is_of_config(sweep: "Design", directory: Path) -> bool:
 def refuse_other_config(sweep: "Design", directory: Path) -> None:
     """Raise InputError unless the last run and the present dataset in a sweep's directory are of the sweep's config."""
     config, settings = directory / "config.yaml", settings_digest(sweep.source)
-    last = settings_digest(config.read_text(encoding="utf-8")) if config.exists() else settings
+    last = settings_digest(file_text(config)) if config.exists() else settings
     if last != settings or not is_of_config(sweep, directory):
         expected = "`sweeplib sweep` with this config before, or the overrides of the last run"
         raise InputError("the present results are of another config", file=directory, expected=expected)

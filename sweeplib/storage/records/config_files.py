@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.code.user_code import seen_from
 from sweeplib.errors import InputError
+from sweeplib.regular_files import file_bytes, file_text
 from sweeplib.storage.records.files import digest, read_json, write_json, write_text
 from sweeplib.strict_yaml import parsed, written
 
@@ -46,7 +47,7 @@ def complete_config(sweep: "Design", directory: Path) -> str:
 
 def is_as_written(path: Path) -> bool:
     """Return whether a complete config has the content that was written, by the checksum in its last line."""
-    text, _, checksum = path.read_bytes().rpartition(_SEAL.encode())
+    text, _, checksum = file_bytes(path).rpartition(_SEAL.encode())
     return checksum == f"{digest(text)}\n".encode()
 
 
@@ -58,7 +59,7 @@ def check_origin(config: Path, directory: Path) -> None:
     other = origin_of(directory)
     if other is None or _is_own(config, directory):
         return
-    if other.samefile(config) or other.read_bytes() == config.read_bytes():
+    if other.samefile(config) or file_bytes(other) == file_bytes(config):
         return
     problem = f"{directory} has the results of {other.resolve()}, whose sweep is also called {directory.name!r}"
     expected = f"another `name`, another --results, or no file {directory / ORIGIN} (then this file takes over)"
@@ -104,7 +105,7 @@ def origin_of(directory: Path) -> Path | None:
 def _describes(config: Path, name: str) -> bool:
     """Return whether a file describes the sweep with this name, or may do so, as one that is being edited."""
     try:
-        content = parsed(config.read_text(encoding="utf-8-sig"))
+        content = parsed(file_text(config, "utf-8-sig"))
     except (OSError, ValueError):
         return True
     return isinstance(content, dict) and str(content.get("name", config.stem)) == name

@@ -24,6 +24,8 @@ from uuid import uuid4
 import google_crc32c
 
 from sweeplib.errors import SweeplibError
+from sweeplib.regular_files import IrregularFileError, descriptor, file_bytes, open_bytes
+from sweeplib.storage.records.links import linked
 
 CHECKSUM = "checksum"
 """The key of an object's checksum in its JSON file."""
@@ -72,6 +74,9 @@ def write_bytes(path: Path, content: Any, *, durable: bool = True) -> Path:
 
 def write_files(contents: Mapping[Path, Any], *, durable: bool = True) -> None:
     """Write files with these contents (any buffers), each in one rename, in order; all wait for the disk at once."""
+    for path in contents:
+        if path.is_symlink():
+            raise linked(path)
     folders = {folder for path in contents for folder in path.parents if not folder.exists()}
     beside = {path: partial(path) for path in contents}
     try:
@@ -253,9 +258,10 @@ def intact_json(path: Path) -> dict[str, Any]:
 
 def content(path: Path) -> bytes:
     """Return the bytes of a file; DamageError if a folder, a pipe or a device is in its place."""
-    if not path.is_file():
-        raise damaged(path, "something else than a file is in its place: move it away")
-    return path.read_bytes()
+    try:
+        return file_bytes(path)
+    except (IsADirectoryError, IrregularFileError):
+        raise damaged(path, "something else than a file is in its place: move it away") from None
 
 
 def digest(content: bytes) -> str:
@@ -277,11 +283,13 @@ def append_line(path: Path, record: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     content = json.dumps(record, sort_keys=True).encode().removesuffix(b"}")
     line = content + _LINE_CHECKSUM + digest(content).encode() + b'"}\n'
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    if path.is_symlink():
+        raise linked(path)
+    number = descriptor(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
-        os.write(descriptor, line)
+        os.write(number, line)
     finally:
-        os.close(descriptor)
+        os.close(number)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
@@ -296,7 +304,7 @@ def appended_lines(path: Path, start: int, most: int) -> tuple[list[dict[str, An
     """
     if not path.exists():
         return [], start
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         file.seek(start)
         read = file.read(most)
     whole, end, _ = read.rpartition(b"\n")

@@ -20,6 +20,7 @@ import psutil
 
 from sweeplib.errors import InputError
 from sweeplib.storage.records.files import DamageError, read_json, remove_empty, write_json
+from sweeplib.storage.records.links import refuse_linked_folders, refuse_links
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
@@ -36,9 +37,12 @@ def at_work(directory: Path, does: str) -> Iterator[None]:
 
 
 @contextmanager
-def alone(directory: Path, does: str) -> Iterator[None]:
-    """A context in which no other process is at work in a sweep's `directory`; InputError that names one that is."""
-    with _folder_lock(directory, fcntl.LOCK_EX, does) as holder:
+def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
+    """A context in which no other process is at work in a sweep's `directory`; InputError that names one that is.
+
+    Also for a link in the place of a folder into which it `writes`.
+    """
+    with _folder_lock(directory, fcntl.LOCK_EX, does, writes=writes) as holder:
         for other in (directory / "locks").glob("*.holder.json"):
             if other != holder:
                 other.unlink(missing_ok=True)  # of a process that died
@@ -46,8 +50,11 @@ def alone(directory: Path, does: str) -> Iterator[None]:
 
 
 @contextmanager
-def _folder_lock(directory: Path, kind: int, does: str) -> Iterator[Path]:
+def _folder_lock(directory: Path, kind: int, does: str, *, writes: bool = True) -> Iterator[Path]:
     """Hold the lock of a folder, shared or exclusive; InputError that names a process that holds it otherwise."""
+    if writes:
+        refuse_linked_folders(directory)
+    refuse_links(directory, directory / "locks")
     lock = _lock_path(directory, FOLDER)
     with _file_lock(lock, kind, PATIENCE) as is_held:
         if not is_held:
@@ -74,6 +81,7 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
     """
     holder, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
     reported = False
+    refuse_links(directory, directory / "runs.zarr" / dynamics)
     with at_work(directory, does):
         while True:
             with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:

@@ -25,6 +25,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sweeplib.regular_files import file_bytes
 from sweeplib.storage.records.files import (
     DAMAGED,
     LOST,
@@ -125,7 +126,7 @@ class Manifest:
             file = self.folder / name
             if not file.exists():
                 raise lost(file, remedy)
-            if file.stat().st_size != size or not (is_chunk(name) or digest(file.read_bytes()) == content):
+            if file.stat().st_size != size or not (is_chunk(name) or digest(file_bytes(file)) == content):
                 raise damaged(file, remedy)
 
     def is_unchanged(self, *, remember: bool) -> bool:
@@ -202,7 +203,7 @@ def examination(artefact: Path) -> tuple[int, dict[str, str]]:
         for name in _names_of_zarr(path.parent) if path.name == MANIFEST else ():
             if name in manifest.files:
                 continue
-            if not is_intact((path.parent / name).read_bytes()) if is_chunk(name) else manifest.files:
+            if not is_intact(file_bytes(path.parent / name)) if is_chunk(name) else manifest.files:
                 problems[name] = DAMAGED
     problems |= dict(manifest.problems())
     return sum(map(is_chunk, manifest.files)), problems
@@ -244,4 +245,4 @@ def _own_entries(entries: Mapping[str, Entry]) -> dict[str, Entry]:
 
 def _content(path: Path) -> bytes | None:
     """Return the content of a file, None if there is none."""
-    return path.read_bytes() if path.is_file() else None
+    return file_bytes(path) if path.is_file() else None

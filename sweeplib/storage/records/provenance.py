@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import sweeplib
+from sweeplib.regular_files import file_text
 
 PACKAGE = Path(__file__).resolve().parents[2]
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
@@ -34,7 +35,7 @@ def git_commit() -> str | None:
     """
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         built = PACKAGE / "commit.txt"
-        return built.read_text(encoding="utf-8") if built.exists() else None
+        return file_text(built) if built.exists() else None
     dirty = _git("status", "--porcelain", "--untracked-files=no", ".")
     commit = _git("rev-parse", "HEAD")
     return f"{commit}-dirty" if dirty else commit
@@ -53,7 +54,7 @@ def _git(*arguments: str) -> str | None:
 def cpu_model() -> str:
     """Return the type of this machine's processor; another type may change the last bits of a result."""
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        lines = file_text("/proc/cpuinfo").splitlines()
     except OSError:
         return platform.processor() or platform.machine()
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.regular_files import file_bytes
 from sweeplib.storage.dataset.versions import present_folder
 from sweeplib.storage.records.files import DAMAGED, LOST, digest, is_below, lost, read_json, write_json
 from sweeplib.storage.records.locks import writer_lock
@@ -135,7 +136,7 @@ class PublishAddress:
         """Send what differs from what the marker says: without a root meanwhile, which is written last."""
         dataset, marker = manifest.folder, self._read_marker()
         wanted = {name: str(entry[1]) for name, entry in manifest.files.items()} | {
-            MANIFEST: digest(manifest.path.read_bytes())
+            MANIFEST: digest(file_bytes(manifest.path))
         }
         self._refuse_others(marker)
         remote = {name: content for name, content in marker["files"].items() if name not in again} if marker else {}
@@ -148,7 +149,7 @@ class PublishAddress:
             REPEAT
         )
         if marker and marker["complete"] and _version(remote) == manifest.digest:
-            self.files.pipe_file(f"{self.path}/{MANIFEST}", manifest.path.read_bytes())
+            self.files.pipe_file(f"{self.path}/{MANIFEST}", file_bytes(manifest.path))
             self._write_marker(wanted, complete=True)
             return 1
         self._remove([ROOT] if marker else [])
@@ -158,7 +159,7 @@ class PublishAddress:
             self.files.put([str(dataset / name) for name in changed], [f"{self.path}/{name}" for name in changed])
         self._remove(gone)
         self._refuse_others(self._read_marker())  # another folder of results may have begun meanwhile
-        self.files.pipe_file(f"{self.path}/{ROOT}", (dataset / ROOT).read_bytes())
+        self.files.pipe_file(f"{self.path}/{ROOT}", file_bytes(dataset / ROOT))
         self._write_marker(wanted, complete=True)
         return len(changed) + 1
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sweeplib.regular_files import file_bytes
 from sweeplib.storage.records.files import DAMAGED, LOST, DamageError, is_intact, is_partial
 from sweeplib.storage.store.layout import INDEX, Layout, layout_folders
 from sweeplib.storage.store.layout_files import intact_metadata, is_of_layout
@@ -109,7 +110,7 @@ def _harms(path: Path, files: list[Path]) -> Iterator[Harm]:
     """Yield the damaged files of a layout, then the lost ones as far as this can be known."""
     layout, damaged = _layout_or_none(path), set()
     for file in sorted(files):
-        if not (intact_metadata(file) if file.name == "zarr.json" else is_intact(file.read_bytes())):
+        if not (intact_metadata(file) if file.name == "zarr.json" else is_intact(file_bytes(file))):
             damaged.add(file)
             yield Harm(file, DAMAGED, _block(layout, path, file))
     arrays = (*INDEX, "status", *layout.variables) if layout is not None else INDEX

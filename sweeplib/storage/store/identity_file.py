@@ -15,6 +15,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy as np
 
 from sweeplib.code.sources import package_digest
+from sweeplib.regular_files import open_bytes
 from sweeplib.storage.records.files import partial, remove_partials
 from sweeplib.storage.store.run_store import RunStore
 
@@ -61,7 +62,7 @@ def read_identities(sweep: "Design", store: RunStore) -> CasePositions | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
             if str(file["key"]) != _key(sweep, store.dynamics):
                 return None
             cases = CasePositions(file["ids"], file["flat"], file["layout"], file["row"])
@@ -79,7 +80,7 @@ def identity_files(directory: Path) -> list[Path]:
 def is_whole(path: Path) -> bool:
     """Return whether all arrays of a file have the content that was written, by their checksums."""
     try:
-        with ZipFile(path) as file:
+        with open_bytes(path) as opened, ZipFile(opened) as file:
             return file.testzip() is None
     except _UNREADABLE:
         return False
@@ -88,7 +89,7 @@ def is_whole(path: Path) -> bool:
 def is_of(path: Path, sweep: "Design") -> bool:
     """Return whether a file has the identities of a sweep's present cases; those of others are not used."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with open_bytes(path) as opened, np.load(opened, allow_pickle=False) as file:
             return path.stem in sweep.runs and str(file["key"]) == _key(sweep, path.stem)
     except _UNREADABLE:
         return False

@@ -21,6 +21,7 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore, StorePath
 
+from sweeplib.regular_files import file_bytes
 from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.stores import LinkingStore
@@ -35,6 +36,7 @@ from sweeplib.storage.records.files import (
     sync,
     write_files,
 )
+from sweeplib.storage.records.links import refuse_links
 from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk, read_metadata, write_metadata
 from sweeplib.storage.store.rows import OWN_FIELDS, by_block, cases_of, index_of, shared_fields
 
@@ -180,6 +182,7 @@ class Layout:
             block = self.empty(name, self.block_size) if chunk is None else chunk.copy()
             block[positions] = values
             chunks[self._chunk(name, number)] = chunk_bytes(block)
+        refuse_links(self.path.parents[1], *chunks)
         write_files(chunks)
         self.__dict__.pop("_begun", None)
 
@@ -237,6 +240,7 @@ class Layout:
                 chunk[:start] = self._index_chunk(name, number)[:start]
             chunk[start : start + len(column)] = column
             chunks[self._chunk(name, number)] = chunk_bytes(chunk)
+        refuse_links(self.path.parents[1], *chunks)
         write_files(chunks)
 
     def _resize(self, rows: int) -> None:
@@ -266,7 +270,7 @@ class Layout:
                 chunk = self._chunk(name, number)
                 if not chunk.exists():
                     raise lost(chunk, self._deletion)
-                if not is_intact(chunk.read_bytes()):
+                if not is_intact(file_bytes(chunk)):
                     raise damaged(chunk, self._deletion)
 
     def _index(self, name: str, rows: slice) -> np.ndarray:
@@ -326,6 +330,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
 
     Its arrays have room for `rows`: their metadata need not be written again when these are appended.
     """
+    refuse_links(path.parents[1], path)
     remove_partials(path)
     variables = stored_variables(case)
     attributes: dict[str, Any] = {
@@ -346,7 +351,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
         for name, dtype in INDEX.items():
             shape, dims = ((rows, 2), ("word",)) if name == "case_id" else ((rows,), ())
             _create(group, name, dtype, shape, dims, INDEX_ROWS, {})
-        write_metadata({file: json.loads(file.read_bytes()) for file in new.rglob("zarr.json")})
+        write_metadata({file: json.loads(file_bytes(file)) for file in new.rglob("zarr.json")})
         new.rename(path)
         sync(path.parent)
     finally:

@@ -15,6 +15,7 @@ import numpy as np
 from numcodecs import VLenUTF8, Zstd
 from zarr.codecs import Crc32cCodec, ZstdCodec
 
+from sweeplib.regular_files import file_bytes
 from sweeplib.storage.records.files import (
     CHECKSUM,
     DamageError,
@@ -43,7 +44,7 @@ def chunk_bytes(values: np.ndarray) -> bytes:
 def read_chunk(path: Path, dtype: np.dtype, shape: tuple[int, ...], remedy: str) -> np.ndarray | None:
     """Return the values of a chunk, strings as objects; None if there is no file. DamageError for a wrong checksum."""
     try:
-        content = path.read_bytes()
+        content = file_bytes(path)
     except FileNotFoundError:
         return None
     if not is_intact(content):
@@ -63,7 +64,7 @@ def write_metadata(contents: Mapping[Path, dict[str, Any]]) -> None:
 def read_metadata(path: Path, remedy: str) -> dict[str, Any]:
     """Return the content of a zarr.json without its checksum. DamageError if any bit of the file has changed."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = file_bytes(path).decode("utf-8")
         content: dict[str, Any] = json.loads(text)
         del content["attributes"][CHECKSUM]
         intact = _with_checksum(content) == text

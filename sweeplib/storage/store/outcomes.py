@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from sweeplib.process.troubles import Trouble
+from sweeplib.regular_files import open_text
 from sweeplib.simulation import FAILURES, Excess, Status
 from sweeplib.storage.records.files import append_line, read_lines, write_text
 from sweeplib.storage.records.provenance import versions
@@ -122,7 +123,7 @@ def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, 
     path = outcomes_path(directory, dynamics)
     if not path.exists():
         return []
-    with path.open(encoding="utf-8", newline="") as lines:
+    with open_text(path, newline="") as lines:
         return list(islice(csv.DictReader(lines), most))
 
 

@@ -3,13 +3,16 @@
 A row takes 8 bytes per recorded number before compression, and about 25 bytes of index (docs/performance.md).
 """
 
+from collections import Counter
 from collections.abc import Collection
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from sweeplib.simulation import Case
+from sweeplib.simulation import Case, Status
+from sweeplib.storage.records.files import DamageError, intact_json
 from sweeplib.storage.store.journal import journal, processors
 from sweeplib.storage.store.layout import Layout, create_layout, layout_folders
 from sweeplib.storage.store.layout_files import read_metadata, write_metadata
@@ -32,6 +35,31 @@ def stored_dynamics(directory: Path) -> list[str]:
 def records(directory: Path, dynamics: str) -> list[Path]:
     """Return the files that say that a dynamics has run in a sweep's directory."""
     return [directory / f"{dynamics}.done.json", journal(directory, dynamics)]
+
+
+def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
+    """Return the number of cases with each status by dynamics, as the records and rows in a folder say it.
+
+    Without a config: rows of earlier grids count too where no run has ended. The number of all cases is the plan's.
+    """
+    planned: dict[str, int] = intact_json(directory / "plan.done.json").get("cases", {})
+    counts: dict[str, dict[str, int]] = {}
+    for name in dict.fromkeys([*planned, *stored_dynamics(directory)]):
+        done = intact_json(directory / f"{name}.done.json").get("cases")
+        numbers = Counter(done) if done else _row_counts(directory, name)
+        missing = max(0, planned.get(name, 0) - sum(numbers.values())) if done is None else numbers["missing"]
+        counts[name] = {status.name: numbers[status.name] for status in Status} | {Status.missing.name: missing}
+    return counts
+
+
+def _row_counts(directory: Path, dynamics: str) -> Counter[str]:
+    """Return the number of rows with each status that have a result; none if the store is damaged."""
+    with suppress(DamageError):
+        statuses = RunStore(directory, dynamics).statuses()
+        values, numbers = np.unique(np.concatenate([np.empty(0, np.uint8), *statuses]), return_counts=True)
+        named = zip(values.tolist(), numbers.tolist(), strict=True)
+        return Counter({Status(value).name: number for value, number in named if value != Status.missing})
+    return Counter()
 
 
 class RunStore:

@@ -1,0 +1,69 @@
+"""Who can change a file: this user and root alone, or others too."""
+
+import grp
+import os
+import pwd
+import stat
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+BY_GROUP, BY_ALL = "users of its group may write there", "all users may write there"
+
+
+def others_in(path: Path) -> str | None:
+    """Return why others than this user and root may have written a file, or in a folder; None if nobody else can."""
+    state = path.stat()
+    if state.st_uid not in (os.geteuid(), 0):
+        return f"it belongs to {_user(state.st_uid)}"
+    return _others_by_mode(state)
+
+
+def is_private(path: Path) -> bool:
+    """Return whether a file or a folder is this user's, and no other user but root may write there."""
+    with suppress(OSError):
+        state = path.stat()
+        return state.st_uid == os.geteuid() and _others_by_mode(state) is None
+    return False
+
+
+def private_folder(within: Path) -> Path | None:
+    """Return a folder in which only this user can write: `within`, or one in it; None if there can be none.
+
+    Where others may write, as in /tmp, the folder has this user's number in its name, nobody else can look into it, and
+    it is not used if others made it.
+    """
+    try:
+        if not within.exists():
+            within.mkdir(mode=0o700, parents=True)
+        if is_private(within) and os.access(within, os.W_OK):
+            return within
+        own = within / f"sweeplib-{os.geteuid()}"
+        with suppress(FileExistsError):
+            own.mkdir(mode=0o700)
+    except OSError:
+        return None
+    state, above = own.lstat(), within.stat().st_mode
+    closed = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o077
+    return own if closed and (above & stat.S_ISVTX or not above & stat.S_IWOTH) else None
+
+
+def _others_by_mode(state: os.stat_result) -> str | None:
+    if state.st_mode & stat.S_IWOTH:
+        return BY_ALL
+    return BY_GROUP if state.st_mode & stat.S_IWGRP and not _is_of_one(state.st_gid) else None
+
+
+@cache
+def _is_of_one(group: int) -> bool:
+    """Return whether a group is that of this user alone, as many systems have one for each user; or root's."""
+    with suppress(KeyError):
+        name, members = pwd.getpwuid(os.geteuid()).pw_name, grp.getgrgid(group)
+        return group == 0 or (members.gr_name == name and set(members.gr_mem) <= {name})
+    return group == 0
+
+
+def _user(number: int) -> str:
+    with suppress(KeyError):
+        return pwd.getpwuid(number).pw_name
+    return f"the user {number}"

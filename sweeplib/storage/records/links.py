@@ -1,0 +1,40 @@
+"""Links in the folder of a sweep: nothing is written, and nothing deleted, through one that sweeplib did not make."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from sweeplib.errors import InputError
+
+FOLDERS = (
+    *("analysis", "datasets", "failures", "figures", "inventory", "jobs", "journal", "locks", "outcomes", "report"),
+    "runs.zarr",
+)
+"""The folders in that of a sweep into which commands write; `dataset.zarr` is exchanged, and has a rule of its own."""
+
+
+def links_on_the_way(folder: Path, path: Path) -> Iterator[Path]:
+    """Yield the links among the steps from a folder to a path below it, the path itself included."""
+    step = folder
+    for part in path.relative_to(folder).parts:
+        step = step / part
+        if step.is_symlink():
+            yield step
+
+
+def refuse_links(folder: Path, *paths: Path) -> None:
+    """Raise InputError if a path below a folder is a link, or behind one."""
+    for path in paths:
+        for link in links_on_the_way(folder, path):
+            raise linked(link)
+
+
+def refuse_linked_folders(directory: Path) -> None:
+    """Raise InputError if one of the folders of a sweep's folder into which commands write is a link."""
+    refuse_links(directory, *(directory / name for name in FOLDERS))
+
+
+def linked(link: Path) -> InputError:
+    """Return the error for a link in the place of something that sweeplib writes."""
+    problem = f"a link to {str(link.readlink())!a}, which sweeplib did not make: nothing is written through it"
+    expected = "what it leads to in its place; a link in place of the whole folder of the sweep is followed"
+    return InputError(problem, file=link, expected=expected)

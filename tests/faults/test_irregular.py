@@ -1,0 +1,95 @@
+"""Pipes, devices, sockets, folders and links to nowhere in the place of the files of a finished sweep."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import cycle
+
+import pytest
+
+from tests.faults.finished import Done
+from tests.irregular import IRREGULAR, put
+from tests.tiers import slow_but
+
+PLACES = (
+    "calm.done.json",
+    "origin.json",
+    "config.yaml",
+    "plan.done.json",
+    "dataset.done.json",
+    "journal/calm.jsonl",
+    "journal/complete.json",
+    "journal/errors.log",
+    "jobs/simulate.json",
+    "outcomes/calm.csv",
+    "inventory/calm.npz",
+    "runs.zarr/zarr.json",
+    "runs.zarr/calm/LAYOUT/zarr.json",
+    "runs.zarr/calm/LAYOUT/risk/zarr.json",
+    "runs.zarr/calm/LAYOUT/status/c/0",
+    "dataset.zarr/zarr.json",
+    "dataset.zarr/manifest.json",
+    "dataset.zarr/status/zarr.json",
+    "analysis/exit_times.zarr/zarr.json",
+    "analysis/exit_times.done.json",
+    "report/index.html",
+)
+COMMANDS = (
+    ("status",),
+    ("summary",),
+    ("prune",),
+    ("verify", "--sample", "0"),
+    ("export", "--to", "csv"),
+    ("retry", "failed"),
+    ("analyse",),
+    ("finalise",),
+    ("verify", "--repair", "--sample", "0"),
+)
+PATIENCE = 60
+"""Seconds within which a command on a few cases ends on a machine that is busy."""
+
+
+@contextmanager
+def no_wait(what: str) -> Iterator[None]:
+    """Return a context that fails if it takes long."""
+
+    def waited(*_: object) -> None:
+        raise AssertionError(f"waited: {what}")
+
+    before = signal.signal(signal.SIGALRM, waited)
+    signal.alarm(PATIENCE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("place", slow_but(PLACES, "runs.zarr/calm/LAYOUT/risk/zarr.json"))
+def test_no_command_waits_for_them_and_none_has_a_traceback(
+    place: str, done: Done, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(done.config.parent)
+    layout = next((done.directory / "runs.zarr" / "calm").glob("p*")).name
+    path = done.directory / place.replace("LAYOUT", layout)
+    commands = cycle(COMMANDS)
+    for kind in IRREGULAR:
+        for command in (next(commands) for _ in range(5)):
+            put(path, kind)
+            with no_wait(f"{command} for {kind}"):
+                status, said = done.told(*command)
+            assert status in (0, 1, 2, 3) and "an error in sweeplib" not in said, (command, kind, said)
+
+
+def test_a_config_does_not_start_from_them_and_a_table_is_none(done: Done) -> None:
+    folder, config = done.config.parent, done.config.read_text().replace("name: verified", "name: other")
+    for kind in ("pipe", "socket", "link to a device"):
+        put(folder / "base.yaml", kind)
+        put(folder / "points.csv", kind)
+        for text in ("from: base.yaml\n", f"{config}points: points.csv\n"):
+            sweep = Done(folder / "other.yaml")
+            sweep.config.write_text(text)
+            with no_wait(f"{kind}: {text}"):
+                status, said = sweep.told("status")
+            words = "not a table of points" if "points" in text and "link" in kind else "is in the place of a file"
+            assert status == 2 and words in said, said
