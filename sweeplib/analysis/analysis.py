@@ -89,6 +89,18 @@ class Analysis:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
         return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
 
+    def numbers(self, ds: Outline, options: Mapping[str, Any]) -> list[str]:
+        """Return the variables with an interval, the headline first, in the analysis of a dataset that is outlined.
+
+        Those that it declares, otherwise the observables that its outline says are `averaged`; InputError if it does
+        not apply.
+        """
+        declared = [*([self.headline] if self.headline else []), *self.quantities.values()]
+        if declared:
+            return list(dict.fromkeys(declared))
+        outline = self.outlined(ds, options)
+        return [] if outline is None else str(outline.attrs.get("averaged", "")).split()
+
     def treatment(self, end: str) -> Treated:
         """Return what the analysis makes of runs that end in a way of ENDS."""
         return self.ends.get(end, Treated.left_out)

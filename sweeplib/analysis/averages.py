@@ -59,7 +59,7 @@ def averages(
     return xr.Dataset(variables).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
 
 
-def estimator_of(statistic: str | dict[str, float]) -> Estimator:
+def estimator_of(statistic: str | Mapping[Any, float]) -> Estimator:
     """Return the estimator of a statistic; InputError for a level of quantiles that is no probability."""
     if isinstance(statistic, str):
         return Mean() if statistic == "mean" else Quantile(0.5)
@@ -116,7 +116,7 @@ def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
     return steps.round().assign_attrs(label("steps"))
 
 
-def _outline(ds: Outline, *, statistic: str | dict[str, float], **_: Any) -> Outline:
+def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> Outline:
     estimator_of(statistic)
     names = averaged_observables(ds)
     if not names:

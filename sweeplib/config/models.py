@@ -214,6 +214,11 @@ class AnswerSection(Section):
         description="Its variable, which has an interval; by default the one that its headline names, or its label.",
         examples=["exit_steps_mean"],
     )
+    options: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Options of the analysis for this question, beside those under `analyses`.",
+        examples=[{"statistic": "median"}, {"statistic": {"quantile": 0.95}}, {"statistic": {"below": 0.1}}],
+    )
     to: Annotated[Any, BeforeValidator(_precision, json_schema_input_type=float | str)] = Field(
         description="The half width that its 95 % interval may have: in per cent of the value, or in its units; "
         "`decided` for the labels of points, such as regimes.",
@@ -228,8 +233,9 @@ class AnswerSection(Section):
     )
     at: dict[str, Wanted] = Field(
         default_factory=dict,
-        description="Ask only where axes, `dynamics` or `threshold` have one of these values; by default everywhere.",
-        examples=[{"p": [1, 4], "dynamics": "sgd_chain"}],
+        description="Ask only where axes, `dynamics`, `threshold` or `time` have one of these values; by default "
+        "everywhere, and at the last of the times.",
+        examples=[{"p": [1, 4], "dynamics": "sgd_chain"}, {"time": 10}],
     )
     budget: Annotated[Any, BeforeValidator(_budget, json_schema_input_type=int | str | None)] = Field(
         default=None,

@@ -16,7 +16,7 @@ import sweeplib
 from sweeplib import analysis
 from sweeplib.answers import PROPOSERS, State, rounds
 from sweeplib.answers.answer import Answer
-from sweeplib.answers.proposers.seeds import MoreSeeds
+from sweeplib.answers.proposers.seeds import MoreSeeds, Seen
 from sweeplib.answers.shown import cells
 from sweeplib.cli import app
 from sweeplib.config import from_mapping
@@ -397,7 +397,7 @@ def test_large_answers_are_written_without_an_exponent() -> None:
 
 def test_a_mean_of_zero_has_no_relative_precision() -> None:
     """With few seeds it may be chance: more are asked for, and what the answer costs is not told."""
-    answer = MoreSeeds("asked", question())._answer([({"gamma": 0.1}, 8)], {}, [0.0, 0.0, 0.0], "")
+    answer = MoreSeeds("asked", question())._answer([({"gamma": 0.1}, 8)], {}, [0.0, 0.0, 0.0], "", Seen(True, 0.0))
     assert answer is not None and answer.state is State.open
     assert np.isnan(answer.cases) and [row.seeds for row in answer.requests] == [64]
     [answer] = SyntheticSweep(lambda g: 0.0, {0.1: 8}, question()).answered()

@@ -36,6 +36,11 @@ class Estimate(NamedTuple):
     high: xr.DataArray
 
 
+def unseen(count: int) -> str:
+    """Return, in words, what the equal values of `count` seeds say of others, with a confidence of .95."""
+    return f"other values have a probability below {100 * (1 - 0.05 ** (1 / count)):.2g} %"
+
+
 @runtime_checkable
 class Estimator(Protocol):
     """An estimator of one number of the law of a quantity."""
