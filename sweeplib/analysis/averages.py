@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.estimators import Estimator, Fraction, Mean, Quantile
+from sweeplib.analysis.kit.estimators import SEEN, Estimator, Fraction, Mean, Quantile
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.options import Confidence, LostPart
@@ -91,6 +91,7 @@ def estimated(
         symbol, units = "", "1"
     variables = with_bounds(name, estimator(sample, confidence), title, symbol, units)
     if isinstance(estimator, Mean):
+        variables[name].attrs["comment"] = SEEN
         variables[f"{name}_error"] = labelled(standard_error(sample), f"standard error of the {title}", units=units)
     return variables
 
@@ -136,6 +137,6 @@ def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> 
 ANALYSES.add(
     Analysis(
         "averages", averages, "Observables averaged over the seeds, with intervals", overlaps=True,
-        outline=_outline,
+        outline=_outline, averages=True,
     ),
 )  # fmt: skip

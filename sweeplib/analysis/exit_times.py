@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
-from sweeplib.analysis.kit.estimators import RestrictedMean, proportion_interval
+from sweeplib.analysis.kit.estimators import SEEN, RestrictedMean, proportion_interval
 from sweeplib.analysis.kit.expected import exit_times_expected
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
@@ -56,7 +56,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
         (quantity, symbol), name = QUANTITIES[scale], f"exit_{scale}"
         title, mathematics = f"{restricted}mean {quantity}", rf"\langle {symbol}\rangle"
         variables |= with_bounds(f"{name}_mean", (steps * unit for steps in means), title, mathematics)
-        variables[f"{name}_mean"].attrs["bound"] = "restricted"
+        variables[f"{name}_mean"].attrs |= {"bound": "restricted", "comment": SEEN}
         if bool(time.notnull().any()):
             variables[f"{name}_mean"].attrs["theory"] = f"{name}_theory"
             variables[f"{name}_theory"] = labelled(theory, f"{quantity} of theory", mathematics)

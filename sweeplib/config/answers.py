@@ -17,6 +17,9 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from sweeplib.analysis.analysis import Analysis
 
+CONFIDENCE = 0.95
+"""The confidence of the intervals of answers."""
+
 
 def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline]) -> Design:
     """Return the sweep with the questions of its config, and the analyses that answer them.
@@ -46,6 +49,9 @@ def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool
     """Return the question of a section; InputError, with the key, for bounds or a resolution that it cannot have."""
     key = f"answers.{name}"
     options = {**sweep.analyses.get(section.of, {}), **section.options}
+    if options.get("confidence", CONFIDENCE) != CONFIDENCE:
+        wrong = {"value": options["confidence"], "expected": f"{CONFIDENCE:g}: answers have 95 % intervals"}
+        raise InputError("not the confidence of answers", key=f"{key}.options.confidence", **wrong)
     variable = _variable(key, section, options, ds)
     refined = {} if section.refine == "seeds" else section.refine
     bounds = {axis: (value[0], value[1]) for axis, value in refined.items() if isinstance(value, list)}
@@ -130,7 +136,8 @@ def _axes_of_answers(
     from sweeplib.analysis import ANALYSES
 
     axes: dict[str, Sequence[Any]] = {dim.name: dim.values for dim in sweep.grid.axes}
-    axes |= {"dynamics": tuple(sweep.simulators), "threshold": sweep.recording.thresholds}
+    axes |= {"dynamics": tuple(sweep.simulators)}
+    axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
     try:
         outline = ANALYSES[of].outlined(ds, options)
     except InputError:  # which is told with its place, as that of any analysis

@@ -24,6 +24,7 @@ COSTLY = ("deviation_scaling", "deviation_sum", "law_agreement", "overparametris
 THEORY = Path(__file__).parents[2] / "docs" / "theory.md"
 MEAN, MEDIAN, FRACTION = "mean exit steps", "median exit steps", "fraction that exited or learned"
 ROWS = {
+    "averages": dict.fromkeys(("risk", "subspace_cosine"), "an observable"),
     "batch_tradeoff": {"exponent": "in the batch size"},
     "deviation_scaling": {"exponent": "`deviation_scaling`"},
     "deviation_sum": {"exponent": "`deviation_sum`"},

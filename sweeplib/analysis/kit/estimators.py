@@ -1,8 +1,7 @@
 """Estimators over seeds: a number of the law of a quantity from its values at seeds, with the interval of that number.
 
 The values are those along `seed`, NaN for a seed that is not observed. An end of an interval is infinite where so few
-seeds do not tell it, and NaN where there is no interval. Intervals are those of values like the ones that were seen: an
-outcome that no one of n seeds has shown may have a probability of up to 1 − .05^{1/n}.
+seeds do not tell it, and NaN where there is no interval. An interval is one of runs like those that were seen (`SEEN`).
 """
 
 from __future__ import annotations
@@ -26,6 +25,8 @@ TAIL = 0.7
 
 The rest is for skewness that few seeds do not show, and for rounds that end when an interval is narrow.
 """
+SEEN = "the interval is that of runs like those seen: a kind of run that no one of n seeds shows may be one in n/3"
+"""What is said of the interval of a mean: rare runs with large values are in no interval of few seeds."""
 
 
 class Estimate(NamedTuple):
@@ -158,19 +159,19 @@ def ends_of_mean(
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
     relative standard error s, as a few of them show too little of a long tail. Coverage: docs/theory.md.
     """
-    t = scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0)
-    error, g = spread / np.sqrt(count - 1.0), skewness / np.sqrt(count)
+    t = np.asarray(scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0))
+    error, g = spread / np.sqrt(count - 1.0), np.asarray(skewness / np.sqrt(count))
     relative = error / np.where(positive, mean, np.nan)
     log_half = relative * scipy.special.stdtrit(count - 1.0, (1.0 + confidence) / 2.0)
     lows = mean - t * error, mean - error * _hall(t, g), mean * np.exp(-log_half)
     highs = mean + t * error, mean - error * _hall(-t, g), mean * np.exp(log_half * (1.0 + 2.0 * relative))
-    return np.fmin.reduce(lows), np.fmax.reduce(highs)
+    return np.asarray(np.fmin.reduce(lows)), np.asarray(np.fmax.reduce(highs))
 
 
 def _hall(x: Array, g: Array) -> Array:
     """Return the Studentised mean whose transform by Hall's cubic is x, for a skewness of √n g."""
     g = np.where(abs(g) > 1e-9, g, 1e-9)
-    return 3.0 / g * (np.cbrt(1.0 + g * (x - g / 6.0)) - 1.0)
+    return np.asarray(3.0 / g * (np.cbrt(1.0 + g * (x - g / 6.0)) - 1.0))
 
 
 def _gamma_quantile(level: float, mean: xr.DataArray, variance: xr.DataArray) -> xr.DataArray:

@@ -214,19 +214,21 @@ class MoreSeeds:
         if answer.wanted == 0.0:
             enough = seeds >= SEEDS_FOR_NOTHING or answer.half_width == 0.0
             return f"{NOTHING} in {seeds:,} seeds" if enough else ""
-        is_far = seeds >= SEEDS_FOR_NOTHING and self._growth_at_best(answer) > GROWTH**2
+        is_far = seeds >= SEEDS_FOR_NOTHING and self._growth(answer) > GROWTH**2
         return ABOUT_ZERO if is_far and answer.low <= 0.0 <= answer.high else ""
 
-    def _growth_at_best(self, answer: Answer) -> float:
-        """Return the growth that is needed if the value is the end of its interval that is farther from 0."""
+    def _growth(self, answer: Answer) -> float:
+        """Return the growth that is needed; if the value may be 0, that of the end of its interval farther from 0."""
+        if not answer.low <= 0.0 <= answer.high:
+            return growth_needed(answer)
         wanted = self.question.half_width(max(abs(answer.low), abs(answer.high)))
         return growth_needed(replace(answer, wanted=wanted))
 
     def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], first: int) -> Answer:
         seeds = np.array([count for _, count in rows], dtype=float)
-        goals = np.maximum(first, np.floor(seeds * growth_needed(answer)) + 1.0)
+        goals = np.maximum(first, np.floor(seeds * self._growth(answer)) + 1.0)
         cases = float((goals - seeds).sum())
-        if seeds.max() * self._growth_at_best(answer) > SEEDS:
+        if goals.max() > SEEDS:
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
         reason = f"{self.name}: {self.question.precision}"
         totals = np.where(seeds < first, first, next_totals(seeds, goals)).tolist()
