@@ -50,12 +50,12 @@ def test_a_lost_run_leaves_no_mean():
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize(("seeds", "least"), [(3, 0.87), (8, 0.90), (32, 0.93)])
+@pytest.mark.parametrize(("seeds", "least"), [(3, 0.93), (8, 0.94), (32, 0.955)])
 def test_intervals_cover(law, seeds, least):
     """5000 experiments, coverage known to .003; the least values are those of exponential differences."""
     found = forgetting(sweep(LAWS[law](np.random.default_rng(seeds), (5000, seeds))))
     covered = float(((found.forgetting_low <= 0.3) & (found.forgetting_high >= 0.3)).mean())
-    assert abs(covered - 0.95) < 0.012 if law == "normal" else least - 0.01 < covered < 0.96
+    assert (0.96 if law == "normal" else least) < covered < 0.985
 
 
 @pytest.mark.parametrize(
