@@ -159,8 +159,8 @@ def ends_of_mean(
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
     relative standard error s, as a few of them show too little of a long tail. Coverage: docs/theory.md.
     """
-    t = np.asarray(scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0))
-    error, g = spread / np.sqrt(count - 1.0), np.asarray(skewness / np.sqrt(count))
+    t = scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0)
+    error, g = spread / np.sqrt(count - 1.0), skewness / np.sqrt(count)
     relative = error / np.where(positive, mean, np.nan)
     log_half = relative * scipy.special.stdtrit(count - 1.0, (1.0 + confidence) / 2.0)
     lows = mean - t * error, mean - error * _hall(t, g), mean * np.exp(-log_half)
@@ -168,7 +168,7 @@ def ends_of_mean(
     return np.asarray(np.fmin.reduce(lows)), np.asarray(np.fmax.reduce(highs))
 
 
-def _hall(x: Array, g: Array) -> Array:
+def _hall(x: Array | np.float64, g: Array | np.float64) -> Array:
     """Return the Studentised mean whose transform by Hall's cubic is x, for a skewness of √n g."""
     g = np.where(abs(g) > 1e-9, g, 1e-9)
     return np.asarray(3.0 / g * (np.cbrt(1.0 + g * (x - g / 6.0)) - 1.0))
