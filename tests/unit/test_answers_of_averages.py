@@ -195,7 +195,9 @@ def test_a_budget_that_ends_in_the_middle_is_said_with_the_interval_so_far() -> 
 def test_rows_with_more_seeds_get_no_more_than_they_need() -> None:
     """Rows with 8 and 4000 seeds, both to 10 %: the second has them."""
     few, many = Values(exponential, to=0.1).dataset(), Values(exponential, seeds=4000, to=0.1).dataset()
-    ds = xr.concat([few.assign_coords(gamma=[0.05]), many], "gamma", fill_value={"status": 0, "risk": np.nan})
+    ds = xr.concat(
+        [few.assign_coords(gamma=[0.05]), many], "gamma", join="outer", fill_value={"status": 0, "risk": np.nan}
+    )
     ds["status"] = ds.status.astype(np.uint8).assign_attrs(FLAGS)
     ds["risk"].attrs |= {"long_name": "risk"}
     asked_of = {"asked": Question("averages", "risk", 0.1)}
