@@ -170,7 +170,7 @@ def ends_of_mean(
 
 def _hall(x: Array | np.float64, g: Array | np.float64) -> Array:
     """Return the Studentised mean whose transform by Hall's cubic is x, for a skewness of √n g."""
-    g = np.where(abs(g) > 1e-9, g, 1e-9)
+    g = np.where(np.abs(g) > 1e-9, g, 1e-9)
     return np.asarray(3.0 / g * (np.cbrt(1.0 + g * (x - g / 6.0)) - 1.0))
 
 
