@@ -229,12 +229,12 @@ class AnswerSection(Section):
     )
     at: dict[str, Wanted] = Field(
         default_factory=dict,
-        description="Ask only where axes, `dynamics`, `threshold`, `time` have these values; else everywhere, at the end.",
+        description="Ask only where axes, `dynamics`, `threshold`, `time` have these values; else everywhere, last.",
         examples=[{"p": [1, 4], "dynamics": "sgd_chain"}, {"time": 10}],
     )
     budget: Annotated[Any, BeforeValidator(_budget, json_schema_input_type=int | str | None)] = Field(
         default=None,
-        description="The number of cases that may be added, or hours or minutes of a processor for them; else no limit.",
+        description="The number of cases that may be added, or hours or minutes of a processor; else no limit.",
         examples=[50000, "2 h", "30 min"],
     )
 
