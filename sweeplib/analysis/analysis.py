@@ -55,6 +55,7 @@ class Analysis:
     label : the variable that names the kind of each point, by flags (CF conventions) of which 0 is undecided.
     decidable : the variable with the probability that more seeds decide the label of a point. None: they always may.
     quantities : the variables that the general figures draw under a name of their own: name and variable.
+    averages : whether it has an interval of each observable that its outline says is `averaged`.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Analysis:
     label: str | None = None
     decidable: str | None = None
     quantities: Mapping[str, str] = field(default_factory=dict)
+    averages: bool = False
 
     def __call__(self, ds: xr.Dataset, **options: Any) -> xr.Dataset:
         """Return the labelled result; InputError for a wrong option or an unsuitable dataset."""
@@ -88,6 +90,17 @@ class Analysis:
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return all options, defaults included; InputError, naming the key, for an unknown name or a wrong type."""
         return checked_options(self.function, f"option of the analysis {self.name!r}", options, arguments=1)
+
+    def numbers(self, ds: Outline, options: Mapping[str, Any]) -> list[str]:
+        """Return the variables with an interval, the headline first, in the analysis of a dataset that is outlined.
+
+        InputError if these are observables, and the analysis does not apply.
+        """
+        declared = [*([self.headline] if self.headline else []), *self.quantities.values()]
+        if not self.averages:
+            return list(dict.fromkeys(declared))
+        outline = self.outlined(ds, options)
+        return declared if outline is None else [*declared, *outline.attrs["averaged"].split()]
 
     def treatment(self, end: str) -> Treated:
         """Return what the analysis makes of runs that end in a way of ENDS."""

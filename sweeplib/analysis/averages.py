@@ -1,17 +1,20 @@
-"""Means over the seeds of recorded observables, with the steps at which they were recorded."""
+"""Statistics over the seeds of recorded observables, with the steps at which they were recorded."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis
-from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.estimators import SEEN, Estimator, Fraction, Mean, Quantile
+from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, unless_lost, values_of, without_value
-from sweeplib.analysis.kit.options import LostPart
+from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
-from sweeplib.analysis.kit.seed_means import with_error
+from sweeplib.analysis.kit.seed_means import standard_error
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
@@ -22,30 +25,75 @@ INNER = {"teacher": ("teacher direction", "r"), "task": ("task", r"\tau"), "bloc
 """The dimensions that an averaged observable may have of its own, counted from 1, and their labels."""
 
 
-def averages(ds: xr.Dataset, *, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
-    """Return means over `seed` of each observable over time: one number, or one per teacher direction, task or block.
+Statistic = Annotated[
+    Literal["mean", "median"] | dict[Literal["quantile", "below", "above"], float],
+    Field(
+        description="the number of the law over the seeds: `mean`, `median`, `{quantile: 0.95}`, or the fraction of "
+        "the runs with a value `{below: 0.1}` or `{above: 0.1}`.",
+    ),
+]
 
-    NAME, NAME_error: mean and standard error over the seeds, per dynamics, point and time; NaN where more than the
-    fraction `max_lost` of the runs has no value at that time, for any reason, and from where a run diverged on.
-    NAME_error is NaN for one or two runs.
+
+def averages(
+    ds: xr.Dataset, *, statistic: Statistic = "mean", confidence: Confidence = 0.95, max_lost: LostPart = MOST_LOST
+) -> xr.Dataset:
+    """Return the mean over `seed` of each observable over time: one number, or one per teacher direction, task, block.
+
+    NAME (_low, _high), NAME_error: the mean, its interval (`estimators`) and its standard error, per dynamics, point
+    and time; NaN where more than the fraction `max_lost` of the runs has no value at that time, for any reason, and
+    from where a run diverged on. There is no interval and no error of one or two runs. With another `statistic` NAME
+    is a median, a quantile or a fraction, without a standard error; ends of quantiles are infinite where so few runs do
+    not tell them.
     runs: the number of runs with a value of the first observable. The coordinate steps is the number of steps until
     each time; `teacher`, `task` and `block` number the teacher directions, tasks and blocks of inputs from 1.
     """
-    run = has_run(ds)
-    variables: dict[str, xr.DataArray] = {}
+    estimator, variables = estimator_of(statistic), dict[str, xr.DataArray]()
     for name in averaged_observables(ds):
-        values = numbered(values_of(ds, name))
-        sample = unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
-        attrs = ds[name].attrs
-        variables |= with_error(
-            name, sample, attrs["long_name"], attrs.get("symbol", ""), units=attrs.get("units", "1")
-        )
+        sample = values_over_seeds(ds, name, max_lost)
+        variables |= estimated(name, sample, estimator, confidence, ds[name].attrs)
         if "runs" not in variables:
             count = sample.count("seed")
             runs = count.max([dim for dim in INNER if dim in count.dims])
             variables["runs"] = labelled(runs, "runs with a value")
-    attrs = {"max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}
+    attrs = {"confidence": confidence, "max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}
     return xr.Dataset(variables).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
+
+
+def estimator_of(statistic: str | Mapping[Any, float]) -> Estimator:
+    """Return the estimator of a statistic; InputError for a level of quantiles that is no probability."""
+    if isinstance(statistic, str):
+        return Mean() if statistic == "mean" else Quantile(0.5)
+    if len(statistic) != 1:
+        expected = "mean, median, {quantile: 0.95}, {below: 0.1} or {above: 0.1}"
+        raise InputError("not one statistic", key="statistic", value=statistic, expected=expected)
+    [(kind, level)] = statistic.items()
+    if kind != "quantile":
+        return Fraction(float(level), above=kind == "above")
+    if not 0.0 < level < 1.0:
+        expected = "a probability between 0 and 1, such as 0.95"
+        raise InputError("not the level of a quantile", key="statistic.quantile", value=level, expected=expected)
+    return Quantile(float(level))
+
+
+def values_over_seeds(ds: xr.Dataset, name: str, max_lost: float = MOST_LOST) -> xr.DataArray:
+    """Return the values of an observable over `seed`, NaN where too many runs have none for statistics of them."""
+    run, values = has_run(ds), numbered(values_of(ds, name))
+    return unless_lost(values, without_value(values, run), run, max_lost, has_diverged(ds))
+
+
+def estimated(
+    name: str, sample: xr.DataArray, estimator: Estimator, confidence: float, attrs: Mapping[str, Any]
+) -> dict[str, xr.DataArray]:
+    """Return the estimate of an observable with `attrs` and its interval; of a mean also its standard error."""
+    title = estimator.title(attrs["long_name"])
+    symbol, units = attrs.get("symbol", ""), attrs.get("units", "1")
+    if isinstance(estimator, Fraction):
+        symbol, units = "", "1"
+    variables = with_bounds(name, estimator(sample, confidence), title, symbol, units)
+    if isinstance(estimator, Mean):
+        variables[name].attrs["comment"] = SEEN
+        variables[f"{name}_error"] = labelled(standard_error(sample), f"standard error of the {title}", units=units)
+    return variables
 
 
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
@@ -69,7 +117,8 @@ def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
     return steps.round().assign_attrs(label("steps"))
 
 
-def _outline(ds: Outline, **_: Any) -> Outline:
+def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> Outline:
+    estimator_of(statistic)
     names = averaged_observables(ds)
     if not names:
         expected = (
@@ -87,7 +136,7 @@ def _outline(ds: Outline, **_: Any) -> Outline:
 
 ANALYSES.add(
     Analysis(
-        "averages", averages, "Observables averaged over the seeds, with standard errors", overlaps=True,
-        outline=_outline,
+        "averages", averages, "Observables averaged over the seeds, with intervals", overlaps=True,
+        outline=_outline, averages=True,
     ),
 )  # fmt: skip

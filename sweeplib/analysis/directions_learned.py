@@ -38,7 +38,7 @@ def directions_learned(
     runs that diverge before never learn it. Runs that stop at their exits are refused: an exit says when the direction
     would be learned, so that the runs that go on do not represent those that stopped. Steps between recorded ones are
     not seen: record every step, or read the result as that of the recorded steps.
-    learned_fraction (_low, _high): the Kaplan-Meier fraction at the last observed step, with Wilson's interval.
+    learned_fraction (_low, _high): the Kaplan-Meier fraction at the last observed step, with its interval.
     learned_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs learned it.
     seeds_used, seeds_censored: runs used, and those of them that did not learn the direction. NaN where more than
     `max_lost` of the runs failed or were killed, and for directions beyond the teacher width of a point.

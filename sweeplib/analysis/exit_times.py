@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from sweeplib.analysis.analysis import ANALYSES, EXITS_ONLY, Analysis
+from sweeplib.analysis.kit.estimators import SEEN, RestrictedMean, proportion_interval
 from sweeplib.analysis.kit.expected import exit_times_expected
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, STOPPED, with_status
@@ -14,9 +13,8 @@ from sweeplib.analysis.kit.needs import passages_outline
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.passages import Passages, passages
 from sweeplib.analysis.kit.problem_fields import step_time, without_values
-from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, mean_and_error, restricted_mean_interval
+from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS, standard_error
 from sweeplib.analysis.kit.survival import fractions_exited, medians
-from sweeplib.late_modules import scipy
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
@@ -26,11 +24,11 @@ QUANTITIES = {"steps": ("exit steps", r"\nu_{\mathrm{ext}}"), "time": ("exit tim
 def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostPart = MOST_LOST) -> xr.Dataset:
     """Return statistics over `seed` of exit steps and exit times, per dynamics, point and threshold.
 
-    exited_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time, with Wilson's interval. If all
-    runs were observed up to the same time it is the plain fraction.
+    exited_fraction (_low, _high): the Kaplan-Meier fraction at the last observed time, with the interval by Clopper and
+    Pearson. If all runs were observed up to the same time it is the plain fraction.
     exit_steps_median (_low, _high): the Kaplan-Meier median; NaN where fewer than half of the runs exited. Its interval
     needs seven runs or so: three of which the least and the greatest exit contain the median in 75 % of cases only.
-    exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`seed_means`) and
+    exit_steps_mean (_low, _high), exit_steps_mean_error: mean of min(exit, horizon), its interval (`estimators`) and
     its standard error, NaN where no run exited. exit_steps_horizon is the last observed time. `restricted` says that
     runs were censored: then the mean, its interval and its label are those of the restricted mean, a lower bound of the
     mean. Runs censored before the horizon enter as in the Kaplan-Meier estimate.
@@ -49,9 +47,8 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
     variables = _counts(without_values(ds), sample)
     variables |= with_bounds("exited_fraction", fractions, "fraction of runs that exited", r"f_{\mathrm{ext}}")
     values = sample.restricted()
-    mean, error = mean_and_error(values)
-    error = error.where(sample.reached.any("seed"))
-    means = mean, *restricted_mean_interval(values, sample.horizon, confidence)
+    error = standard_error(values).where(sample.reached.any("seed"))
+    means = RestrictedMean(sample.horizon)(values, confidence)
     medians = exit_medians(sample, confidence)
     restricted = "restricted " * bool(sample.censored().any())
     time = exit_times_expected(ds)
@@ -59,7 +56,7 @@ def exit_times(ds: xr.Dataset, *, confidence: Confidence = 0.95, max_lost: LostP
         (quantity, symbol), name = QUANTITIES[scale], f"exit_{scale}"
         title, mathematics = f"{restricted}mean {quantity}", rf"\langle {symbol}\rangle"
         variables |= with_bounds(f"{name}_mean", (steps * unit for steps in means), title, mathematics)
-        variables[f"{name}_mean"].attrs["bound"] = "restricted"
+        variables[f"{name}_mean"].attrs |= {"bound": "restricted", "comment": SEEN}
         if bool(time.notnull().any()):
             variables[f"{name}_mean"].attrs["theory"] = f"{name}_theory"
             variables[f"{name}_theory"] = labelled(theory, f"{quantity} of theory", mathematics)
@@ -95,7 +92,7 @@ def _counts(ds: xr.Dataset, sample: Passages) -> dict[str, xr.DataArray]:
 
 
 def exited_fractions(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:
-    """Return the Kaplan-Meier fraction at the last observed time, and the bounds of Wilson's interval.
+    """Return the Kaplan-Meier fraction at the last observed time, and the bounds of its interval (Clopper and Pearson).
 
     No interval for fewer than FEWEST_SEEDS runs.
     """
@@ -104,16 +101,7 @@ def exited_fractions(sample: Passages, confidence: float) -> tuple[xr.DataArray,
         output_core_dims=[()] * 2,
     )  # fmt: skip
     enough = sample.used.sum("seed") >= FEWEST_SEEDS
-    return exited, *(end.where(enough) for end in _proportion_interval(exited, worth, confidence))
-
-
-def _proportion_interval(
-    fraction: xr.DataArray, total: xr.DataArray, confidence: float
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return Wilson's interval (low, high) of a fraction of `total` runs (1927, doi 10.1080/01621459.1927.10502953)."""
-    z2 = scipy.special.ndtri((1.0 + confidence) / 2.0) ** 2 / total
-    half = np.sqrt(z2 * fraction * (1.0 - fraction) + z2 * z2 / 4.0)
-    return (fraction + z2 / 2.0 - half) / (1.0 + z2), (fraction + z2 / 2.0 + half) / (1.0 + z2)
+    return exited, *(end.where(enough) for end in proportion_interval(exited, worth, confidence))
 
 
 def exit_medians(sample: Passages, confidence: float) -> tuple[xr.DataArray, ...]:

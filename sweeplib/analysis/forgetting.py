@@ -8,12 +8,12 @@ import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.analysis import ANALYSES, Analysis, Treated
+from sweeplib.analysis.kit.estimators import Mean
 from sweeplib.analysis.kit.labels import labelled, with_bounds
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.needs import need_start
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.seed_means import mean_and_error, student_interval
 from sweeplib.analysis.kit.variables import require
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
@@ -35,7 +35,7 @@ def forgetting(
 
     forgetting (_low, _high): R_1 at the last time, or the time `after` the switch, minus R_1 at the switch. transfer:
     R_2 at the start minus R_2 at the switch, what the first task taught of the second. risk_at_switch: R_1 there.
-    Intervals are those of Student's law, of the differences of the same run. seeds_used, seeds_lost: runs used, and
+    Intervals (`estimators`) are those of the differences of the same run. seeds_used, seeds_lost: runs used, and
     runs without a value at one of these times; NaN where more than the fraction `max_lost` of all runs is lost.
     The times, and the start, must be recorded.
     """
@@ -52,8 +52,7 @@ def forgetting(
     variables: dict[str, xr.DataArray] = {}
     for name, (values, *labels) in kinds.items():
         sample = unless_lost(values.where(run & ~lost), lost, run, max_lost)
-        interval = student_interval(*mean_and_error(sample), sample.count("seed"), confidence)
-        variables |= with_bounds(name, interval, *labels)
+        variables |= with_bounds(name, Mean()(sample, confidence), *labels)
     variables["seeds_used"] = labelled((run & ~lost).sum("seed"), "runs used")
     variables["seeds_lost"] = labelled(lost.sum("seed"), "runs without a value at one of the times")
     options = {"after": after} if after is not None else {}

@@ -78,9 +78,9 @@ class Answer:
 
     def _outcome(self) -> str:
         """Return the value with its interval, and what is missing."""
-        if self.state is State.given and not self.interval:
-            return self.why
         value = decimal(self.value, 4) if math.isfinite(self.value) else "no value"
+        if self.state is State.given and self.why:
+            return f"{value}, {self.why}" if math.isfinite(self.value) else self.why
         if self.interval:
             value += f" ({self.interval})"
         if self.state is State.given:

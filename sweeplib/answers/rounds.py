@@ -98,7 +98,7 @@ def _answers(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> 
     """Return the answers of a question's proposer; InputError if a plugin's fails, or asks for what cannot be run."""
     proposer = proposer_of(name, question)
     try:
-        answers = proposer.tell(ds, sweep.analyses.get(question.of, {}))
+        answers = proposer.tell(ds, question.options_in(sweep.analyses))
     except Exception as error:
         if isinstance(error, SweeplibError) or type(proposer).__module__.startswith("sweeplib."):
             raise

@@ -2,9 +2,9 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
@@ -13,6 +13,12 @@ from sweeplib.design.design import Design
 from sweeplib.design.questions import Precision, Question, Row, with_rows
 from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.storage.dataset.outline import Outline
+
+if TYPE_CHECKING:
+    from sweeplib.analysis.analysis import Analysis
+
+CONFIDENCE = 0.95
+"""The confidence of the intervals of answers."""
 
 
 def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline]) -> Design:
@@ -28,21 +34,25 @@ def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline
         raise InputError("seeds that cannot grow", key="seeds", value=config.seeds, expected=expected)
     from sweeplib.answers import proposer_of  # loads all that runs sweeps
 
-    questions = {name: _question(name, section, sweep) for name, section in config.answers.items()}
+    questions = {name: _question(name, section, sweep, ds) for name, section in config.answers.items()}
     added: dict[str, Mapping[str, Any]] = {question.of: {} for question in questions.values()}
     analyses = added | dict(sweep.analyses)
     for name, question in questions.items():
         proposer = proposer_of(name, question)
         _refuse_bounds(name, question, sweep)
-        _refuse_matrices(name, question, ds, analyses[question.of])
-        proposer.check(ds[False], analyses[question.of])
+        _refuse_matrices(name, question, ds, question.options_in(analyses))
+        proposer.check(ds[False], question.options_in(analyses))
     return replace(sweep, questions=questions, analyses=analyses)
 
 
-def _question(name: str, section: AnswerSection, sweep: Design) -> Question:
+def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool, Outline]) -> Question:
     """Return the question of a section; InputError, with the key, for bounds or a resolution that it cannot have."""
     key = f"answers.{name}"
-    variable = _variable(key, section)
+    options = {**sweep.analyses.get(section.of, {}), **section.options}
+    if options.get("confidence", CONFIDENCE) != CONFIDENCE:
+        wrong = {"value": options["confidence"], "expected": f"{CONFIDENCE:g}: answers have 95 % intervals"}
+        raise InputError("not the confidence of answers", key=f"{key}.options.confidence", **wrong)
+    variable = _variable(key, section, options, ds)
     refined = {} if section.refine == "seeds" else section.refine
     bounds = {axis: (value[0], value[1]) for axis, value in refined.items() if isinstance(value, list)}
     resolution = {axis: _width(f"{key}.refine.{axis}", value) for axis, value in refined.items() if axis not in bounds}
@@ -54,9 +64,11 @@ def _question(name: str, section: AnswerSection, sweep: Design) -> Question:
     for axis, (low, high) in bounds.items():
         if not low < high:
             raise InputError("not bounds", key=f"{key}.refine.{axis}", value=[low, high], expected="a lower, a higher")
-    at = {axis: _values_at(f"{key}.at", axis, wanted, sweep, bounds) for axis, wanted in section.at.items()}
+    axes = _axes_of_answers(section.of, variable, options, sweep, ds[False])
+    axes = {axis: column for axis, column in axes.items() if axis not in bounds}
+    at = {axis: _values_at(f"{key}.at", axis, wanted, axes) for axis, wanted in section.at.items()}
     cases, seconds = _budget(section.budget)
-    return Question(section.of, variable, to, relative, bounds, at, cases, seconds, resolution)
+    return Question(section.of, variable, to, relative, bounds, at, cases, seconds, resolution, section.options)
 
 
 def _budget(budget: int | str | None) -> tuple[int | None, float]:
@@ -76,18 +88,22 @@ def _width(key: str, width: float | str) -> Precision:
     return Precision(to, percent is not None)
 
 
-def _variable(key: str, section: AnswerSection) -> str:
+def _variable(key: str, section: AnswerSection, options: Mapping[str, Any], ds: Mapping[bool, Outline]) -> str:
     """Return the variable that a question is about: the one named, or that of the analysis; InputError for others."""
     from sweeplib.analysis import ANALYSES
 
     with errors_under(f"{key}.of"):
         analysis = ANALYSES[section.of]
-    labels = section.to == DECIDED
-    default, kind = (analysis.label, "label") if labels else (analysis.headline, "quantity")
-    variables = {*(() if labels else analysis.quantities.values()), *([default] if default else ())}
+    with errors_under(f"{key}.options"):
+        analysis.check(section.options)
+    with errors_under(f"{key}.of"):
+        variables = _variables(analysis, section, options, ds)
     if not variables:
-        _refuse_analysis(key, section, [name for name, other in ANALYSES.items() if other.label or not labels])
-    variable = section.variable or default
+        lack = "does not label points" if section.to == DECIDED else "has no quantity with an interval"
+        choices = [name for name, other in ANALYSES.items() if _answers(other, section, ds)]
+        raise InputError(f"this analysis {lack}", key=f"{key}.of", value=section.of, choices=choices)
+    default, kind = (analysis.label, "label") if section.to == DECIDED else (analysis.headline, "quantity")
+    variable = section.variable or default or (variables[0] if len(variables) == 1 else None)
     if variable is None or variable not in variables:
         choice: dict[str, Any] = {} if variable is None else {"value": variable}
         problem = "this analysis has several" if variable is None else f"not a {kind} of {section.of}"
@@ -95,20 +111,49 @@ def _variable(key: str, section: AnswerSection) -> str:
     return variable
 
 
-def _refuse_analysis(key: str, section: AnswerSection, choices: list[str]) -> NoReturn:
-    lack = "does not label points" if section.to == DECIDED else "has no quantity with an interval"
-    raise InputError(f"this analysis {lack}", key=f"{key}.of", value=section.of, choices=choices)
+def _variables(
+    analysis: "Analysis", section: AnswerSection, options: Mapping[str, Any], ds: Mapping[bool, Outline]
+) -> list[str]:
+    """Return what questions of an analysis may be about: its label, or the numbers with an interval."""
+    if section.to == DECIDED:
+        return [analysis.label] if analysis.label else []
+    return analysis.numbers(ds[False], options)
 
 
-def _values_at(key: str, axis: str, wanted: Any, sweep: Design, bounds: Mapping[str, Any]) -> tuple[Any, ...]:
+def _answers(analysis: "Analysis", section: AnswerSection, ds: Mapping[bool, Outline]) -> bool:
+    """Return whether an analysis fits the sweep and can answer a question."""
+    try:
+        analysis.outlined(ds[False], {})
+        return bool(_variables(analysis, section, {}, ds))
+    except InputError:
+        return False
+
+
+def _axes_of_answers(
+    of: str, variable: str, options: Mapping[str, Any], sweep: Design, ds: Outline
+) -> dict[str, Sequence[Any]]:
+    """Return the axes along which answers may differ, with their values: those of the grid and of the variable."""
+    from sweeplib.analysis import ANALYSES
+
+    axes: dict[str, Sequence[Any]] = {dim.name: dim.values for dim in sweep.grid.axes}
+    axes |= {"dynamics": tuple(sweep.simulators)}
+    axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
+    try:
+        outline = ANALYSES[of].outlined(ds, options)
+    except InputError:  # which is told with its place, as that of any analysis
+        outline = None
+    if outline is not None:
+        axes |= {dim: outline.axes[dim] for dim in outline.variables.get(variable, ())}
+    return axes
+
+
+def _values_at(key: str, axis: str, wanted: Any, axes: Mapping[str, Sequence[Any]]) -> tuple[Any, ...]:
     """Return the values of an axis at which a question is asked; InputError for values that the axis does not have."""
-    swept = {dim.name: dim.values for dim in sweep.grid.axes if dim.name not in bounds}
-    values_of_axes = swept | {"dynamics": tuple(sweep.simulators), "threshold": sweep.recording.thresholds}
-    if axis not in values_of_axes:
-        raise InputError("not an axis of the answers", key=key, value=axis, choices=values_of_axes)
+    if axis not in axes:
+        raise InputError("not an axis of the answers", key=key, value=axis, choices=axes)
     chosen = tuple(values(wanted if isinstance(wanted, dict | list) else [wanted], axis))
     with errors_at(f"{key}.{axis}"):
-        places_in(values_of_axes[axis], axis, chosen)
+        places_in(axes[axis], axis, chosen)
     return chosen
 
 

@@ -159,9 +159,10 @@ class AnswerSection(Section):
 
     of: str = Field(description="The analysis that gives the answer.", examples=["optimal_learning_rate"])
     variable: str | None = Field(
-        default=None,
-        description="Its variable, which has an interval; by default the one that its headline names, or its label.",
-        examples=["exit_steps_mean"],
+        default=None, description="Its variable, with an interval; by default its headline or label.", examples=["risk"]
+    )
+    options: dict[str, Any] = Field(
+        default={}, description="Its options for this question alone.", examples=[{"statistic": "median"}]
     )
     to: Annotated[Any, BeforeValidator(_precision, json_schema_input_type=float | str)] = Field(
         description="The half width that its 95 % interval may have: in per cent of the value, or in its units; "
@@ -177,13 +178,12 @@ class AnswerSection(Section):
     )
     at: dict[str, Wanted] = Field(
         default_factory=dict,
-        description="Ask only where axes, `dynamics` or `threshold` have one of these values; by default everywhere.",
-        examples=[{"p": [1, 4], "dynamics": "sgd_chain"}],
+        description="Ask only where axes, `dynamics`, `threshold`, `time` have these values; else everywhere, last.",
+        examples=[{"p": [1, 4], "dynamics": "sgd_chain"}, {"time": 10}],
     )
     budget: Annotated[Any, BeforeValidator(_budget, json_schema_input_type=int | str | None)] = Field(
         default=None,
-        description="The number of cases that may be added, or the hours or minutes of a processor that these may "
-        "take; what they cannot answer is said. By default no limit.",
+        description="The number of cases that may be added, or hours or minutes of a processor; else no limit.",
         examples=[50000, "2 h", "30 min"],
     )
 

@@ -30,6 +30,7 @@ class Question:
     resolution : the distance to which boundaries between labels are to be located along axes.
     budget : the number of cases that may be added for it; None for no limit.
     seconds : the seconds of processors that these may take.
+    options : those of the analysis for this question, beside those of the sweep.
     """
 
     of: str
@@ -41,6 +42,11 @@ class Question:
     budget: int | None = None
     seconds: float = math.inf
     resolution: Mapping[str, Precision] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def options_in(self, analyses: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the options of its analysis in a sweep with these analyses."""
+        return {**analyses.get(self.of, {}), **self.options}
 
     @property
     def decided(self) -> bool:

@@ -20,8 +20,8 @@ from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
 
 CAPTION = (
-    "A quantity against an axis of the sweep or the steps; bars: the standard error of a mean over the seeds, or the "
-    "confidence interval of the analysis. Open triangles: bounds, where not all runs exited or the value lies beyond "
+    "A quantity against an axis of the sweep or the steps; bars: the interval of the analysis, or the standard error "
+    "of a mean over the seeds. Open triangles: bounds, where not all runs exited or the value lies beyond "
     "the scan. ∅ on the axis: points without a value, as more than 2 % of their runs have none or, on a logarithmic "
     "axis, as it is not above its error."
 )

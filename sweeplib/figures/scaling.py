@@ -201,7 +201,7 @@ def _unrestricted(_: xr.Dataset, analyses: Mapping[str, xr.Dataset]) -> xr.Datas
 FIGURES.add(chart_figure("exit_time_scaling", exit_time_scaling, EXIT_TIME_SCALING, EXIT_TIMES))
 
 EXITED_FRACTION = (
-    "Fraction of the runs that exited at the threshold T before the horizon, against the learning rate, with Wilson "
+    "Fraction of the runs that exited at the threshold T before the horizon, against the learning rate, with the "
     "intervals where some runs exited and some did not. Ticks on top: the largest learning rate at which linear "
     "theory learns, the smaller of twice the optimum and, for p > 1, p²/8; without a tick it lies beyond the axis. "
     "Points of several colours at one learning rate are shifted sideways. Open triangles: lower bounds, where all runs "

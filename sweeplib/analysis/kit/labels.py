@@ -21,11 +21,13 @@ def labelled(array: xr.DataArray, long_name: str, symbol: str = "", units: str =
     return array
 
 
-def with_bounds(name: str, values: Iterable[xr.DataArray], long_name: str, symbol: str = "") -> dict[str, xr.DataArray]:
+def with_bounds(
+    name: str, values: Iterable[xr.DataArray], long_name: str, symbol: str = "", units: str = "1"
+) -> dict[str, xr.DataArray]:
     """Return an estimate, its lower and its upper bound, labelled: the variables NAME, NAME_low and NAME_high."""
     ends = {"": "", "_low": ", lower bound", "_high": ", upper bound"}
     return {
-        f"{name}{end}": labelled(value, f"{long_name}{words}", symbol)
+        f"{name}{end}": labelled(value, f"{long_name}{words}", symbol, units)
         for (end, words), value in zip(ends.items(), values, strict=True)
     }
 

@@ -1,4 +1,4 @@
-"""Means over the seeds, with standard errors and intervals."""
+"""Means over the seeds, with standard errors."""
 
 from __future__ import annotations
 
@@ -44,46 +44,6 @@ def student_interval(
     """Return a mean over `count` values and the ends of its interval, by its standard error and Student's law."""
     half = error * xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
     return mean, mean - half, mean + half
-
-
-def mean_interval(values: xr.DataArray, confidence: float) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the ends of the interval of the mean over `seed` of values that are not negative, such as passage times.
-
-    With s the relative standard error and t of Student's law it is m exp(−t s) to m exp(t s (1 + 2s)). The term 2s is
-    for the skewness of passage times, of which a few seeds tell too little: the interval covers .945 to .97 of means of
-    exponential and lognormal(1) times, at 3 to 64 seeds (docs/theory.md). NaN for fewer than FEWEST_SEEDS values.
-    """
-    mean, error = mean_and_error(values)
-    relative = error / mean.where(mean > 0.0)
-    count = values.count("seed")
-    quantile = xr.apply_ufunc(scipy.special.stdtrit, (count - 1.0).clip(1.0), (1.0 + confidence) / 2.0)
-    half = quantile * relative
-    return mean * np.exp(-half), mean * np.exp(half * (1.0 + 2.0 * relative))
-
-
-def restricted_mean_interval(
-    values: xr.DataArray, horizon: xr.DataArray, confidence: float
-) -> tuple[xr.DataArray, xr.DataArray]:
-    """Return the ends of the interval of the mean over `seed` of values min(T, horizon): that of `mean_interval`.
-
-    Where less than half of them are below the horizon their scatter tells too little, and nothing if none is. What the
-    mean lacks of the horizon h is a sum over few exits, Σ (h − T)/n, with an interval by gamma laws that needs no exit
-    (Fay and Feuer 1997, Statistics in Medicine 16, 791). It covers .98 or more; both, .945 or more at 3 to 100 seeds.
-    """
-    lowest, highest = mean_interval(values, confidence)
-    count, lacks = values.count("seed"), (1.0 - values / horizon).where(values.notnull())
-    few = (count >= FEWEST_SEEDS) & (2 * (values < horizon).sum("seed") < count)
-    tail, mean, variance = (1.0 - confidence) / 2.0, lacks.mean("seed"), (lacks**2).sum("seed") / count**2
-
-    def quantile(level: float, mean: xr.DataArray, variance: xr.DataArray) -> xr.DataArray:
-        shape = (mean**2 / variance).where(mean > 0.0, 1.0)
-        quantiles: xr.DataArray = xr.apply_ufunc(scipy.special.gammaincinv, shape, level) * (variance / mean)
-        return quantiles.where(mean > 0.0, 0.0)
-
-    share = 1.0 / count.where(count > 0)
-    most = quantile(1.0 - tail, mean + share, variance + share**2).clip(max=1.0)
-    least = quantile(tail, mean, variance)
-    return xr.where(few, horizon * (1.0 - most), lowest), xr.where(few, horizon * (1.0 - least), highest)
 
 
 def normal_scores(t: xr.DataArray, freedom: xr.DataArray) -> xr.DataArray:

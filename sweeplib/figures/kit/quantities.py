@@ -191,10 +191,14 @@ def bounds(data: xr.Dataset, variable: str) -> np.ndarray:
 
 
 def interval(data: xr.Dataset, variable: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty."""
+    """Return the lengths of the error bars below and above each value; None if the variable has no uncertainty.
+
+    NaN where an end of the interval is infinite.
+    """
     middle = data[variable].values
     if f"{variable}_low" in data:
-        return middle - data[f"{variable}_low"].values, data[f"{variable}_high"].values - middle
+        low, high = (data[f"{variable}{end}"].values for end in ("_low", "_high"))
+        return middle - np.where(np.isinf(low), np.nan, low), np.where(np.isinf(high), np.nan, high) - middle
     if f"{variable}_error" in data:
         return (error := data[f"{variable}_error"].values), error
     return None
