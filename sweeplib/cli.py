@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sweeplib import cli_options as options
-from sweeplib.cli_options import KINDS, PASSING, Commands, loaded, named, show
+from sweeplib.cli_options import KINDS, PASSING, Commands, loaded, named, show, work_in
 from sweeplib.cli_start import explain, new, schema, test_plugin
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
@@ -81,6 +81,7 @@ def plan(
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    work_in(directory, "plans")
     examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
@@ -122,6 +123,7 @@ def run(
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    work_in(directory, "simulates")
     examine(directory)
     with job(directory, "simulate"):
         record_origin(config, directory)
@@ -247,6 +249,7 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
 def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
     """Write the labelled dataset, and publish it if the config says where."""
     sweep, directory = loaded(config, set_, results)
+    work_in(directory, "writes the dataset")
     from sweeplib.storage.dataset.finalise import finalise as written
     from sweeplib.storage.records.publish import publish_dataset
 
@@ -269,6 +272,7 @@ def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
     """Write the analyses of the dataset: all, or those named."""
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
+    work_in(directory, "analyses")
     from sweeplib.analysis import write_analysis
 
     _report_attempts(sweep, chosen, lambda name: write_analysis(sweep, name, directory))
@@ -283,6 +287,7 @@ def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
     """Draw the figures: all, or those named."""
     sweep, directory = loaded(config, set_, results)
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
+    work_in(directory, "draws figures")
     from sweeplib.figures import write_figure
 
     _report_attempts(sweep, chosen, lambda name: write_figure(sweep, name, directory))
@@ -315,6 +320,7 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
         from sweeplib.report.failures import report_cards
         from sweeplib.storage.records.artefacts import refuse_outdated
 
+        work_in(directory, "writes the report")
         refuse_outdated(directory, sweep.analyses, sweep.figures)
         with _steps(sweep).step("writing the report"):
             path = write_report(sweep, directory)

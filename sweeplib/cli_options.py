@@ -101,6 +101,13 @@ def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Desi
     return of_file(config, list(overrides), results)
 
 
+def work_in(directory: Path, does: str) -> None:
+    """Hold the lock of a part of a sweep until the end of the command; BusyError if another one runs all stages."""
+    from sweeplib.storage.records.locks import part_lock
+
+    click.get_current_context().with_resource(part_lock(directory, does))
+
+
 def named(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
     from sweeplib.front.named_sweeps import named as of_either

@@ -16,7 +16,7 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 """The environment variable that shows tracebacks."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 MOST_OF_A_MESSAGE = 4_000
@@ -109,7 +109,7 @@ def _system_message(error: OSError, directory: Path | None) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
         return f"{where}no room to write ({reason}): free some space, and {GOES_ON}"
-    if error.errno in _LACKING:
+    if error.errno in LACKING:
         return f"{where}its file system lacks an operation ({reason}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
         return (
