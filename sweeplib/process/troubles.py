@@ -65,18 +65,18 @@ def reason(error: BaseException, directory: Path | None = None) -> str:
 
 def _foreseen_message(error: BaseException, directory: Path | None) -> str | None:
     """Return the message of the first foreseen error among the error and its causes."""
-    return next(filter(None, (_message_of(cause, directory) for cause in _causes(error))), None)
+    return next(filter(None, (_message_of(cause, directory) for cause in causes(error))), None)
 
 
 def _exception(error: BaseException) -> str:
     """Return an exception, and the first of its causes, which often says more."""
-    *_, first = _causes(error)
+    *_, first = causes(error)
     errors = [error] if first is error else [error, first]
     texts = ["".join(traceback.format_exception_only(link)).strip() for link in errors]
     return ", because of ".join([*(text.rstrip(".") for text in texts[:-1]), texts[-1]])
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error, its cause, the cause of that or what it came in the way of, and so on."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
