@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sweeplib.analysis.kit.lost_runs import status_codes
 from sweeplib.analysis.kit.problem_fields import has_direction
 from sweeplib.late_modules import xarray as xr
 
@@ -22,9 +23,8 @@ def run_counts(dataset: xr.Dataset, data: xr.Dataset) -> xr.DataArray:
     status = dataset["status"]
     axes = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
     over = [dim for dim in status.dims if dim not in axes]
-    meanings = status.attrs["flag_meanings"].split()
     counts = {}
-    for code, meaning in zip(status.attrs["flag_values"], meanings, strict=True):
+    for meaning, code in status_codes(dataset).items():
         if meaning != "missing":
             number = (status == code).sum(over).reset_coords(drop=True)
             counts[meaning] = number.reindex({dim: data[dim] for dim in axes}, fill_value=0).transpose(*axes)
