@@ -44,7 +44,8 @@ def sweep_lock(directory: Path, does: str = "runs all stages") -> Iterator[None]
     BusyError that names another process which does, or which runs a part of it by itself, on any host.
     """
     with _named_lock(directory, SWEEP, does, alone=True) as record:
-        remove_dead(record, lambda lock: lock == SWEEP)
+        with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_EX, 0.0) as nobody_works:
+            remove_dead(record, lambda lock: nobody_works or lock == SWEEP)
         with environment(LOCKED, str(directory.resolve())):
             yield
 
