@@ -115,6 +115,14 @@ def named(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design,
     return of_either(path, list(overrides), results)
 
 
+def to_work_on(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
+    """Return what `named` does, for a command that may need caches."""
+    from sweeplib.process.environment import caches_in
+
+    caches_in(path.parent if path.is_dir() else results)
+    return named(path, overrides, results)
+
+
 def named_although_damaged(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return what `named` does, even if the record of the config of a file's folder is damaged."""
     from sweeplib.config import load

@@ -19,7 +19,7 @@ from sweeplib.front.snakemake import (
     snakemake_command,
 )
 from sweeplib.process.command import command, whole_process
-from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
+from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_full_folder, refuse_shell
 from sweeplib.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
@@ -101,6 +101,7 @@ def run_stages(
     """
     refuse_shell()
     refuse_few_processes()
+    refuse_full_folder()
     done = complete_run(config, overrides, results)
     if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")

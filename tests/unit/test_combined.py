@@ -84,7 +84,6 @@ def zipped(ds: xr.Dataset, *, shift: int = 0) -> xr.Dataset:
     """Return the dataset of a zip of d with Delta: Delta is an axis, d follows it, starting elsewhere with a `shift`."""
     parts = [ds.isel(Delta=[at], d=(at + shift) % 2) for at in (0, 1)]
     moved = [part.drop_vars("d").assign_coords(d=("Delta", [part.d.item()])) for part in parts]
-    moved = [part.assign_coords(gamma=part.gamma.expand_dims(Delta=part.Delta)) for part in moved]
     return xr.concat(moved, "Delta", coords="all", compat="override", data_vars="minimal").transpose(
         *ds.status.isel(d=0).dims, ...
     )
