@@ -70,7 +70,8 @@ CLOSE = 1e-9
 def plain(value: Any) -> Any:
     """Return a value of Python as YAML has it: lists, mappings and Python's numbers for arrays, ranges and NumPy's.
 
-    InputError for an array with masked values or of a type that no key has. NumPy's rounding errors are not kept. An array that is evenly or geometrically spaced has the values of that spacing
+    InputError for an array with masked values, or of a type that no key has. NumPy's rounding errors are not kept. An
+    array that is evenly or geometrically spaced has the values of that spacing
     in a YAML file. Another number is the decimal of 12 digits at most that it differs from by rounding, if there is
     one; one of single precision is the shortest decimal that it is nearest to. Python's own numbers stay as they are.
     """

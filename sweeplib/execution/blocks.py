@@ -18,8 +18,8 @@ from sweeplib.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.execution.earlier_runs import EarlierRuns
 from sweeplib.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
-from sweeplib.simulation import Begun, Case, Cases, Records, Status
 from sweeplib.process.troubles import reason
+from sweeplib.simulation import Begun, Case, Cases, Records, Status
 from sweeplib.storage.records.files import append_line
 from sweeplib.storage.records.locks import block_lock
 from sweeplib.storage.records.provenance import cpu_model

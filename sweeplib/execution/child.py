@@ -130,7 +130,8 @@ class Child:
     def _start(self) -> None:
         """Start the process, as a fork of one that has the imports if there is such, and send what it needs first."""
         self._ready = self._closed = False
-        self._errors, self._said = tempfile.TemporaryFile(), 0  # closed with the process
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._said = 0
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
             files = theirs.fileno(), self._errors.fileno()

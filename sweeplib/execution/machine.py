@@ -20,7 +20,7 @@ OF_LIBRARIES = (OSError, MemoryError, EOFError, pickle.UnpicklingError)
 
 
 class UnfitError(SweeplibError):
-    """This machine cannot compute cases; none of them has a status by that."""
+    """A machine cannot compute cases; none of them has a status by that."""
 
 
 def unfit(error: BaseException) -> UnfitError | None:

@@ -1,8 +1,8 @@
 """Cached machine code with checksums: what is damaged is compiled again, with a line, and never run.
 
-numba trusts what it finds: an empty index, as a crash or a copy that was cut leaves it, raises EOFError at each load, and
-a flipped bit is run. Here files of sweeplib's kernels end with a checksum, which numba does not read; those without one,
-and those of other functions, are read as numba reads them.
+numba trusts what it finds: an empty index, as a crash or a copy that was cut leaves it, raises EOFError at each load,
+and a flipped bit is run. Here files of sweeplib's kernels end with a checksum, which numba does not read; those without
+one, and those of other functions, are read as numba reads them.
 """
 
 import hashlib

@@ -61,7 +61,7 @@ def refuse_few_processes() -> None:
 
 
 def refuse_full_folder() -> None:
-    """Raise OSError, which names it, if the folder of temporary files has no room: Snakemake writes its compiled rules there."""
+    """Raise OSError, which names it, if the folder of temporary files has no room: Snakemake writes its rules there."""
     with suppress(FileNotFoundError):  # no folder: others are looked for later
         folder = tempfile.gettempdir()
         try:

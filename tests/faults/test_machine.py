@@ -170,7 +170,9 @@ def test_a_fault_of_the_machine_ends_the_run_and_is_no_status(fault: str, kind: 
     assert "8 cases computed now; in all 0 failed" in done.stdout
 
 
-@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file"), ArithmeticError("x"), MemoryError(), OSError("x")])
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(2, "No such file"), ArithmeticError("x"), MemoryError(), OSError("x")]
+)
 def test_other_errors_are_those_of_a_case(error: BaseException) -> None:
     assert unfit(error) is None
 
@@ -179,7 +181,6 @@ def test_errors_in_the_caches_of_code_are_the_machines(tmp_path: Path) -> None:
     spoilt = compile("def load(): raise EOFError('Ran out of input')", "/x/numba/core/caching.py", "exec")
     namespace: dict = {}
     exec(spoilt, namespace)
-    try:
+    with pytest.raises(EOFError) as raised:
         namespace["load"]()
-    except EOFError as error:
-        assert isinstance(unfit(error), SweeplibError)
+    assert isinstance(unfit(raised.value), SweeplibError)

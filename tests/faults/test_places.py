@@ -44,18 +44,6 @@ def desk() -> Iterator[Path]:
         yield desk
 
 
-@pytest.fixture
-def lacking(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that takes operations away from a process."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    made = tmp_path_factory.mktemp("lacking") / "lacking.so"
-    source = Path(__file__).with_name("lacking.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
-    return made
-
-
 def ran(desk: Path, *before: str, command: str = "sweep", **variables: str) -> "subprocess.CompletedProcess[str]":
     """Return a command on the sweep that has ended, started by `before` and with other variables of the environment."""
     words = [*before, SWEEPLIB, command, "small.yaml"]

@@ -25,7 +25,6 @@ import xarray as xr
 from sweeplib.storage.records.files import read_lines
 from tests.faults.commands import SWEEPLIB
 from tests.faults.sweeps import wait_until
-from tests.faults.test_places import lacking  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).parents[2]
 SWEEP = """\
@@ -149,7 +148,7 @@ def _rows(runs: list[list[int]]) -> list[int]:
 def test_a_second_command_on_another_host_is_refused_before_it_writes(second: str, hosts: tuple[Host, Host]) -> None:
     one, other = hosts
     first = one.start("sweep", 8)
-    wait_until(lambda: (one.results / "shared" / "command.yaml").exists(), LONGEST)
+    wait_until((one.results / "shared" / "command.yaml").exists, LONGEST)
     send(first, signal.SIGSTOP)
     before = written(one.results)
     try:
@@ -211,9 +210,7 @@ def test_where_each_host_has_locks_of_its_own_signs_of_life_replace_them(
 
 
 @pytest.mark.timeout(0)
-@pytest.mark.parametrize(
-    "pairs", [pytest.param(3, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.long)]
-)
+@pytest.mark.parametrize("pairs", [pytest.param(3, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.long)])
 def test_pairs_of_commands_on_two_hosts(pairs: int, tmp_path: Path) -> None:
     rng, longest = random.Random(pairs), 20.0
     outcomes: Counter[str] = Counter()
@@ -225,7 +222,9 @@ def test_pairs_of_commands_on_two_hosts(pairs: int, tmp_path: Path) -> None:
         names = rng.choice(DRIVERS), rng.choice(list(COMMANDS))
         both = two_hosts(tmp_path / str(number))
         shutil.copytree(prepared.results, results := both[0].results)
-        seeds = {host.name: 8 if name == "snakemake" else rng.choice([6, 8]) for host, name in zip(both, names, strict=True)}
+        seeds = {
+            host.name: 8 if name == "snakemake" else rng.choice([6, 8]) for host, name in zip(both, names, strict=True)
+        }
         order = rng.sample([0, 1], 2)
         running: dict[int, subprocess.Popen[bytes]] = {}
         for place in order:

@@ -74,14 +74,16 @@ def risks(ds: xr.Dataset) -> dict[tuple[float, ...], np.ndarray]:
     flat = ds if "point" in ds.dims else table(ds)
     names = ("d", "Delta", "gamma")
     return {
-        (*(float(f"{flat[name].values[at]:.9g}") for name in names), int(seed)): flat.risk.isel(point=at).sel(seed=seed).values
+        (*(float(f"{flat[name].values[at]:.9g}") for name in names), int(seed)): flat.risk.isel(point=at)
+        .sel(seed=seed)
+        .values
         for at in range(flat.sizes["point"])
         for seed in flat.seed.values
     }
 
 
 def zipped(ds: xr.Dataset, *, shift: int = 0) -> xr.Dataset:
-    """Return the dataset of a zip of d with Delta: Delta is an axis, d follows it, starting elsewhere with a `shift`."""
+    """Return the dataset of a zip of d with Delta: Delta is an axis, d follows it, from elsewhere on with a `shift`."""
     parts = [ds.isel(Delta=[at], d=(at + shift) % 2) for at in (0, 1)]
     moved = [part.drop_vars("d").assign_coords(d=("Delta", [part.d.item()])) for part in parts]
     return xr.concat(moved, "Delta", coords="all", compat="override", data_vars="minimal").transpose(
@@ -109,7 +111,9 @@ def test_rows_are_matched_by_their_parameters(ds: xr.Dataset, shape: str, droppe
     wanted = risks(one).keys() | risks(other).keys()
     for parts in ((one, other), (other, one)):
         found = sweeplib.combine(*parts)
-        assert found.status.dtype == np.uint8 and not (found.status == STATUS["missing"]).all(["dynamics", "seed"]).any()
+        assert (
+            found.status.dtype == np.uint8 and not (found.status == STATUS["missing"]).all(["dynamics", "seed"]).any()
+        )
         values = risks(found)
         assert values.keys() == wanted and found.sizes["point"] * found.sizes["seed"] == len(wanted)
         for key, risk in values.items():
@@ -120,7 +124,9 @@ def test_rows_are_matched_by_their_parameters(ds: xr.Dataset, shape: str, droppe
 def test_numbers_of_one_point_that_differ_are_named_by_its_parameters(ds: xr.Dataset) -> None:
     rows = table(ds, reverse=True)
     changed = rows.assign(risk=rows.risk + 1e-6 * (rows.seed == 2))
-    with pytest.raises(InputError, match=r"^risk: other numbers of one case at dynamics=ode, .*gamma=.*seed=2, time=0.0"):
+    with pytest.raises(
+        InputError, match=r"^risk: other numbers of one case at dynamics=ode, .*gamma=.*seed=2, time=0.0"
+    ):
         sweeplib.combine(ds, changed)
 
 

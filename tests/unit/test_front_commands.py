@@ -536,7 +536,7 @@ ODE = "For ode it is between 7.1 and 7.4 at 4 points."
 SENTENCES = {
     1: "and between 0.20 and 0.40 at 3 more points (brackets: 95 % interval). For sde it is between 1.1 and 1.4 at 4",
     3: "and 0.40 at 1 more point (brackets: 95 % interval). For sde it is between 1.1 and 1.4 at 4 points.",
-    5: "1.100 [1.090, 1.110] at d = 1 for sde; and between 1.2 and 1.4 at 3 more points for sde (brackets: 95 % interval).",
+    5: "[1.090, 1.110] at d = 1 for sde; and between 1.2 and 1.4 at 3 more points for sde (brackets: 95 % interval).",
     8: "1.300 [1.290, 1.310] at d = 3 for sde; and 1.400 [1.390, 1.410] at d = 4 for sde (brackets: 95 % interval).",
 }
 

@@ -66,7 +66,7 @@ def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sweeplib.storage.records.holders.Holder.is_orphan", False)
-    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(BusyError, match="process .* runs sgd_chain here"):
+    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(BusyError, match=r"process .* runs sgd_chain here"):
         run_sweep(sweep, tmp_path, progress=False)
     assert not (tmp_path / "runs.zarr").exists()
     assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]

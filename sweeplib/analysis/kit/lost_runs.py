@@ -38,7 +38,7 @@ def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
 
 
 def status_codes(ds: xr.Dataset) -> dict[str, int]:
-    """Return the numbers of statuses by name: as the dataset declares them or, if its attributes were dropped, as now."""
+    """Return the numbers of statuses by name: as the dataset declares them, as now if its attributes were dropped."""
     attrs = ds["status"].attrs
     if "flag_meanings" in attrs and "flag_values" in attrs:
         return dict(zip(attrs["flag_meanings"].split(), map(int, attrs["flag_values"]), strict=True))

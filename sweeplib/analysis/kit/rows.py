@@ -1,4 +1,4 @@
-"""Datasets of sweeps as tables of points: a row for each combination of parameters, known by these and not by a place."""
+"""Datasets of sweeps as tables of points: a row for each combination of parameters, known by these, not by a place."""
 
 from __future__ import annotations
 
@@ -107,4 +107,6 @@ def _rounded(value: Any) -> Any:
 def _numbered(ds: xr.Dataset, numbers: list[int]) -> xr.Dataset:
     """Return a table with these labels of its rows; of rows with the same parameters it has the first."""
     first = [numbers.index(number) for number in dict.fromkeys(numbers)]
-    return ds.isel({POINT: first}).assign_coords({POINT: [numbers[at] for at in first]}).transpose("dynamics", POINT, ...)
+    return (
+        ds.isel({POINT: first}).assign_coords({POINT: [numbers[at] for at in first]}).transpose("dynamics", POINT, ...)
+    )

@@ -143,7 +143,8 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: b
     """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
 
     Those whose files are gone or were changed, which were made from something else than they would be now, or, if these
-    count, whose last attempt `failed`. `remember` lets manifests have the present time, so that files of a copy are read once.
+    count, whose last attempt `failed`. `remember` lets manifests have the present time, so that files of a copy are
+    read once.
     """
     records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
     stale = [path for path in records if path.exists() and not is_of(path, cases_made_from(sweep))]

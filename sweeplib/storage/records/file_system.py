@@ -93,9 +93,12 @@ _REPLACED: dict[Callable[[Path], None], str] = {
 
 
 BETWEEN_HOSTS = "locks between hosts: commands on other hosts are known by their signs of life, after some seconds"
+_OF_NFS = {"nolock", "local_lock=all", "local_lock=flock"}
 _LOCAL = {
-    **dict.fromkeys(("nfs", "nfs4"), {"nolock", "local_lock=all", "local_lock=flock"}),
-    **dict.fromkeys(("cifs", "smb3"), {"nobrl"}),
+    "nfs": _OF_NFS,
+    "nfs4": _OF_NFS,
+    "cifs": {"nobrl"},
+    "smb3": {"nobrl"},
     "lustre": {"localflock"},
 }
 """By the type of a file system, the options with which each host has locks of its own."""
@@ -104,7 +107,7 @@ _ALWAYS_LOCAL = {"9p", "virtiofs", "vboxsf", "fuse.sshfs", "fuse.rclone", "fuse.
 
 
 def _has_local_locks(directory: Path) -> bool:
-    """Return whether locks exclude only processes of one host, by what the system says of the file system; none fails."""
+    """Return whether locks exclude only processes of one host, by what the system says of the file system."""
     mount = _mount(directory)
     options = set(mount.opts.split(",")) if mount else set()
     return mount is not None and (mount.fstype in _ALWAYS_LOCAL or bool(options & _LOCAL.get(mount.fstype, set())))

@@ -72,7 +72,9 @@ class Holder:
         day = "%H:%M" if time.localtime(self.since)[:3] == time.localtime()[:3] else "%Y-%m-%d %H:%M"
         since = time.strftime(day, time.localtime(self.since))
         command = f" (`{self.command}`)" if self.command else ""
-        return _refusal(directory, f"{self.name} {self.does} here since {since}{command}", f" (`kill {self.pid}` on {self.host})")
+        return _refusal(
+            directory, f"{self.name} {self.does} here since {since}{command}", f" (`kill {self.pid}` on {self.host})"
+        )
 
 
 def refusal(directory: Path, holder: Holder | None) -> BusyError:
@@ -151,7 +153,7 @@ def living_elsewhere(own: Path, lock: str, *, alone: bool) -> Holder | None:
 
 
 def remove_dead(own: Path, is_free: Callable[[str], bool]) -> None:
-    """Remove the records of other processes that had locks which are free, as this one has seen to; of a new file too."""
+    """Remove the records of other processes that had locks which are free now, and what is left of unfinished ones."""
     for path in own.parent.glob(f"*{ENDING}"):
         who = holder(path)
         is_ours = who is not None or re.fullmatch(NEW, path.name)

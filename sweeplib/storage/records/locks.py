@@ -132,9 +132,7 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
 
 def _say_who_is_awaited(directory: Path, who: Holder) -> None:
-    sys.stderr.write(
-        f"{directory}: waiting for {who.name}, which still {who.does} although its command has ended\n"
-    )
+    sys.stderr.write(f"{directory}: waiting for {who.name}, which still {who.does} although its command has ended\n")
     sys.stderr.flush()
 
 
