@@ -118,14 +118,7 @@ class Child:
         self._errors.close()
 
     process: "subprocess.Popen[bytes] | Fork"
-
-    def _pass_on(self) -> None:
-        """Write what the library has said in the process on standard error; what plugins print there is not shown."""
-        end = os.fstat(self._errors.fileno()).st_size
-        if end > self._said:
-            text = os.pread(self._errors.fileno(), end - self._said, self._said).decode("utf-8", "replace")
-            self._said = end
-            sys.stderr.write("".join(line for line in text.splitlines(keepends=True) if line.startswith(SAID)))
+    _said: int
 
     def _start(self) -> None:
         """Start the process, as a fork of one that has the imports if there is such, and send what it needs first."""
@@ -151,6 +144,14 @@ class Child:
             self._errors.seek(0)
             lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
             raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
+
+    def _pass_on(self) -> None:
+        """Write what the library has said in the process on standard error; what plugins print there is not shown."""
+        end = os.fstat(self._errors.fileno()).st_size
+        if end > self._said:
+            text = os.pread(self._errors.fileno(), end - self._said, self._said).decode("utf-8", "replace")
+            self._said = end
+            sys.stderr.write("".join(line for line in text.splitlines(keepends=True) if line.startswith(SAID)))
 
 
 @contextmanager

@@ -177,7 +177,15 @@ _beating: set[Path] = set()
 """The records that this process touches regularly."""
 _starting = threading.Lock()
 _threads: list[threading.Thread] = []
-os.register_at_fork(after_in_child=lambda: (_beating.clear(), _threads.clear()))
+
+
+def _forget_beats() -> None:
+    """Forget, in a fork, the records of the process that forked it."""
+    _beating.clear()
+    _threads.clear()
+
+
+os.register_at_fork(after_in_child=_forget_beats)
 
 
 def _start_to_beat() -> None:
