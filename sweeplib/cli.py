@@ -81,6 +81,7 @@ def plan(
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "plans")
     examine(directory)
     with job(directory, "plan"):
@@ -123,6 +124,7 @@ def run(
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "simulates")
     examine(directory)
     with job(directory, "simulate"):

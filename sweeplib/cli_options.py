@@ -102,7 +102,12 @@ def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Desi
 
 
 def work_in(directory: Path, does: str) -> None:
-    """Hold the lock of a part of a sweep until the end of the command; BusyError if another one runs all stages."""
+    """Hold the lock of a part of a sweep until the end of the command; BusyError if another one runs all stages.
+
+    A folder that does not exist is not made: the command says what is missing.
+    """
+    if not directory.is_dir():
+        return
     from sweeplib.storage.records.locks import part_lock
 
     click.get_current_context().with_resource(part_lock(directory, does))

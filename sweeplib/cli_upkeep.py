@@ -33,6 +33,7 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    directory.mkdir(parents=True, exist_ok=True)
     work_in(directory, "answers questions")
     examine(directory)
     with job(directory, "simulate"):

@@ -34,6 +34,7 @@ class SweepStatus:
         inaccurate, when all cases are done.
     last_error : why the last job or attempt failed that failed and was not repeated.
     report : the path of the report, None if it is not written yet.
+    holder : whose command runs, since when, on which host; None if none does.
     """
 
     sweep: str
@@ -52,6 +53,7 @@ class SweepStatus:
     report: str | None
     cases: Mapping[str, Mapping[str, int]]
     reasons: tuple[str, ...]
+    holder: str | None = None
 
     @property
     def exit_status(self) -> int:
@@ -74,6 +76,7 @@ class SweepStatus:
 
     def _named(self) -> dict[str, str | None]:
         return {
+            "at work": self.holder,
             "dashboard": self.dashboard,
             "this sweep": self.page,
             "last error": self.last_error,
@@ -123,7 +126,17 @@ def _status(
         str(page) if page.exists() else None,
         cases,
         tuple(line for name in sweep.runs for line in _reasons(directory, name)),
+        _at_work(directory) if running else None,
     )
+
+
+def _at_work(directory: Path) -> str | None:
+    """Return whose command runs the sweep, or a part of it, in words."""
+    from sweeplib.storage.records.holders import other_holder
+    from sweeplib.storage.records.locks import SWEEP
+
+    who = other_holder(directory / "locks", SWEEP)
+    return None if who is None else who.words
 
 
 def state(jobs_of_sweep: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:

@@ -212,7 +212,7 @@ def test_where_each_host_has_locks_of_its_own_signs_of_life_replace_them(
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("pairs", [pytest.param(3, marks=pytest.mark.slow), pytest.param(40, marks=pytest.mark.long)])
 def test_pairs_of_commands_on_two_hosts(pairs: int, tmp_path: Path) -> None:
-    rng, longest = random.Random(pairs), 20.0
+    rng = random.Random(pairs)
     outcomes: Counter[str] = Counter()
     prepared, _ = two_hosts(tmp_path / "prepared")
     started = time.monotonic()

@@ -27,8 +27,8 @@ def combine(*datasets: Any) -> xr.Dataset:
     or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
     several have must have the same bits in all of them, or agree to 10⁻⁶ between types of processors; one that failed
     or was killed is taken from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap
-    matrices, which are stored in groups, are left out. InputError, naming the variable and the labels, for numbers that differ, and for sweeps that
-    recorded other observables, times or thresholds.
+    matrices, which are stored in groups, are left out. InputError, naming the variable and the labels, for numbers
+    that differ, and for sweeps that recorded other observables, times or thresholds.
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")

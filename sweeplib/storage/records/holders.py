@@ -67,22 +67,18 @@ class Holder:
         except psutil.NoSuchProcess:
             return True
 
-    def refusal(self, directory: Path) -> BusyError:
-        """Return the error for a command that needs the lock of a sweep's `directory` meanwhile: one line."""
+    @property
+    def words(self) -> str:
+        """Return whose command does what, since when, on which host."""
         day = "%H:%M" if time.localtime(self.since)[:3] == time.localtime()[:3] else "%Y-%m-%d %H:%M"
         since = time.strftime(day, time.localtime(self.since))
-        command = f" (`{self.command}`)" if self.command else ""
-        return _refusal(
-            directory, f"{self.name} {self.does} here since {since}{command}", f" (`kill {self.pid}` on {self.host})"
-        )
+        return f"{self.name} {self.does} here since {since}" + (f" (`{self.command}`)" if self.command else "")
 
 
 def refusal(directory: Path, holder: Holder | None) -> BusyError:
-    """Return the error for a command that needs a lock of a sweep's `directory` which another process holds."""
-    return _refusal(directory, "another process is at work here", "") if holder is None else holder.refusal(directory)
-
-
-def _refusal(directory: Path, problem: str, end: str) -> BusyError:
+    """Return the error, one line, for a command that needs a lock of a sweep's `directory` which another one holds."""
+    problem = "another process is at work here" if holder is None else holder.words
+    end = "" if holder is None else f" (`kill {holder.pid}` on {holder.host})"
     expected = f"one command at a time: wait for it (`sweeplib watch {directory}` shows a sweep), or end it{end}"
     return BusyError(f"{directory}: {problem}; expected {expected}")
 
