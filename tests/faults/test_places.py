@@ -223,3 +223,15 @@ def test_a_clock_that_is_set_back_by_three_days_ends_no_run(
     command.killed()
     assert command.process.returncode == 0, command.said.read_text()
     assert "1,200 cases computed now; in all 0 failed" in command.said.read_text()
+
+
+@pytest.mark.slow
+def test_a_folder_of_temporary_files_without_room_is_named(desk: Path) -> None:
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("needs the right to mount")
+    (desk / "tmp").mkdir()
+    mount = f"mount -t tmpfs -o size=64k tmpfs {desk}/tmp"
+    done = ran(desk, "unshare", "-m", "sh", "-c", f'{mount}; exec "$@"', "sh", TMPDIR=str(desk / "tmp"))
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"{desk}/tmp: no room to write") and not (desk / "results").exists()

@@ -144,7 +144,7 @@ def _refuse_differences(
     if not bool(wrong.any()):
         return
     place = dict(zip(wrong.dims, np.argwhere(wrong.values)[0], strict=True))
-    labels = {}
+    labels: dict[str, Any] = {}
     for dim, at in place.items():
         names = [dim] if dim != POINT else [name for name in PARAMETERS if name in first.coords and first[name].ndim]
         labels |= {str(name): first[name].values[at].item() for name in names if name in first.coords}
