@@ -118,13 +118,13 @@ class Child:
         self._errors.close()
 
     process: "subprocess.Popen[bytes] | Fork"
-    _said: int
+    _read_up_to: int
 
     def _start(self) -> None:
         """Start the process, as a fork of one that has the imports if there is such, and send what it needs first."""
         self._ready = self._closed = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self._said = 0
+        self._read_up_to = 0
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
             files = theirs.fileno(), self._errors.fileno()
@@ -148,9 +148,9 @@ class Child:
     def _pass_on(self) -> None:
         """Write what the library has said in the process on standard error; what plugins print there is not shown."""
         end = os.fstat(self._errors.fileno()).st_size
-        if end > self._said:
-            text = os.pread(self._errors.fileno(), end - self._said, self._said).decode("utf-8", "replace")
-            self._said = end
+        if end > self._read_up_to:
+            text = os.pread(self._errors.fileno(), end - self._read_up_to, self._read_up_to).decode("utf-8", "replace")
+            self._read_up_to = end
             sys.stderr.write("".join(line for line in text.splitlines(keepends=True) if line.startswith(SAID)))
 
 

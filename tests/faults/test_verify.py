@@ -288,7 +288,7 @@ def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest
 def test_what_a_killed_driver_said_of_itself_is_forgotten(done: Done) -> None:
     holder = done.directory / "locks" / "calm.holder.json"
     killed = "import os, sys, pathlib; from sweeplib.storage.records.locks import driver_lock; "
-    killed += "driver_lock(pathlib.Path(sys.argv[1]), 'calm').__enter__(); os.kill(os.getpid(), 9)"
+    killed += "lock = driver_lock(pathlib.Path(sys.argv[1]), 'calm'); lock.__enter__(); os.kill(os.getpid(), 9)"
     subprocess.run([sys.executable, "-c", killed, done.directory], check=False)
     assert holder.exists()
     assert done.verified("--sample", "0")[0] == 0

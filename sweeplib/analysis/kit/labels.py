@@ -84,6 +84,6 @@ def _known_attributes(name: str) -> dict[str, Any]:
     if name == "status":
         return dict(STATUS_LABELS)
     if name in OBSERVABLES:
-        one = OBSERVABLES[name]
-        return {"long_name": one.long_name, "symbol": one.symbol, "units": one.units}
+        observable = OBSERVABLES[name]
+        return {"long_name": observable.long_name, "symbol": observable.symbol, "units": observable.units}
     return label(name)

@@ -56,7 +56,7 @@ def as_rows(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
     varying += [name for name in names if name not in varying and len(_single_values(name, tables)) > 1]
     for name in [name for name in names if any(name not in ds.coords for ds in tables)]:
         if name in PARAMETERS:
-            values = [_shown(ds[name]) if name in ds.coords else None for ds in tables]
+            values = [_few_values(ds[name]) if name in ds.coords else None for ds in tables]
             raise InputError("not a field of all sweeps", key=name, value=values, expected="sweeps that all have it")
         tables = [ds.drop_vars(name, errors="ignore") for ds in tables]
         varying = [other for other in varying if other != name]
@@ -81,7 +81,7 @@ def _single_values(name: str, tables: Sequence[xr.Dataset]) -> set[Any]:
     return {ds[name].item() for ds in tables if name in ds.coords and not ds[name].ndim}
 
 
-def _shown(coordinate: xr.DataArray) -> Any:
+def _few_values(coordinate: xr.DataArray) -> Any:
     """Return the values of a coordinate for a message: at most a few."""
     values = np.unique(coordinate.values).tolist()
     return values[0] if len(values) == 1 else values[:3]
@@ -91,7 +91,9 @@ def _along_points(ds: xr.Dataset, names: Sequence[str]) -> xr.Dataset:
     """Return a table whose coordinates of these names are along its points."""
     single = {name: ds[name] for name in names if not ds[name].ndim}
     count = ds.sizes[POINT]
-    return ds.assign_coords({name: (POINT, np.full(count, one.item()), one.attrs) for name, one in single.items()})
+    return ds.assign_coords(
+        {name: (POINT, np.full(count, value.item()), value.attrs) for name, value in single.items()}
+    )
 
 
 def _keys(ds: xr.Dataset, names: Sequence[str]) -> list[tuple[Any, ...]]:

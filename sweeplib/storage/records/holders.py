@@ -126,14 +126,14 @@ def other_holder(folder: Path, lock: str) -> Holder | None:
     return next((who for who in records(folder, lock).values() if not who.is_dead), None)
 
 
-def living_elsewhere(own: Path, lock: str, *, alone: bool) -> Holder | None:
+def living_elsewhere(record: Path, lock: str, *, alone: bool) -> Holder | None:
     """Return a process of another kernel that lives and has a lock which this process has too; None if there is none.
 
     There is one only where locks hold on one host alone. It waits for signs of life of those whose last one is recent,
     by the clock of the file system; a process that has ended since, or was killed, gives none.
     """
-    now = _last_sign(own) or 0.0
-    others = {path: who for path, who in records(own.parent, lock).items() if who.kernel != place.kernel()}
+    now = _last_sign(record) or 0.0
+    others = {path: who for path, who in records(record.parent, lock).items() if who.kernel != place.kernel()}
     signs = {path: _last_sign(path) for path, who in others.items() if alone or who.alone}
     waiting = {path: sign for path, sign in signs.items() if sign is not None and now - sign < SILENCE}
     end = time.monotonic() + SILENCE
@@ -148,12 +148,12 @@ def living_elsewhere(own: Path, lock: str, *, alone: bool) -> Holder | None:
     return None
 
 
-def remove_dead(own: Path, is_free: Callable[[str], bool]) -> None:
+def remove_dead(record: Path, is_free: Callable[[str], bool]) -> None:
     """Remove the records of other processes that had locks which are free now, and what is left of unfinished ones."""
-    for path in own.parent.glob(f"*{ENDING}"):
+    for path in record.parent.glob(f"*{ENDING}"):
         who = holder(path)
         is_ours = who is not None or re.fullmatch(NEW, path.name)
-        if path != own and is_ours and path.is_file() and is_free(who.lock if who else ""):
+        if path != record and is_ours and path.is_file() and is_free(who.lock if who else ""):
             path.unlink(missing_ok=True)
 
 
