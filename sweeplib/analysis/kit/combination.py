@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.kit.lost_runs import with_status
+from sweeplib.analysis.kit.parameter_rows import POINT, are_one_grid, as_rows
 from sweeplib.analysis.kit.problem_fields import constants, with_constants
-from sweeplib.analysis.kit.rows import POINT, are_one_grid, as_rows
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.problem import PARAMETERS
