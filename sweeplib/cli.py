@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sweeplib import cli_options as options
-from sweeplib.cli_options import KINDS, PASSING, Commands, folder_of, loaded, named, recorded, show
+from sweeplib.cli_options import KINDS, PASSING, Commands, folder_of, loaded, named, recorded, show, to_work_on, work_in
 from sweeplib.cli_start import explain, new, schema, test_plugin
 from sweeplib.cli_upkeep import commands
 from sweeplib.errors import InputError
@@ -81,6 +81,8 @@ def plan(
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    directory.mkdir(parents=True, exist_ok=True)
+    work_in(directory, "plans")
     examine(directory)
     with job(directory, "plan"):
         record_origin(config, directory)
@@ -101,7 +103,7 @@ def _show_plan(table: "Table", answers: Iterable[str]) -> None:
 
 
 @app.command()
-@options.config
+@options.file_or_folder
 @options.names
 @options.set_
 @options.results
@@ -115,13 +117,15 @@ def run(
     After an interrupt the same command continues. Failed cases are recorded and do not stop the run; the exit status is
     1 if there are any.
     """
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = to_work_on(config, set_, results)
     chosen = _chosen(names, sweep.runs, "dynamics of this sweep")
     from sweeplib.front.sweep import simulate
     from sweeplib.storage.records.config_files import record_origin
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    directory.mkdir(parents=True, exist_ok=True)
+    work_in(directory, "simulates")
     examine(directory)
     with job(directory, "simulate"):
         record_origin(config, directory)
@@ -246,12 +250,13 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
 
 
 @app.command()
-@options.config
+@options.file_or_folder
 @options.set_
 @options.results
 def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
     """Write the labelled dataset, and publish it if the config says where."""
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = to_work_on(config, set_, results)
+    work_in(directory, "writes the dataset")
     from sweeplib.storage.dataset.finalise import finalise as written
     from sweeplib.storage.records.publish import publish_dataset
 
@@ -266,28 +271,30 @@ def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
 
 
 @app.command()
-@options.config
+@options.file_or_folder
 @options.names
 @options.set_
 @options.results
 def analyse(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Write the analyses of the dataset: all, or those named."""
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = to_work_on(config, set_, results)
     chosen = _chosen(names, sweep.analyses, "analysis of this sweep")
+    work_in(directory, "analyses")
     from sweeplib.analysis import write_analysis
 
     _report_attempts(sweep, chosen, lambda name: write_analysis(sweep, name, directory))
 
 
 @app.command()
-@options.config
+@options.file_or_folder
 @options.names
 @options.set_
 @options.results
 def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Path) -> None:
     """Draw the figures: all, or those named."""
-    sweep, directory = loaded(config, set_, results)
+    sweep, directory = to_work_on(config, set_, results)
     chosen = _chosen(names, sweep.figures, "figure of this sweep")
+    work_in(directory, "draws figures")
     from sweeplib.figures import write_figure
 
     _report_attempts(sweep, chosen, lambda name: write_figure(sweep, name, directory))
@@ -303,8 +310,7 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
 
     Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part could not be made.
     """
-    from sweeplib.front.named_sweeps import compared, named
-    from sweeplib.process.environment import caches_in
+    from sweeplib.front.named_sweeps import compared
 
     if len(sweeps) > 1:
         if set_:
@@ -314,12 +320,12 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
     else:
         if output is not None:
             raise InputError("only for several sweeps", key="--output", value=str(output), expected="a second sweep")
-        sweep, directory = named(sweeps[0], set_, results)
-        caches_in(directory.parent)
+        sweep, directory = to_work_on(sweeps[0], set_, results)
         from sweeplib.report import write_report
         from sweeplib.report.failures import report_cards
         from sweeplib.storage.records.artefacts import refuse_outdated
 
+        work_in(directory, "writes the report")
         refuse_outdated(directory, sweep.analyses, sweep.figures)
         with _steps(sweep).step("writing the report"):
             path = write_report(sweep, directory)

@@ -101,6 +101,18 @@ def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Desi
     return of_file(config, list(overrides), results)
 
 
+def work_in(directory: Path, does: str) -> None:
+    """Hold the lock of a part of a sweep until the end of the command; BusyError if another one runs all stages.
+
+    A folder that does not exist is not made: the command says what is missing.
+    """
+    if not directory.is_dir():
+        return
+    from sweeplib.storage.records.locks import part_lock
+
+    click.get_current_context().with_resource(part_lock(directory, does))
+
+
 def named(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a YAML file or of a folder of results, and its folder; InputError as `loaded` raises it."""
     from sweeplib.front.named_sweeps import named as of_either
@@ -120,6 +132,14 @@ def recorded(path: Path, overrides: Iterable[str], results: Path) -> Path | None
     from sweeplib.front.named_sweeps import recorded as of_either
 
     return of_either(path, list(overrides), results)
+
+
+def to_work_on(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
+    """Return what `named` does, for a command that may need caches."""
+    from sweeplib.process.environment import caches_in
+
+    caches_in(path.parent if path.is_dir() else results)
+    return named(path, overrides, results)
 
 
 def named_although_damaged(path: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":

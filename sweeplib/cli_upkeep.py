@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sweeplib import cli_options as options
-from sweeplib.cli_options import folder_of, loaded, named, named_although_damaged, show
+from sweeplib.cli_options import folder_of, loaded, named, named_although_damaged, show, work_in
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import counted, echo, table
 
@@ -33,6 +33,8 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     from sweeplib.storage.records.file_system import examine
     from sweeplib.storage.records.jobs import job
 
+    directory.mkdir(parents=True, exist_ok=True)
+    work_in(directory, "answers questions")
     examine(directory)
     with job(directory, "simulate"):
         record_origin(config, directory)

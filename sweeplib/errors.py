@@ -20,6 +20,10 @@ class SweeplibError(Exception):
     """Base class of the errors that sweeplib raises."""
 
 
+class BusyError(SweeplibError):
+    """A folder in which another command is at work, by its message: the same command may run later."""
+
+
 class InputError(SweeplibError, ValueError):
     """Input refused before any work starts.
 

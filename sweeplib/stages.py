@@ -3,17 +3,19 @@
 An error is reported in one line; the workflow itself reports interrupts.
 """
 
+import atexit
 import os
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.errors import InputError
 from sweeplib.process import job
 from sweeplib.process.command import command, whole_process
+from sweeplib.process.terminal import harmless
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
@@ -75,15 +77,25 @@ def analysis_markers(sweep: "Design", directory: str, figure: str) -> list[str]:
 def begin(config: str, sweep: "Design", directory: str) -> None:
     """Write the complete config of a sweep, which all stages read: an edit of its file waits for the next run.
 
-    A command `sweep` that is at work on this machine has done so.
+    This process keeps the lock of the sweep as long as it runs; if another command works there, it ends with a line and
+    status 1. A command `sweep` that has started it has the lock, and has written the config.
     """
+    from sweeplib.errors import SweeplibError
     from sweeplib.storage.records.config_files import READ, record_origin, write_complete_config
-    from sweeplib.storage.records.jobs import WHOLE, jobs
+    from sweeplib.storage.records.locks import at_work, is_locked_above, sweep_lock
 
-    whole = jobs(Path(directory)).get(WHOLE)
-    if whole is None or not (whole.here and whole.running):
-        record_origin(Path(config), Path(directory))
-        write_complete_config(sweep, Path(directory), READ)
+    if is_locked_above(Path(directory)):
+        return
+    locks = ExitStack()
+    try:
+        locks.enter_context(sweep_lock(Path(directory)))
+        locks.enter_context(at_work(Path(directory), "runs all stages"))
+    except SweeplibError as error:
+        sys.stderr.write(f"{harmless(str(error))}\n")
+        raise SystemExit(1) from None
+    atexit.register(locks.close)
+    record_origin(Path(config), Path(directory))
+    write_complete_config(sweep, Path(directory), READ)
 
 
 def call(stage: str) -> str:

@@ -73,9 +73,11 @@ class Sweep:
     def plan(self) -> "Plan":
         """Return what is left to compute and its cost on this machine, measured on a few cases; shown as a table."""
         from sweeplib.execution.plan import write_plan
+        from sweeplib.storage.records.locks import part_lock
 
-        self._record()
-        return write_plan(self.design, self.directory, progress=False)
+        with part_lock(self.directory, "plans"):
+            self._record()
+            return write_plan(self.design, self.directory, progress=False)
 
     def run(self, client: "Client | None" = None, *, workers: int | None = None, progress: bool = True) -> "xr.Dataset":
         """Compute the cases that are missing, with the rounds of its questions; write the dataset and return it.
@@ -89,16 +91,18 @@ class Sweep:
         from sweeplib.process.children import script_not_imported
         from sweeplib.storage.dataset.finalise import finalise
         from sweeplib.storage.records.jobs import job
+        from sweeplib.storage.records.locks import part_lock
         from sweeplib.storage.records.publish import publish_dataset
         from sweeplib.storage.records.rounds import with_rounds
 
-        self._record()
-        with job(self.directory, "simulate"), script_not_imported():
-            options: dict[str, Any] = {"workers": workers, "progress": progress, "client": client}
-            simulate(self.design, self.directory, **options)
-        self.design = with_rounds(self.design, self.directory)
-        with job(self.directory, "finalise"):
-            publish_dataset(self.design, finalise(self.design, self.directory))
+        with part_lock(self.directory, "simulates"):
+            self._record()
+            with job(self.directory, "simulate"), script_not_imported():
+                options: dict[str, Any] = {"workers": workers, "progress": progress, "client": client}
+                simulate(self.design, self.directory, **options)
+            self.design = with_rounds(self.design, self.directory)
+            with job(self.directory, "finalise"):
+                publish_dataset(self.design, finalise(self.design, self.directory))
         return self.dataset
 
     @property
@@ -162,12 +166,14 @@ class Sweep:
         from sweeplib.analysis import write_analysis
         from sweeplib.figures import write_figure
         from sweeplib.report import write_report
+        from sweeplib.storage.records.locks import part_lock
 
-        for name in self.design.analyses:
-            write_analysis(self.design, name, self.directory)
-        for name in self.design.figures:
-            write_figure(self.design, name, self.directory)
-        return write_report(self.design, self.directory)
+        with part_lock(self.directory, "writes the report"):
+            for name in self.design.analyses:
+                write_analysis(self.design, name, self.directory)
+            for name in self.design.figures:
+                write_figure(self.design, name, self.directory)
+            return write_report(self.design, self.directory)
 
     def _record(self) -> None:
         """Record the YAML file, if there is one, as that of the folder's results."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
+from sweeplib.analysis.kit.labels import relabelled
 from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants, without_constants
 from sweeplib.analysis.kit.variables import stops_at_exits
@@ -75,7 +76,7 @@ class Analysis:
         partly = self.treatment("timeout") is Treated.censored  # others have no number of runs that stopped
         if "stop" not in ds.attrs and partly and self.treatment("exit") is Treated.refused and stops_at_exits(ds):
             ds = ds.assign_attrs(stop="exit")
-        dataset = with_constants(ds)
+        dataset = relabelled(with_constants(ds))
         self.outlined(outline_of(dataset), options)
         result = without_constants(self.function(dataset, **options), ds).copy()
         values = [name for name in ds.coords if not ds.variables[name].ndim and name not in result.variables]

@@ -8,32 +8,16 @@ from pydantic_core import PydanticCustomError
 
 from sweeplib.budget import NAME_LENGTH
 from sweeplib.config.time_models import Scalar, Section, TimesOrValues, Values, as_written
+from sweeplib.config.values import named_options
 from sweeplib.errors import InputError
 from sweeplib.validation import REFUSED
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
-OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
-
-
-def _mapping(value: Any) -> Any:
-    """Return a mapping from names to options, from a list of names or a mapping in which options may be null."""
-    if isinstance(value, dict):
-        return {name: {} if options is None else options for name, options in value.items()}
-    if not isinstance(value, list):
-        raise InputError("not names", value=value, expected=f"a list of names, or {OPTIONS}")
-    names: dict[str, Any] = {}
-    for place, name in enumerate(value):
-        if not isinstance(name, str):
-            raise InputError("not a name", key=f"[{place}]", value=name, expected=f"a name; with options, {OPTIONS}")
-        if name in names:
-            raise InputError("name given twice", key=f"[{place}]", value=name)
-        names[name] = {}
-    return names
 
 
 def _dynamics(value: Any) -> Any:
-    """Return the mapping of `_mapping`; InputError, with the value as it is written, if it has no names."""
-    names = _mapping(value)
+    """Return the mapping of `named_options`; InputError, with the value as it is written, if it has no names."""
+    names = named_options(value)
     if not names:
         raise InputError("no dynamics", value=value, expected="at least one, such as `[sgd_chain, ode]`")
     return names
@@ -57,7 +41,7 @@ class Axes(BaseModel):
 Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
 Named = Annotated[
     dict[str, dict[str, Any]],
-    BeforeValidator(_mapping, json_schema_input_type=Names | dict[str, dict[str, Any] | None]),
+    BeforeValidator(named_options, json_schema_input_type=Names | dict[str, dict[str, Any] | None]),
 ]
 Wanted = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values | Scalar)]
 Fixed = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Scalar | list[Scalar] | None)]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.budget import SEEDS, VALUES, refuse_more
+from sweeplib.budget import NAME_LENGTH, SEEDS, VALUES, refuse_more
 from sweeplib.errors import InputError
 from sweeplib.strict_yaml import flow
 
@@ -70,20 +70,42 @@ CLOSE = 1e-9
 def plain(value: Any) -> Any:
     """Return a value of Python as YAML has it: lists, mappings and Python's numbers for arrays, ranges and NumPy's.
 
-    NumPy's rounding errors are not kept. An array that is evenly or geometrically spaced has the values of that spacing
+    InputError for an array with masked values, or of a type that no key has. NumPy's rounding errors are not kept. An
+    array that is evenly or geometrically spaced has the values of that spacing
     in a YAML file. Another number is the decimal of 12 digits at most that it differs from by rounding, if there is
     one; one of single precision is the shortest decimal that it is nearest to. Python's own numbers stay as they are.
     """
     if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a table of pandas
         return {str(name): plain(value[name].to_numpy()) for name in value.columns}
     array = getattr(value, "values", value)  # of xarray and pandas
+    if hasattr(array, "to_numpy"):  # a type of pandas that may lack values
+        array = array.to_numpy()
     if isinstance(array, np.ndarray | np.generic):
-        return _without_rounding(array)
+        return _without_rounding(_complete(array))
     if isinstance(value, Mapping):
-        return {name: plain(content) for name, content in value.items()}
+        return {name: _plain_under(str(name), content) for name, content in value.items()}
     if isinstance(value, list | tuple | range):
         return [plain(content) for content in value]
     return str(value) if isinstance(value, Path) else value
+
+
+def _plain_under(key: str, value: Any) -> Any:
+    try:
+        return plain(value)
+    except InputError as error:
+        raise error.within(prefix=key) from None
+
+
+def _complete(array: Any) -> Any:
+    """Return an array of what a config can hold; InputError for one with masked values, or of another type."""
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.getmaskarray(array).any():
+            expected = "the values alone, such as `array.compressed()`"
+            raise InputError("an array with masked values", value=str(array), expected=expected)
+        array = array.data
+    if array.dtype.kind not in "biufUSO":
+        raise InputError(f"an array of type {array.dtype}", value=str(array), expected="numbers, names or true/false")
+    return array
 
 
 def _without_rounding(array: Any) -> Any:
@@ -265,3 +287,28 @@ def _decimal(number: Fraction) -> Decimal:
 
 def _power(base: Fraction, exponent: Fraction) -> Decimal:
     return _DIGITS.power(_decimal(base), _decimal(exponent))
+
+
+OPTIONS = "a mapping from all names to their options: `{first: {option: value}, second: {}}`"
+
+
+def named_options(value: Any) -> Any:
+    """Return a mapping from names to options, from a list of names or a mapping in which options may be null.
+
+    InputError for a name that is too long for the files that are called after it.
+    """
+    for name in value if isinstance(value, dict | list) else ():
+        if isinstance(name, str) and len(name.encode(errors="replace")) > NAME_LENGTH:
+            raise InputError("too long a name for files", value=name, expected=f"at most {NAME_LENGTH} bytes")
+    if isinstance(value, dict):
+        return {name: {} if options is None else options for name, options in value.items()}
+    if not isinstance(value, list):
+        raise InputError("not names", value=value, expected=f"a list of names, or {OPTIONS}")
+    names: dict[str, Any] = {}
+    for place, name in enumerate(value):
+        if not isinstance(name, str):
+            raise InputError("not a name", key=f"[{place}]", value=name, expected=f"a name; with options, {OPTIONS}")
+        if name in names:
+            raise InputError("name given twice", key=f"[{place}]", value=name)
+        names[name] = {}
+    return names

@@ -18,6 +18,7 @@ from sweeplib.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.execution.earlier_runs import EarlierRuns
 from sweeplib.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
+from sweeplib.process.troubles import reason
 from sweeplib.simulation import Begun, Case, Cases, Records, Status
 from sweeplib.storage.records.files import append_line
 from sweeplib.storage.records.locks import block_lock
@@ -125,10 +126,13 @@ def run_block(block: Block) -> BlockReport:
     return report
 
 
-def run_block_apart(block: Block, memory: int) -> BlockReport:
-    """Run a block in a process that does nothing else, and may take so many bytes of memory."""
+def run_block_apart(block: Block, memory: int) -> BlockReport | SweeplibError:
+    """Run a block in a process that does nothing else, and may take so many bytes of memory; return why it cannot."""
     _process.memory = memory
-    return run_block(block)
+    try:
+        return run_block(block)
+    except (SweeplibError, OSError, MemoryError) as error:
+        return SweeplibError(reason(error, Path(block.directory)))
 
 
 def _not_ok(positions: np.ndarray, status: np.ndarray) -> dict[str, list[list[int]]]:

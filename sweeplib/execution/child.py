@@ -25,6 +25,7 @@ import psutil
 
 from sweeplib.code.plugins import import_plugins
 from sweeplib.errors import SweeplibError
+from sweeplib.execution.machine import UnfitError, unfit
 from sweeplib.execution.time_limit import ENDED, time_limit
 from sweeplib.process.forks import ONE_THREAD, Fork, fork_of
 from sweeplib.process.troubles import MOST_OF_A_TRACEBACK, Trouble, shortened
@@ -40,6 +41,8 @@ main(asker)
 START_SECONDS = 120.0
 COMPILE_SECONDS = 300.0
 TICK = 0.02
+SAID = "sweeplib: "
+"""How the lines of the library begin that a process of cases may write."""
 
 
 class TaskError(Exception):
@@ -88,7 +91,7 @@ class Child:
         """Return the result of `function(*args)` in the child; function, arguments and result are pickled.
 
         RaisedError if the function raises; DiedError, TimeUpError or MemoryUpError if the process ended; SweeplibError
-        if the process cannot be started.
+        if the process cannot be started, UnfitError for another fault of the machine.
         """
         if not self._ready:
             self._await()
@@ -101,6 +104,7 @@ class Child:
                 self.close()
                 self._start()
             raise DiedError(Trouble("the process that runs it died")) from None
+        self._pass_on()
         if outcome is not None:
             raise outcome(value)
         return value
@@ -114,11 +118,13 @@ class Child:
         self._errors.close()
 
     process: "subprocess.Popen[bytes] | Fork"
+    _read_up_to: int
 
     def _start(self) -> None:
         """Start the process, as a fork of one that has the imports if there is such, and send what it needs first."""
         self._ready = self._closed = False
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
+        self._read_up_to = 0
         self._connection, theirs = multiprocessing.Pipe()
         with theirs:
             files = theirs.fileno(), self._errors.fileno()
@@ -138,6 +144,14 @@ class Child:
             self._errors.seek(0)
             lines = self._errors.read().decode("utf-8", "replace").strip().splitlines() or ["it printed nothing"]
             raise SweeplibError(f"a process for the cases does not start ({status}): {lines[-1]}") from None
+
+    def _pass_on(self) -> None:
+        """Write what the library has said in the process on standard error; what plugins print there is not shown."""
+        end = os.fstat(self._errors.fileno()).st_size
+        if end > self._read_up_to:
+            text = os.pread(self._errors.fileno(), end - self._read_up_to, self._read_up_to).decode("utf-8", "replace")
+            self._read_up_to = end
+            sys.stderr.write("".join(line for line in text.splitlines(keepends=True) if line.startswith(SAID)))
 
 
 @contextmanager
@@ -201,7 +215,11 @@ def main(asker: Connection) -> None:
     with suppress(EOFError):
         while True:
             limits, task = asker.recv(), asker.recv_bytes()
-            fork = fork or _Fork(asker)
+            try:
+                fork = fork or _Fork(asker)
+            except OSError as error:  # no room for a process
+                asker.send((UnfitError, str(unfit(error) or error)))
+                continue
             answer = fork.answer(task, limits)
             if isinstance(answer, bytes):
                 asker.send_bytes(answer)
@@ -280,7 +298,8 @@ def _compute(connection: Connection, report: IO[bytes], others: Sequence[Connect
                     answer = None, function(*args)
                 sent = pickle.dumps(answer)
             except BaseException as error:
-                sent = pickle.dumps((RaisedError, Trouble.from_exception(error)))
+                fault = unfit(error)
+                sent = pickle.dumps((UnfitError, str(fault)) if fault else (RaisedError, Trouble.from_exception(error)))
             connection.send_bytes(sent)
 
 

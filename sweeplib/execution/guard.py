@@ -12,6 +12,7 @@ import numpy as np
 
 from sweeplib.execution.block_size import lanes_of
 from sweeplib.execution.child import DiedError, Limits, RaisedError, TaskError, lent
+from sweeplib.execution.machine import unfit
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Begun, Case, Excess, Records, Status, run_cases
 
@@ -56,13 +57,16 @@ def computed_here(
 ) -> Records:
     """Return the records of cases of one shape; `explained` is called for each that failed or is inaccurate.
 
-    All go on from where runs have `begun`; if they fail, each is computed from the start.
+    All go on from where runs have `begun`; if they fail, each is computed from the start. UnfitError for a fault of the
+    machine.
     """
 
     def compute(some: Sequence[Case]) -> Records:
         try:
             return run_cases(some, timeout=allowance.timeout, begun=begun if some is cases else None)
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
+            if fault := unfit(error):
+                raise fault from None
             raise RaisedError(Trouble.from_exception(error)) from None
 
     return _guarded(cases, compute, explained)
@@ -74,7 +78,7 @@ def computed_apart(
     """Return the records of cases of one shape, computed in a child process.
 
     `explained` is called with the status killed for a case that ends its process. If the process was not ended because
-    of a limit, it must die twice of the same case.
+    of a limit, it must die twice of the same case. UnfitError for a fault of the machine.
     """
     width = lanes_of(cases[0].dynamics)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]

@@ -162,10 +162,12 @@ def _report(block: Block, idle: "SimpleQueue[Child]", limits: Limits) -> BlockRe
     try:
         for _ in range(MOST_DEATHS):
             try:
-                report: BlockReport = child.call(run_block_apart, block, limits.memory, limits=limits)
+                report: BlockReport | SweeplibError = child.call(run_block_apart, block, limits.memory, limits=limits)
             except EndedError as error:
                 problem = str(error)
             else:
+                if isinstance(report, SweeplibError):
+                    raise report
                 return report
         raise SweeplibError(f"block {block.name} ends each process that computes it: {problem}")
     finally:

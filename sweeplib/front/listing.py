@@ -1,9 +1,9 @@
 """Lists for a reader: the sweeps in a folder of results, and the names that a config may use."""
 
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
@@ -43,10 +43,15 @@ def _cases(folder: Path) -> list[dict[str, int]]:
     runs = []
     for name, total in planned.get("cases", planned).items():
         marker = read_json(folder / f"{name}.done.json")
-        counts = marker.get("cases", {}) if marker else {"computed": min(total, _computed(folder, name))}
+        counts = _counts(marker) if marker else {"computed": min(total, _computed(folder, name))}
         others = {status: count for status, count in counts.items() if status != "missing"}
         runs.append(others | {"missing": max(0, total - sum(others.values()))})  # a later plan may be of a smaller grid
     return runs
+
+
+def _counts(marker: Mapping[str, Any]) -> dict[str, int]:
+    """Return the numbers of cases of a marker; none of an earlier version's, whose cases all are computed again."""
+    return dict(marker.get("cases", {})) if "made_from" in marker else {}
 
 
 def _computed(folder: Path, dynamics: str) -> int:

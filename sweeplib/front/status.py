@@ -35,6 +35,7 @@ class SweepStatus:
     last_error : why the last job or attempt failed that failed and was not repeated.
     report : the path of the report, None if it is not written yet.
     exits : of a finished sweep with thresholds, for each dynamics and threshold, the numbers of `ExitCount`.
+    holder : whose command runs, since when, on which host; None if none does.
     """
 
     sweep: str
@@ -54,6 +55,7 @@ class SweepStatus:
     cases: Mapping[str, Mapping[str, int]]
     reasons: tuple[str, ...]
     exits: tuple[Mapping[str, Any], ...] = ()
+    holder: str | None = None
 
     @property
     def exit_status(self) -> int:
@@ -76,6 +78,7 @@ class SweepStatus:
 
     def _named(self) -> dict[str, str | None]:
         return {
+            "at work": self.holder,
             "dashboard": self.dashboard,
             "this sweep": self.page,
             "last error": self.last_error,
@@ -134,6 +137,7 @@ def _status(
         cases,
         tuple(line for dynamics in cases for line in _reasons(directory, dynamics)),
         _exits(directory) if how == "finished" else (),
+        _at_work(directory) if running else None,
     )
 
 
@@ -144,6 +148,15 @@ def _exits(directory: Path) -> tuple[dict[str, Any], ...]:
 
     dataset = directory / "dataset.zarr"
     return tuple(map(asdict, exit_counts(open_dataset(dataset)))) if dataset.exists() else ()
+
+
+def _at_work(directory: Path) -> str | None:
+    """Return whose command runs the sweep, or a part of it, in words."""
+    from sweeplib.storage.records.holders import other_holder
+    from sweeplib.storage.records.locks import SWEEP
+
+    who = other_holder(directory / "locks", SWEEP)
+    return None if who is None else who.words
 
 
 def state(jobs_of_sweep: Mapping[str, Job], cases: Iterable[Mapping[str, int]]) -> str:

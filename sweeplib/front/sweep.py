@@ -19,7 +19,7 @@ from sweeplib.front.snakemake import (
     snakemake_command,
 )
 from sweeplib.process.command import command, whole_process
-from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_shell
+from sweeplib.process.environment import caches_in, refuse_few_processes, refuse_full_folder, refuse_shell
 from sweeplib.process.forks import MEANWHILE, WAIT, fork_server
 from sweeplib.process.job import ran
 from sweeplib.process.terminal import console, echo
@@ -97,10 +97,12 @@ def run_stages(
     The config is read once, with overrides such as `grid.d=300,1000`: all stages read the complete config, which is
     written into the sweep's folder as `command.yaml` and can be run again by itself. A line says at the end if the file
     was changed since. Returns the exit status: 1 if a stage, a case or an attempt of a stage failed. InputError, before
-    any work, for a config, an override or a profile that is refused, and if another command runs the sweep.
+    any work, for a config, an override or a profile that is refused; BusyError, before anything is written, if another
+    command works in the sweep's folder, on any host.
     """
     refuse_shell()
     refuse_few_processes()
+    refuse_full_folder()
     done = complete_run(config, overrides, results)
     if done is not None:
         sys.stderr.write("nothing to compute: all is up to date\n")
@@ -116,14 +118,17 @@ def _run_stages(config: Path, overrides: Sequence[str], results: Path, profile: 
     """Run all stages by Snakemake; return the exit status. What commands may show again is recorded at the end."""
     with _waiting(f"reading {config}"):
         from sweeplib.storage.records.config_files import READ, is_lasting, record_origin
+        from sweeplib.storage.records.file_system import examine
         from sweeplib.storage.records.files import write_text
         from sweeplib.storage.records.jobs import WHOLE, job
+        from sweeplib.storage.records.locks import sweep_lock
 
         lasting = is_lasting(config)
         run = _prepared(config, overrides, results, profile)
         directory, files = Path(run["directory"]), list(map(Path, run["files"]))
         begun = made_from(config, overrides, files) if lasting else ""
-    with job(directory, WHOLE):
+    with sweep_lock(directory), job(directory, WHOLE):
+        examine(directory)
         record_origin(config, directory)
         write_text(directory / READ, run["config"])
         status, ending = _followed(run, directory)
@@ -171,16 +176,12 @@ def prepared(config: Path, overrides: Sequence[str], results: Path, profile: str
     """
     from sweeplib.front.state import stages
     from sweeplib.storage.records.config_files import READ, complete_config
-    from sweeplib.storage.records.file_system import examine
-    from sweeplib.storage.records.jobs import refuse_second
     from sweeplib.storage.records.publish import check_publishing
 
     sweep, directory = loaded(config, overrides, results)
     check_publishing(sweep, directory)
     run = snakemake_command(directory / READ, results, profile)
-    refuse_second(directory)
     check_working_folder()
-    examine(directory)
     return {
         "name": sweep.name,
         "directory": str(directory),

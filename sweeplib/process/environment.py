@@ -24,6 +24,8 @@ _OF_NUMBA = {
 }
 """By variable: the values with which numba cannot compile or be imported, what is wrong with them, what is expected."""
 
+ROOM = 2**18
+"""Bytes of temporary files that a sweep needs at least."""
 PROCESSES = 60
 """The fewest processes and threads with which a sweep runs: its stages, Snakemake, two workers, and their threads."""
 
@@ -57,6 +59,18 @@ def refuse_few_processes() -> None:
         raise InputError("too few processes may run", key="ulimit -u", value=limit, expected=expected) from None
     finally:
         done.set()
+
+
+def refuse_full_folder() -> None:
+    """Raise OSError, which names it, if the folder of temporary files has no room: Snakemake writes its rules there."""
+    with suppress(FileNotFoundError):  # no folder: others are looked for later
+        folder = tempfile.gettempdir()
+        try:
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(bytes(ROOM))
+                file.flush()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, folder) from None
 
 
 def _refusal(name: str, problem: str, expected: str) -> InputError:

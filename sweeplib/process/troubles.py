@@ -17,7 +17,7 @@ TRACEBACK = "SWEEPLIB_TRACEBACK"
 """The environment variable that shows tracebacks."""
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+LACKING = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 MOST_OF_A_MESSAGE = 4_000
@@ -66,18 +66,18 @@ def reason(error: BaseException, directory: Path | None = None) -> str:
 
 def _foreseen_message(error: BaseException, directory: Path | None) -> str | None:
     """Return the message of the first foreseen error among the error and its causes."""
-    return next(filter(None, (_message_of(cause, directory) for cause in _causes(error))), None)
+    return next(filter(None, (_message_of(cause, directory) for cause in causes(error))), None)
 
 
 def _exception(error: BaseException) -> str:
     """Return an exception, and the first of its causes, which often says more."""
-    *_, first = _causes(error)
+    *_, first = causes(error)
     errors = [error] if first is error else [error, first]
     texts = ["".join(traceback.format_exception_only(link)).strip() for link in errors]
     return ", because of ".join([*(text.rstrip(".") for text in texts[:-1]), texts[-1]])
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield the error, its cause, the cause of that or what it came in the way of, and so on."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
@@ -110,7 +110,7 @@ def _system_message(error: OSError, directory: Path | None) -> str:
     reason = error.strerror or str(error) or type(error).__name__
     if error.errno in _FULL:
         return f"{where}no room to write ({reason}): free some space, and {GOES_ON}"
-    if error.errno in _LACKING:
+    if error.errno in LACKING:
         return f"{where}its file system lacks an operation ({reason}): choose another folder with --results"
     if error.errno in _FORBIDDEN:
         return (

@@ -161,7 +161,7 @@ def _is_current(path: Path, sweep: Design) -> bool:
 def delete_stale(sweep: Design, directory: Path) -> list[Stale]:
     """Delete what is stale, and return it.
 
-    InputError while another process is at work in the directory, and if the results there are of another config.
+    BusyError while another process is at work in the directory; InputError if the results there are of another config.
     """
     with alone(directory, "deletes stale results"):
         refuse_other_config(sweep, directory)

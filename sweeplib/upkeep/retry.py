@@ -26,8 +26,8 @@ def retry(sweep: Design, directory: Path, selection: Sequence[str]) -> dict[str,
     """Make cases missing, so that the next run computes them again; return their number by dynamics.
 
     `what` names statuses, `all` of these (as does nothing), `damaged`, or one case. The done.json of their dynamics is
-    removed, so that a workflow runs it again. InputError for anything else, and while another process is at work in the
-    directory.
+    removed, so that a workflow runs it again. InputError for anything else; BusyError while another process is at
+    work in the directory.
     """
     names = [name for name in selection if not is_case(name)]
     if len(names) < len(selection) > 1:

@@ -17,7 +17,7 @@ from sweeplib.storage.records.artefacts import DATASET
 from sweeplib.storage.records.attempts import Attempt
 from sweeplib.storage.records.config_files import ORIGIN, record_origin, write_complete_config
 from sweeplib.storage.records.files import remove_files, remove_own
-from sweeplib.storage.records.locks import alone
+from sweeplib.storage.records.locks import alone, part_lock
 from sweeplib.storage.records.manifest import is_own
 from sweeplib.storage.records.publish import publish_dataset
 from sweeplib.storage.store.inventory import inventory
@@ -107,14 +107,30 @@ def verify(
 ) -> Verification:
     """Return what is damaged in a sweep's directory, after repairing it if `repaired`.
 
-    `sample` cases, drawn at random, are computed again and compared with the stored bits. InputError while the sweep
-    runs, if there are no results, or if they are to be repaired and cannot be written.
+    `sample` cases, drawn at random, are computed again and compared with the stored bits. InputError if there are no
+    results, or if they are to be repaired and cannot be written; BusyError while another command works there.
     """
     if not directory.is_dir():
         raise InputError("no results here", file=directory, expected=f"`sweeplib sweep {config}` before")
     if repaired and not access(directory, W_OK):
         raise InputError("cannot be written", file=directory, expected="no --repair, or other permissions")
-    steps, done = Steps(sweep.name if progress else None), Verification()
+    steps = Steps(sweep.name if progress else None)
+    with part_lock(directory, "repairs the results") if repaired else nullcontext():
+        return _verified(sweep, config, directory, steps, sample=sample, repaired=repaired, workers=workers)
+
+
+def _verified(
+    sweep: Design,
+    config: Path,
+    directory: Path,
+    steps: Steps,
+    *,
+    sample: int | None,
+    repaired: bool,
+    workers: int | None,
+) -> Verification:
+    """Return what is damaged, after repairing it if `repaired`."""
+    done = Verification()
     with _lock_if_writable(directory, writes=repaired):
         with steps.step("reading all files"):
             stored, done.findings, done.chunks = _findings(sweep, directory)
@@ -129,7 +145,7 @@ def verify(
         repair = Repair(sweep, config, directory, done.findings, stored, done.notes.append) if harmed else None
     if repair is not None:
         with steps.step("repairing"):
-            repair.complete(workers=workers, progress=progress)
+            repair.complete(workers=workers, progress=steps.name is not None)
         with _lock_if_writable(directory, writes=repaired), steps.step("reading all files again"):
             _, done.remaining, _ = _findings(sweep, directory)
     elif repaired:

@@ -1,5 +1,7 @@
 """The undisturbed run, to which every other run must be equal; finished sweeps, to be damaged."""
 
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -46,3 +48,15 @@ def done(finished: Done, tmp_path: Path) -> Done:
     """Return a copy of the finished sweep."""
     copytree(finished.config.parent, tmp_path / "copy", symlinks=True)
     return Done(tmp_path / "copy" / "verified.yaml")
+
+
+@pytest.fixture
+def lacking(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library that takes operations away from a process."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("needs a C compiler")
+    made = tmp_path_factory.mktemp("lacking") / "lacking.so"
+    source = Path(__file__).with_name("lacking.c")
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
+    return made

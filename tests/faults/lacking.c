@@ -45,6 +45,7 @@ int fsync(int descriptor) {
 
 int flock(int descriptor, int operation) {
     if (below(descriptor) && lacks("flock", EOPNOTSUPP)) return -1;
+    if (below(descriptor) && lacks("exclusion", 0)) return 0; /* a lock of another host excludes nobody here */
     return REAL(flock)(descriptor, operation);
 }
 

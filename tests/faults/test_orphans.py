@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from sweeplib.errors import InputError
+from sweeplib.errors import BusyError
 from sweeplib.storage.records.locks import driver_lock
 
 HOLD = """
@@ -32,7 +32,7 @@ def parent(tmp_path):
 
 
 def test_a_driver_with_a_parent_refuses_a_second_one(parent, tmp_path):
-    with pytest.raises(InputError, match="ode is being run by process"), driver_lock(tmp_path, "ode"):
+    with pytest.raises(BusyError, match=r"process .* runs ode here"), driver_lock(tmp_path, "ode"):
         pytest.fail("two drivers at once")
 
 

@@ -144,7 +144,7 @@ def _status(folder: Folder, pid: int, name: str, pair: tuple[str, str]) -> str:
     _event(pid, os.WEXITED)
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     said = folder.said(pid)
-    if status == 2 and any(line in said for line in REFUSALS):
+    if status in (1, 2) and any(line in said for line in REFUSALS):
         return "refused"
     if status == 1 and (name == "verify" or ("verify" in pair and ": lost, " in said)):
         return "damage"

@@ -44,18 +44,6 @@ def desk() -> Iterator[Path]:
         yield desk
 
 
-@pytest.fixture
-def lacking(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The library that takes operations away from a process."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    made = tmp_path_factory.mktemp("lacking") / "lacking.so"
-    source = Path(__file__).with_name("lacking.c")
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, source, "-ldl"], check=True)
-    return made
-
-
 def ran(desk: Path, *before: str, command: str = "sweep", **variables: str) -> "subprocess.CompletedProcess[str]":
     """Return a command on the sweep that has ended, started by `before` and with other variables of the environment."""
     words = [*before, SWEEPLIB, command, "small.yaml"]
@@ -244,3 +232,15 @@ def test_a_clock_that_is_set_back_by_three_days_ends_no_run(
     command.killed()
     assert command.process.returncode == 0, command.said.read_text()
     assert "1,200 cases computed now; in all 0 failed" in command.said.read_text()
+
+
+@pytest.mark.slow
+def test_a_folder_of_temporary_files_without_room_is_named(desk: Path) -> None:
+    if subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+        pytest.skip("needs the right to mount")
+    (desk / "tmp").mkdir()
+    mount = f"mount -t tmpfs -o size=64k tmpfs {desk}/tmp"
+    done = ran(desk, "unshare", "-m", "sh", "-c", f'{mount}; exec "$@"', "sh", TMPDIR=str(desk / "tmp"))
+    assert (done.returncode, done.stdout) == (1, "")
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"{desk}/tmp: no room to write") and not (desk / "results").exists()

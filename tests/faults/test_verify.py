@@ -3,6 +3,8 @@
 import random
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -285,7 +287,10 @@ def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest
 
 def test_what_a_killed_driver_said_of_itself_is_forgotten(done: Done) -> None:
     holder = done.directory / "locks" / "calm.holder.json"
-    write_json(holder, {"pid": 2**22 + 1, "parent": 1, "host": "elsewhere", "does": "runs calm"})
+    killed = "import os, sys, pathlib; from sweeplib.storage.records.locks import driver_lock; "
+    killed += "lock = driver_lock(pathlib.Path(sys.argv[1]), 'calm'); lock.__enter__(); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", killed, done.directory], check=False)
+    assert holder.exists()
     assert done.verified("--sample", "0")[0] == 0
     assert not holder.exists()
 
@@ -310,7 +315,7 @@ def test_wrong_input_is_refused_in_a_line(done: Done) -> None:
     assert "no results here; expected `sweeplib sweep" in said
     with driver_lock(done.directory, "calm"):
         status, said = done.told("verify", "--repair")
-    assert status == 2 and re.search(r"process \d+ on .* runs calm here; expected one command at a time", said)
+    assert status == 1 and re.search(r"process \d+ of .* runs calm here since .*; expected one command at a time", said)
 
 
 def test_results_that_cannot_be_written_are_read(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:

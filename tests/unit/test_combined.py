@@ -1,6 +1,7 @@
 """Datasets of several sweeps as one."""
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import xarray as xr
 
 import sweeplib
 from sweeplib import InputError
+from sweeplib.analysis import ANALYSES
 from tests.datasets import STATUS, sweep_dataset, with_outcome
 
 
@@ -57,6 +59,88 @@ def test_a_case_that_failed_is_taken_from_where_it_ended(ds: xr.Dataset) -> None
 def test_processors_of_other_types_may_change_last_bits(ds: xr.Dataset) -> None:
     one, other = ds.assign_attrs(processors="A"), ds.assign(risk=ds.risk * (1 + 1e-15)).assign_attrs(processors="B")
     assert sweeplib.combine(one, other).risk.identical(ds.risk)
+
+
+def table(ds: xr.Dataset, keep: slice = slice(None), *, reverse: bool = False) -> xr.Dataset:
+    """Return the dataset as one of a table of points, some of them, with labels of its own."""
+    axes = [name for name in ("d", "Delta", "gamma_ratio") if name in ds.dims]
+    rows = ds.stack(point=axes, create_index=False).isel(point=keep)
+    rows = rows.isel(point=slice(None, None, -1 if reverse else 1))
+    return rows.assign_coords(point=np.arange(rows.sizes["point"])).transpose("dynamics", "point", "seed", ...)
+
+
+def risks(ds: xr.Dataset) -> dict[tuple[float, ...], np.ndarray]:
+    """Return the risks of each point and seed by the parameters."""
+    flat = ds if "point" in ds.dims else table(ds)
+    names = ("d", "Delta", "gamma")
+    return {
+        (*(float(f"{flat[name].values[at]:.9g}") for name in names), int(seed)): flat.risk.isel(point=at)
+        .sel(seed=seed)
+        .values
+        for at in range(flat.sizes["point"])
+        for seed in flat.seed.values
+    }
+
+
+def zipped(ds: xr.Dataset, *, shift: int = 0) -> xr.Dataset:
+    """Return the dataset of a zip of d with Delta: Delta is an axis, d follows it, from elsewhere on with a `shift`."""
+    parts = [ds.isel(Delta=[at], d=(at + shift) % 2) for at in (0, 1)]
+    moved = [part.drop_vars("d").assign_coords(d=("Delta", [part.d.item()])) for part in parts]
+    return xr.concat(moved, "Delta", coords="all", compat="override", data_vars="minimal").transpose(
+        *ds.status.isel(d=0).dims, ...
+    )
+
+
+SHAPES: dict[str, Callable[[xr.Dataset], tuple[xr.Dataset, xr.Dataset]]] = {
+    "a grid and a table": lambda ds: (ds.isel(gamma_ratio=slice(0, 2)), table(ds)),
+    "two tables in other orders": lambda ds: (table(ds, slice(0, 5)), table(ds, slice(3, None), reverse=True)),
+    "a table and a zip": lambda ds: (table(ds), zipped(ds)),
+    "two zips of other partners": lambda ds: (zipped(ds), zipped(ds, shift=1)),
+    "a derived axis and its values": lambda ds: (ds.isel(d=[0]), table(ds).drop_vars("gamma_ratio")),
+}
+
+
+@pytest.mark.parametrize("dropped", [False, True], ids=["", "rounded"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_rows_are_matched_by_their_parameters(ds: xr.Dataset, shape: str, dropped: bool) -> None:
+    """In any order; a point of both is one row, and no number is another point's."""
+    one, other = SHAPES[shape](ds)
+    if dropped:
+        other = other.assign_coords(gamma=other.gamma * (1 + 2.0**-52))
+    known = risks(ds)
+    wanted = risks(one).keys() | risks(other).keys()
+    for parts in ((one, other), (other, one)):
+        found = sweeplib.combine(*parts)
+        assert (
+            found.status.dtype == np.uint8 and not (found.status == STATUS["missing"]).all(["dynamics", "seed"]).any()
+        )
+        values = risks(found)
+        assert values.keys() == wanted and found.sizes["point"] * found.sizes["seed"] == len(wanted)
+        for key, risk in values.items():
+            np.testing.assert_array_equal(risk, known[key])
+    assert found.sweep.exit_times().sizes["point"] == found.sizes["point"]
+
+
+def test_numbers_of_one_point_that_differ_are_named_by_its_parameters(ds: xr.Dataset) -> None:
+    rows = table(ds, reverse=True)
+    changed = rows.assign(risk=rows.risk + 1e-6 * (rows.seed == 2))
+    with pytest.raises(
+        InputError, match=r"^risk: other numbers of one case at dynamics=ode, .*gamma=.*seed=2, time=0.0"
+    ):
+        sweeplib.combine(ds, changed)
+
+
+def test_statuses_are_known_without_attributes(ds: xr.Dataset) -> None:
+    """As after arithmetic of xarray; what else the attributes said is asked for in a line."""
+    bare = ds.drop_attrs()
+    with_fields = bare.assign_attrs({name: value for name, value in ds.attrs.items() if name != "title"})
+    assert sweeplib.combine(with_fields, with_fields).status.equals(ds.status)
+    assert with_fields.sweep.exit_times().exit_time_mean.equals(ds.sweep.exit_times().exit_time_mean)
+    with xr.set_options(keep_attrs=False):
+        assert (with_fields * 1).assign(status=bare.status).status.attrs == {}
+    for name in ANALYSES:
+        with suppress(InputError):
+            ANALYSES[name](bare)
 
 
 CHANGES: dict[str, tuple[Callable[[xr.Dataset], xr.Dataset], str]] = {

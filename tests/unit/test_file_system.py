@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -52,6 +53,36 @@ def test_what_can_be_replaced_is_said_once(
     monkeypatch.setattr("os.fsync", lacking(errno.EIO))
     with pytest.raises(OSError, match="Input/output"):
         write_json(tmp_path / "file.json", {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "is_said"),
+    [
+        ("nfs4", "rw,vers=4.2,local_lock=none", False),
+        ("nfs", "rw,nolock,vers=3", True),
+        ("nfs", "rw,local_lock=all", True),
+        ("lustre", "rw,flock", False),
+        ("lustre", "rw,localflock", True),
+        ("cifs", "rw,nobrl", True),
+        ("9p", "rw,trans=virtio", True),
+        ("fuse.sshfs", "rw", True),
+        ("ext4", "rw", False),
+    ],
+)
+def test_locks_that_hold_on_one_host_only_are_said_once(
+    kind: str,
+    options: str,
+    is_said: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    mount = SimpleNamespace(fstype=kind, opts=options, mountpoint="/")
+    monkeypatch.setattr("psutil.disk_partitions", lambda **_: [mount])
+    examine(tmp_path)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == is_said
+    assert not is_said or f"({kind} at /) has no locks between hosts" in lines[0]
 
 
 def doubled(x: float) -> float:

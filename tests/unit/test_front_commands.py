@@ -522,14 +522,40 @@ def test_headlines_of_the_optimal_learning_rate() -> None:
     quiet = found.gamma_opt.sel(dynamics="ode").values
     first, second = (line.removeprefix("optimal learning rate ").partition(" (")[0] for line in lines[:2])
     assert text == (
-        f"The optimal learning rate of sgd_chain is {first}; {second}; and between {quiet.min():.3f} and "
-        f"{quiet.max():.3f} at {8 - edges - 2} more points (brackets: 95 % interval). At {edges} of 8 points the "
-        "interval ends at the edge of the scan: the truth may lie beyond."
+        f"The optimal learning rate of sgd_chain is {first}; and {second} (brackets: 95 % interval). For ode it is "
+        f"between {quiet.min():.3f} and {quiet.max():.3f} at {8 - edges - 2} points. At {edges} of 8 points of all "
+        "dynamics the interval ends at the edge of the scan: the truth may lie beyond."
     )
     apart = headline(found, "gamma_opt", most=3).text
     assert (
         f" at d = 3000, Delta = 0 for sgd_chain; {lines[1].split()[3]} [" in apart and " for ode; and between " in apart
     )
+
+
+ODE = "For ode it is between 7.1 and 7.4 at 4 points."
+SENTENCES = {
+    1: "and between 0.20 and 0.40 at 3 more points (brackets: 95 % interval). For sde it is between 1.1 and 1.4 at 4",
+    3: "and 0.40 at 1 more point (brackets: 95 % interval). For sde it is between 1.1 and 1.4 at 4 points.",
+    5: "[1.090, 1.110] at d = 1 for sde; and between 1.2 and 1.4 at 3 more points for sde (brackets: 95 % interval).",
+    8: "1.300 [1.290, 1.310] at d = 3 for sde; and 1.400 [1.390, 1.410] at d = 4 for sde (brackets: 95 % interval).",
+}
+
+
+@pytest.mark.parametrize("most", SENTENCES)
+def test_each_range_of_a_headline_is_of_what_its_sentence_speaks_of(most: int) -> None:
+    """With three dynamics of other optima, however many points are in words."""
+    values = {"sgd_chain": [0.1, 0.2, 0.3, 0.4], "sde": [1.1, 1.2, 1.3, 1.4], "ode": [7.1, 7.2, 7.3, 7.4]}
+    dims, grid = ("dynamics", "d"), np.array(list(values.values()))
+    result = xr.Dataset(
+        {"x": (dims, grid, {"long_name": "optimum"}), "x_low": (dims, grid - 0.01), "x_high": (dims, grid + 0.01)},
+        coords={"dynamics": list(values), "d": [1, 2, 3, 4]},
+        attrs={"confidence": 0.95},
+    )
+    text = headline(result, "x", most=most).text
+    assert SENTENCES[most] in text and text.endswith(ODE)
+    assert text.startswith("The optimum of sgd_chain is 0.100" if most < 4 else "The optimum is 0.100")
+    bare = headline(result.assign(x_low=result.x_low.where(result.d > 1)), "x", most=1).text
+    assert bare.endswith("At 3 of 12 points of all dynamics it has no interval.")
 
 
 def test_runs_that_end_at_their_error_are_counted() -> None:

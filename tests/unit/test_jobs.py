@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.errors import InputError
+from sweeplib.errors import BusyError, InputError
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.progress import RunProgress, Steps
 from sweeplib.storage.records.files import write_json
-from sweeplib.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, refuse_second, tell
+from sweeplib.storage.records.jobs import DIED, INTERRUPTED, Job, job, jobs, tell
+from sweeplib.storage.records.locks import part_lock, sweep_lock
 
 
 def test_a_job_tells_its_step_and_its_cases_and_ends(tmp_path: Path) -> None:
@@ -63,7 +64,10 @@ def test_a_killed_job_does_not_run(tmp_path: Path) -> None:
 WORKING = """
 import pathlib, sys
 from sweeplib.storage.records.jobs import job, tell
-with job(pathlib.Path(sys.argv[1]), "sweep"), job(pathlib.Path(sys.argv[1]), "simulate"):
+from sweeplib.storage.records.locks import sweep_lock
+sys.argv = ["sweeplib", "sweep", sys.argv[1]]
+folder = pathlib.Path(sys.argv[2])
+with sweep_lock(folder), job(folder, "sweep"), job(folder, "simulate"):
     print("working", flush=True)
     sys.stdin.readline()
     tell(done=3, total=4)
@@ -75,8 +79,10 @@ def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: P
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdin is not None and first.stdout is not None
         assert first.stdout.readline() == "working\n"
-        with pytest.raises(InputError, match=f"being run by process {first.pid} since ..:..; expected one command"):
-            refuse_second(tmp_path)
+        said = f"process {first.pid} of .* on .* runs all stages here since ..:.. .`sweeplib sweep .*`.; expected one"
+        for lock in (sweep_lock(tmp_path), part_lock(tmp_path, "draws figures")):
+            with pytest.raises(BusyError, match=said), lock:
+                pytest.fail("two commands at once")
         with pytest.raises(InputError, match="locked"), job(tmp_path, "simulate"):
             raise InputError("locked")
         assert jobs(tmp_path)["simulate"].pid == first.pid and jobs(tmp_path)["simulate"].running
@@ -84,7 +90,8 @@ def test_a_second_command_is_refused_and_leaves_what_the_first_tells(tmp_path: P
             first.communicate("\n")
             tell(done=2)
             assert jobs(tmp_path)["simulate"].done == 2, "the first has ended"
-    refuse_second(tmp_path)
+    with sweep_lock(tmp_path):
+        pass
 
 
 def test_a_process_with_the_number_of_a_dead_one_is_another(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sweeplib.errors import InputError
+from sweeplib.errors import BusyError
+from sweeplib.process import place
 from sweeplib.storage.records import locks
 from sweeplib.storage.records.files import is_below, is_partial, partial, remove_partials
 from sweeplib.storage.records.locks import alone, at_work, block_lock, driver_lock, remove_block_locks, writer_lock
@@ -21,16 +22,16 @@ def patience(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_who_deletes_is_refused_while_anybody_is_at_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
 ) -> None:
-    monkeypatch.setattr(locks.socket, "gethostname", lambda: host)
-    said = f"process {os.getpid()} on {host} writes dataset.zarr here; expected one command at a time"
+    monkeypatch.setattr("socket.gethostname", lambda: host)
+    said = f"process {os.getpid()} of {place.user()} on {host} writes dataset.zarr here since .*; expected one command"
     with writer_lock(tmp_path, "dataset.zarr"), at_work(tmp_path, "runs the stage report"):
-        monkeypatch.setattr(locks.socket, "gethostname", lambda: "here")
-        with pytest.raises(InputError, match="one command at a time"), alone(tmp_path, "deletes"):
+        monkeypatch.setattr("socket.gethostname", lambda: "here")
+        with pytest.raises(BusyError, match="one command at a time"), alone(tmp_path, "deletes"):
             pass
         for record in (tmp_path / "locks").glob("*.holder.json"):
             if "report" in record.read_text():
                 record.unlink()
-        with pytest.raises(InputError, match=said), alone(tmp_path, "deletes"):
+        with pytest.raises(BusyError, match=said), alone(tmp_path, "deletes"):
             pass
     with alone(tmp_path, "deletes"):
         pass
@@ -40,7 +41,7 @@ def test_who_deletes_is_refused_while_anybody_is_at_work(
 def test_who_writes_is_refused_while_somebody_deletes(tmp_path: Path) -> None:
     with alone(tmp_path, "deletes stale results"):
         for other in (at_work(tmp_path, "writes"), alone(tmp_path, "verifies"), driver_lock(tmp_path, "sgd")):
-            with pytest.raises(InputError, match=f"{os.getpid()} on .* deletes stale results here"), other:
+            with pytest.raises(BusyError, match=f"{os.getpid()} of .* on .* deletes stale results here"), other:
                 pass
 
 

@@ -11,7 +11,7 @@ from distributed import Client
 
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
-from sweeplib.errors import SweeplibError
+from sweeplib.errors import BusyError
 from sweeplib.execution import work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.run import run_sweep
@@ -65,8 +65,8 @@ def test_a_run_with_nothing_to_do_starts_no_cluster(
 def test_one_dynamics_under_another_driver_leaves_all_alone(
     sweep: Design, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeplib.storage.records.locks._is_orphan", lambda _: False)
-    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(SweeplibError, match="sgd_chain is being run by"):
+    monkeypatch.setattr("sweeplib.storage.records.holders.Holder.is_orphan", False)
+    with driver_lock(tmp_path, "sgd_chain"), pytest.raises(BusyError, match=r"process .* runs sgd_chain here"):
         run_sweep(sweep, tmp_path, progress=False)
     assert not (tmp_path / "runs.zarr").exists()
     assert list(run_sweep(sweep, tmp_path, ["ode"], progress=False)) == ["ode"]

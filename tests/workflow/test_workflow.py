@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,8 +30,8 @@ EVERYTHING = DOWNSTREAM | {"plan", "simulate", "finalise"}
 LAST = 4.0  # the last recording time
 HOLD = """
 import pathlib, sys
-from sweeplib.storage.records.locks import driver_lock
-with driver_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
+from sweeplib.storage.records.locks import part_lock
+with part_lock(pathlib.Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -76,8 +75,8 @@ def test_what_plugins_register_works_in_every_stage(finished: Project) -> None:
 
 @contextmanager
 def held(project: Project) -> Iterator[int]:
-    """Run another driver of one dynamics; yield its process id."""
-    command = [sys.executable, "-c", HOLD, str(project.results), "read_off"]
+    """Do a part of the sweep by itself; yield the process id."""
+    command = [sys.executable, "-c", HOLD, str(project.results), "simulates"]
     holder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
     yield holder.pid
@@ -85,17 +84,16 @@ def held(project: Project) -> Iterator[int]:
 
 
 @pytest.mark.slow
-def test_a_second_driver_is_refused_in_one_line(finished: Project) -> None:
+def test_a_second_driver_is_refused_in_one_line_before_it_writes(finished: Project) -> None:
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
+    before = (finished.results / "command.yaml").read_bytes()
     with held(finished) as pid:
         done = finished.snakemake("--config", "sweep=tiny.yaml")
     assert done.returncode == 1
-    said = done.stderr.partition(": simulations\n")[2].splitlines()
-    refused, log = [line for line in said if line.strip()]
-    assert f"read_off is being run by process {pid}" in refused and "results/tiny" in refused
-    assert log.startswith("Complete log(s): ")
-    kept = Path(log.partition(": ")[2]).read_text()
-    assert "CalledProcessError" in kept and "Error in rule simulate" in kept
+    profile, refused = [line for line in done.stderr.splitlines() if line.strip()]
+    assert profile.startswith("Using profile ")
+    assert f"process {pid} of " in refused and "simulates here since" in refused and "results/tiny" in refused
+    assert (finished.results / "command.yaml").read_bytes() == before
 
 
 @pytest.mark.slow
@@ -235,13 +233,15 @@ def test_an_edit_while_a_sweep_runs_waits_for_the_next_command(finished: Project
 @pytest.mark.slow
 def test_a_sweep_whose_stage_fails_names_the_problem_and_the_log(finished: Project) -> None:
     finished.edit("desk/tiny.yaml", "seeds: 2", "seeds: 3")
-    with held(finished) as pid:
-        done = finished.ended("sweeplib", "sweep", "tiny.yaml")
+    (finished.results / "inventory").unlink(missing_ok=True)
+    shutil.rmtree(finished.results / "runs.zarr")
+    (finished.results / "runs.zarr").touch()
+    done = finished.ended("sweeplib", "sweep", "tiny.yaml")
     assert done.returncode == 1 and not done.stdout
     problem, log = done.stderr.splitlines()[-2:]
-    assert problem.startswith("simulations: results/tiny: read_off is being run by process") and f" {pid} " in problem
+    assert problem.startswith("plan: ") and "runs.zarr" in problem
     assert log == "the log: results/tiny/journal/snakemake.log"
-    assert f"process {pid}" in (finished.desk / log.partition(": ")[2]).read_text()
+    assert "runs.zarr" in (finished.desk / log.partition(": ")[2]).read_text()
 
 
 @pytest.mark.slow

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from sweeplib.analysis.kit.lost_runs import with_status
+from sweeplib.analysis.kit.parameter_rows import POINT, are_one_grid, as_rows
 from sweeplib.analysis.kit.problem_fields import constants, with_constants
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
+from sweeplib.problem import PARAMETERS
 from sweeplib.simulation.labels import OF_RUNS
 
 RECORDED = ("time", "instant", "threshold", "quantile")
@@ -21,11 +23,12 @@ RECORDED = ("time", "instant", "threshold", "quantile")
 def combine(*datasets: Any) -> xr.Dataset:
     """Return one dataset with the cases of all datasets of sweeps, in memory.
 
-    A field that is fixed in each dataset, but at different values, becomes an axis. A case that several have must have
-    the same bits in all of them, or agree to 10⁻⁶ between types of processors; one that failed or was killed is taken
-    from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap matrices, which are stored in
-    groups, are left out. InputError, naming the variable and the labels, for numbers that differ, and for sweeps that
-    recorded other observables, times or thresholds.
+    A field that is fixed in each dataset, but at different values, becomes an axis. Tables, and grids with other axes
+    or zips than each other, become one table, an axis `point`, whose rows are matched by their parameters. A case that
+    several have must have the same bits in all of them, or agree to 10⁻⁶ between types of processors; one that failed
+    or was killed is taken from a dataset in which it ended. A case that none has is `missing` and NaN. Overlap
+    matrices, which are stored in groups, are left out. InputError, naming the variable and the labels, for numbers
+    that differ, and for sweeps that recorded other observables, times or thresholds.
     """
     if not datasets:
         raise InputError("nothing to combine", expected="datasets of sweeps")
@@ -47,6 +50,7 @@ def _with_same_axes(datasets: Sequence[xr.Dataset]) -> list[xr.Dataset]:
         if "status" not in ds.variables:
             raise InputError("not the dataset of a sweep", value="without status", expected="that of `sweeplib.open`")
     loaded = [with_constants(ds).load() for ds in datasets]
+    loaded = loaded if are_one_grid(loaded) else as_rows(loaded)
     attrs = {key: value for key, value in loaded[0].attrs.items() if all(ds.attrs.get(key) == value for ds in loaded)}
     names = dict.fromkeys(str(name) for ds in loaded for name in ds.coords)
     axes = [name for name in names if any(name in ds.dims for ds in loaded) or _differs(name, loaded)]
@@ -140,7 +144,10 @@ def _refuse_differences(
     if not bool(wrong.any()):
         return
     place = dict(zip(wrong.dims, np.argwhere(wrong.values)[0], strict=True))
-    labels = {str(dim): first[dim].values[at].item() for dim, at in place.items() if dim in first.coords}
+    labels: dict[str, Any] = {}
+    for dim, at in place.items():
+        names = [dim] if dim != POINT else [name for name in PARAMETERS if name in first.coords and first[name].ndim]
+        labels |= {str(name): first[name].values[at].item() for name in names if name in first.coords}
     values = [array.isel(place).item() for array in (first, second)]
     at = ", ".join(f"{dim}={value}" for dim, value in labels.items())
     raise InputError(f"other numbers of one case at {at}", key=name, value=values, expected="the same in all sweeps")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -23,21 +24,22 @@ class Headline:
     """The main number of an analysis in words: its values at the first points, and what is to be said of the others.
 
     `points_inside` has (value with its interval, place, dynamics) of points whose interval ends inside the scan;
-    `others` are the values at further ones. Of `decided` points, which have an interval, those `at_edge` have one that
-    ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs `needs`. `interval` says
-    what the brackets are.
+    `others` are the values at further ones, each with its dynamics. Of `decided` points, which have an interval, those
+    `at_edge` have one that ends at the edge of the scan; at `bare` of `points` the value has no interval, which needs
+    `needs`. These numbers are of all `dynamics` together, so many. `interval` says what the brackets are.
     """
 
     title: str
     interval: str
     inside: list[tuple[str, str, str]]
-    others: list[float]
+    others: list[tuple[float, str]]
     at_edge: int
     decided: int
     bare: int
     points: int
     has_value: bool
     needs: str
+    dynamics: int = 1
 
     @property
     def lines(self) -> list[str]:
@@ -59,24 +61,38 @@ class Headline:
         needed = f", which needs {self.needs}" if self.needs else ""
         if not self.has_value:
             return f"The {self.title} is known at none of {self.points} points{needed}."
-        sentences = [self._values()] if self.inside else [f"The {self.title} has no interval inside of the scan."]
+        sentences = self._values() if self.inside else [f"The {self.title} has no interval inside of the scan."]
+        of_all = " of all dynamics" if self.dynamics > 1 else ""
         if self.at_edge:
-            sentences.append(f"At {self.at_edge} of {self.decided} points {EDGE}: the truth may lie beyond.")
+            sentences.append(f"At {self.at_edge} of {self.decided} points{of_all} {EDGE}: the truth may lie beyond.")
         if self.bare:
-            sentences.append(f"At {self.bare} of {self.points} points it has no interval{needed}.")
+            sentences.append(f"At {self.bare} of {self.points} points{of_all} it has no interval{needed}.")
         return " ".join(sentences)
 
-    def _values(self) -> str:
-        """Return the sentence of the values; a dynamics that all have in common stands once."""
+    def _values(self) -> list[str]:
+        """Return the sentences of the values: of the dynamics of the first ones, then of each further one."""
         runs = {dynamics for _, _, dynamics in self.inside}
-        common = runs.pop() if len(runs) == 1 else ""
-        values = [f"{value}{_at(place)}{'' if common else f' for {run}'}" for value, place, run in self.inside]
-        if self.others:
-            low, high, _ = rounded_interval(min(self.others), max(self.others), np.nan)
-            points = f"{len(self.others)} more point{'s' * (len(self.others) > 1)}"
-            values.append(f"{low if low == high else f'between {low} and {high}'} at {points}")
+        common = next(iter(runs)) if len(runs) == 1 else ""
+        of = "" if common or runs == {""} else " for {}"
+        values = [f"{value}{_at(place)}{of.format(run)}" for value, place, run in self.inside]
+        apart = []
+        for run in dict.fromkeys(dynamics for _, dynamics in self.others):
+            numbers = [number for number, dynamics in self.others if dynamics == run]
+            if run in runs:
+                values.append(f"{_range(numbers)} at {_count(numbers, 'more ')}{of.format(run)}")
+            else:
+                apart.append(f"For {run} it is {_range(numbers)} at {_count(numbers)}.")
         listed = values[0] if len(values) == 1 else f"{'; '.join(values[:-1])}; and {values[-1]}"
-        return f"The {self.title}{f' of {common}' * bool(common)} is {listed} (brackets: {self.interval})."
+        return [f"The {self.title}{f' of {common}' * bool(common)} is {listed} (brackets: {self.interval}).", *apart]
+
+
+def _range(numbers: list[float]) -> str:
+    low, high, _ = rounded_interval(min(numbers), max(numbers), np.nan)
+    return low if low == high else f"between {low} and {high}"
+
+
+def _count(numbers: list[float], more: str = "") -> str:
+    return f"{len(numbers)} {more}point{'s' * (len(numbers) > 1)}"
 
 
 def headline(
@@ -97,17 +113,19 @@ def headline(
     decided = [point for point in points if point[f"{name}_low"] < point[f"{name}_high"] or point.get("at_edge")]
     inside = [point for point in decided if not point.get("at_edge")]
     inside.sort(key=lambda point: not _is_noisy(point))
+    place = partial(_place, result, worded=words or _as_in_config)
     return Headline(
         title=str(result[name].attrs["long_name"]),
         interval=interval_of(result),
-        inside=[(_value(point, name), *_place(result, point, words or _as_in_config)) for point in inside[:most]],
-        others=[point[name].item() for point in inside[most:]],
+        inside=[(_value(point, name), *place(point)) for point in inside[:most]],
+        others=[(point[name].item(), place(point)[1]) for point in inside[most:]],
         at_edge=len(decided) - len(inside),
         decided=len(decided),
         bare=sum(bool(np.isfinite(point[name]) & np.isnan(point[f"{name}_low"])) for point in points),
         points=len(points),
         has_value=bool(result[name].notnull().any()),
         needs=str(result[name].attrs.get("needs", "")),
+        dynamics=len({place(point)[1] for point in points}),
     )
 
 

@@ -61,3 +61,31 @@ def _positions(index: Any, wanted: Any) -> Any:
     if (places < 0).any():
         raise KeyError(f"{index.name}: {np.atleast_1d(wanted)[places < 0]}")
     return places if np.ndim(wanted) else places[0]
+
+
+def relabelled(ds: xr.Dataset) -> xr.Dataset:
+    """Return the dataset of a sweep with the labels that its variables were stored with, where these were dropped.
+
+    xarray drops attributes in its arithmetic, and `drop_attrs` all of them.
+    """
+    bare = [str(name) for name, variable in ds.variables.items() if "long_name" not in variable.attrs]
+    if not bare:
+        return ds
+    ds = ds.copy()
+    for name in bare:
+        ds[name].attrs = _known_attributes(name) | ds[name].attrs
+    return ds
+
+
+def _known_attributes(name: str) -> dict[str, Any]:
+    """Return the attributes of a variable of a sweep's dataset, by its name."""
+    from sweeplib.observables import OBSERVABLES
+    from sweeplib.simulation.labels import label
+    from sweeplib.simulation.variables import STATUS_LABELS
+
+    if name == "status":
+        return dict(STATUS_LABELS)
+    if name in OBSERVABLES:
+        observable = OBSERVABLES[name]
+        return {"long_name": observable.long_name, "symbol": observable.symbol, "units": observable.units}
+    return label(name)

@@ -32,10 +32,19 @@ def has_run_at(measured: xr.DataArray, ds: xr.Dataset) -> xr.DataArray:
 
 
 def with_status(ds: xr.Dataset, *meanings: str) -> xr.DataArray:
-    """Return a mask: where the status of a case is one of `meanings`, by the flags that the dataset declares."""
+    """Return a mask: where the status of a case is one of `meanings`."""
+    codes = status_codes(ds)
+    return ds["status"].isin([codes[meaning] for meaning in meanings if meaning in codes])
+
+
+def status_codes(ds: xr.Dataset) -> dict[str, int]:
+    """Return the numbers of statuses by name: as the dataset declares them, as now if its attributes were dropped."""
     attrs = ds["status"].attrs
-    codes = dict(zip(attrs["flag_meanings"].split(), attrs["flag_values"], strict=True))
-    return ds["status"].isin([int(codes[meaning]) for meaning in meanings if meaning in codes])
+    if "flag_meanings" in attrs and "flag_values" in attrs:
+        return dict(zip(attrs["flag_meanings"].split(), map(int, attrs["flag_values"]), strict=True))
+    from sweeplib.simulation.recording import Status
+
+    return {status.name: int(status) for status in Status}
 
 
 def values_of(ds: xr.Dataset, name: str) -> xr.DataArray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.analysis.kit.labels import labelled
+from sweeplib.analysis.kit.lost_runs import status_codes
 from sweeplib.analysis.kit.problem_fields import constants, has_direction, with_constants
 from sweeplib.late_modules import xarray as xr
 
@@ -105,7 +106,7 @@ def runs_by_status(dataset: xr.Dataset, data: xr.Dataset) -> dict[str, xr.DataAr
     axes = [dim for dim in status.dims if dim in data.dims and dim != "seed"]
     over = [dim for dim in status.dims if dim not in axes]
     counts = {}
-    for code, meaning in zip(status.attrs["flag_values"], status.attrs["flag_meanings"].split(), strict=True):
+    for meaning, code in status_codes(dataset).items():
         if meaning != "missing":
             number = (status == code).sum(over).reset_coords(drop=True)
             counts[meaning] = number.reindex({dim: data[dim] for dim in axes}, fill_value=0).transpose(*axes)

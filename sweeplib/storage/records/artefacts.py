@@ -21,7 +21,6 @@ from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.regular_files import file_text
 from sweeplib.storage.records.attempts import IN_REPORT
 from sweeplib.storage.records.files import DamageError, digest, intact_json, read_json
-from sweeplib.storage.records.jobs import at_work_elsewhere
 from sweeplib.storage.records.manifest import Manifest, manifest_at, manifest_of
 from sweeplib.strict_yaml import parsed
 
@@ -145,11 +144,9 @@ def stale_outputs(directory: Path, sweep: "Design", *, remember: bool, failed: b
     """Return the outputs of stages in a sweep's directory that a workflow makes again, although they exist.
 
     Those whose files are gone or were changed, which were made from something else than they would be now, or, if these
-    count, whose last attempt `failed`. Nothing is stale while another process of this machine works in the directory.
-    `remember` lets manifests have the present time, so that files of a copy are read once.
+    count, whose last attempt `failed`. `remember` lets manifests have the present time, so that files of a copy are
+    read once.
     """
-    if at_work_elsewhere(directory):
-        return []
     records = [directory / f"{name}.done.json" for name in ("plan", *sweep.runs)]
     stale = [path for path in records if path.exists() and not is_of(path, cases_made_from(sweep))]
     for artefact in artefacts(sweep, directory):

@@ -5,12 +5,14 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from sweeplib.errors import InputError
 from sweeplib.storage.records.files import partial, remove
 
+LOCKS = "file locks"
 OTHER_FOLDER = "another folder with --results; or a mount that has it, such as NFS with lockd, Lustre with `-o flock`"
 
 
@@ -25,15 +27,21 @@ def examine(directory: Path) -> None:
     try:
         for need, attempt in _NEEDED.items():
             if (error := _failure(attempt, trial)) is not None:
-                problem = f"the file system here ({_kind(directory)}) has no {need} ({error.strerror})"
-                raise InputError(problem, file=directory, expected=OTHER_FOLDER)
+                raise lack_of(directory, need, error)
         replaced = [how for attempt, how in _REPLACED.items() if _failure(attempt, trial) is not None]
+        replaced += [BETWEEN_HOSTS] * _has_local_locks(directory)
     finally:
         remove(trial)
     if replaced:
         sys.stderr.write(
             f"{directory}: the file system here ({_kind(directory)}) has no {', and no '.join(replaced)}\n"
         )
+
+
+def lack_of(directory: Path, need: str, error: OSError) -> InputError:
+    """Return the error for a folder whose file system lacks what nothing can replace, such as LOCKS."""
+    problem = f"the file system here ({_kind(directory)}) has no {need} ({error.strerror})"
+    return InputError(problem, file=directory, expected=OTHER_FOLDER)
 
 
 def _failure(attempt: Callable[[Path], None], trial: Path) -> OSError | None:
@@ -73,7 +81,7 @@ def _fsync_folder(trial: Path) -> None:
 
 
 _NEEDED: dict[str, Callable[[Path], None]] = {
-    "file locks": _lock_file,
+    LOCKS: _lock_file,
     "files to append to": _append_twice,
     "renaming of folders": _rename_folder,
 }
@@ -84,9 +92,35 @@ _REPLACED: dict[Callable[[Path], None], str] = {
 }
 
 
+BETWEEN_HOSTS = "locks between hosts: commands on other hosts are known by their signs of life, after some seconds"
+_OF_NFS = {"nolock", "local_lock=all", "local_lock=flock"}
+_LOCAL = {
+    "nfs": _OF_NFS,
+    "nfs4": _OF_NFS,
+    "cifs": {"nobrl"},
+    "smb3": {"nobrl"},
+    "lustre": {"localflock"},
+}
+"""By the type of a file system, the options with which each host has locks of its own."""
+_ALWAYS_LOCAL = {"9p", "virtiofs", "vboxsf", "fuse.sshfs", "fuse.rclone", "fuse.gcsfuse", "fuse.s3fs"}
+"""The file systems of other machines on which each host has locks of its own, whatever the options."""
+
+
+def _has_local_locks(directory: Path) -> bool:
+    """Return whether locks exclude only processes of one host, by what the system says of the file system."""
+    mount = _mount(directory)
+    options = set(mount.opts.split(",")) if mount else set()
+    return mount is not None and (mount.fstype in _ALWAYS_LOCAL or bool(options & _LOCAL.get(mount.fstype, set())))
+
+
 def _kind(directory: Path) -> str:
     """Return the type and the place of the file system of a folder."""
+    mount = _mount(directory)
+    return f"{mount.fstype} at {mount.mountpoint}" if mount else "of unknown type"
+
+
+def _mount(directory: Path) -> Any:
+    """Return what the system says of the file system of a folder, None if it says nothing."""
     folders = {directory.resolve(), *directory.resolve().parents}
     mounts = [mount for mount in psutil.disk_partitions(all=True) if Path(mount.mountpoint) in folders]
-    last = max(mounts, key=lambda mount: len(mount.mountpoint), default=None)
-    return f"{last.fstype} at {last.mountpoint}" if last else "of unknown type"
+    return max(mounts, key=lambda mount: len(mount.mountpoint), default=None)

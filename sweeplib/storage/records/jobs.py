@@ -19,7 +19,7 @@ from typing import Any
 
 import psutil
 
-from sweeplib.errors import InputError
+from sweeplib.process import place
 from sweeplib.process.terminal import harmless
 from sweeplib.process.troubles import reason
 from sweeplib.storage.records.files import DamageError, read_json, write_json
@@ -50,6 +50,7 @@ class Job:
     name: str
     pid: int = 0
     host: str = ""
+    numbers: str = ""
     born: float = 0.0
     started: float = 0.0
     last_news: float = 0.0
@@ -73,8 +74,8 @@ class Job:
 
     @property
     def here(self) -> bool:
-        """Return whether the job runs, or ran, on this machine."""
-        return self.host == socket.gethostname()
+        """Return whether the job runs, or ran, among the processes of this machine that are seen from here."""
+        return place.sees(self.host, self.numbers)
 
     @property
     def running(self) -> bool:
@@ -100,23 +101,6 @@ def jobs(directory: Path, since: float = 0.0) -> dict[str, Job]:
     """Return the jobs in a sweep's folder that were started at `since` or later, by name, the earliest first."""
     records = [job for path in (directory / "jobs").glob("*.json") if (job := _job_in(path)) is not None]
     return {job.name: job for job in sorted(records, key=lambda job: job.started) if job.started >= since}
-
-
-def at_work_elsewhere(directory: Path) -> list[Job]:
-    """Return the jobs that run on this machine in other processes than this one and those that started it."""
-    family = {os.getpid(), *(process.pid for process in psutil.Process().parents())}
-    return [job for job in jobs(directory).values() if job.here and job.running and job.pid not in family]
-
-
-def refuse_second(directory: Path) -> None:
-    """Raise InputError if another command on this machine runs all stages of the sweep in `directory`."""
-    for other in at_work_elsewhere(directory):
-        if other.name == WHOLE:
-            since = time.strftime("%H:%M", time.localtime(other.started))
-            expected = "one command at a time; `sweeplib watch` shows it"
-            raise InputError(
-                f"this sweep is being run by process {other.pid} since {since}", file=directory, expected=expected
-            )
 
 
 @contextmanager
@@ -163,6 +147,7 @@ class _Record:
             "name": name,
             "pid": pid,
             "host": socket.gethostname(),
+            "numbers": place.numbers(),
             "born": _start_time(pid),
             "started": now,
         }

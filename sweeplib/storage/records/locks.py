@@ -1,68 +1,111 @@
 """Locks: who deletes excludes every writer. The system releases a lock when its holder dies, on any machine.
 
-A command that writes into a sweep's folder is `at_work` there, with others. One that deletes what others may need, or
-reads what must not change meanwhile, is `alone`: it makes its list and deletes under the one lock. Below that, each
-dynamics has one driver, each block and each other part of the results one writer.
+A command that runs all stages has the lock of the sweep, before it writes anything; one that does a part by itself
+shares it. A process that writes into a sweep's folder is `at_work` there, with others. One that deletes what others may
+need, or reads what must not change meanwhile, is `alone`: it makes its list and deletes under the one lock. Below that,
+each dynamics has one driver, each block and each other part of the results one writer.
 """
 
 import fcntl
 import os
-import socket
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
-import psutil
-
-from sweeplib.errors import InputError
-from sweeplib.storage.records.files import DamageError, read_json, remove_empty, write_json
+from sweeplib.process.children import environment
+from sweeplib.process.troubles import LACKING
+from sweeplib.storage.records.file_system import LOCKS, lack_of
+from sweeplib.storage.records.files import remove_empty
+from sweeplib.storage.records.holders import (
+    Holder,
+    holder,
+    living_elsewhere,
+    new_record,
+    other_holder,
+    recorded,
+    refusal,
+    remove_dead,
+)
 from sweeplib.storage.records.links import refuse_linked_folders, refuse_links
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
 BETWEEN_TRIES = 0.05  # seconds
-FOLDER = "folder"
-ALONE = "one command at a time: wait for it, or end it"
+FOLDER, SWEEP = "folder", "sweep"
+LOCKED = "SWEEPLIB_LOCKED"
+"""The environment variable with the folder whose sweep a command runs, for what that command starts."""
+
+
+@contextmanager
+def sweep_lock(directory: Path, does: str = "runs all stages") -> Iterator[None]:
+    """A context in which this process, with those that it starts, is the only one that runs the sweep in `directory`.
+
+    BusyError that names another process which does, or which runs a part of it by itself, on any host.
+    """
+    with _named_lock(directory, SWEEP, does, alone=True) as record:
+        with _file_lock(_lock_path(directory, FOLDER), fcntl.LOCK_EX, 0.0) as nobody_works:
+            remove_dead(record, lambda lock: nobody_works or lock == SWEEP)
+        with environment(LOCKED, str(directory.resolve())):
+            yield
+
+
+@contextmanager
+def part_lock(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
+    """A context in which no process runs all stages of the sweep in `directory`; BusyError that names one that does.
+
+    In what such a process has started it does nothing.
+    """
+    if is_locked_above(directory):
+        yield
+    else:
+        with _named_lock(directory, SWEEP, does, alone=False, writes=writes):
+            yield
+
+
+def is_locked_above(directory: Path) -> bool:
+    """Return whether this process was started by a command that runs the sweep in `directory`."""
+    return os.environ.get(LOCKED) == str(directory.resolve())
 
 
 @contextmanager
 def at_work(directory: Path, does: str) -> Iterator[None]:
-    """A context in which no process deletes anything in a sweep's `directory`; InputError that names one that does."""
-    with _folder_lock(directory, fcntl.LOCK_SH, does):
+    """A context in which no process deletes anything in a sweep's `directory`; BusyError that names one that does."""
+    with _named_lock(directory, FOLDER, does, alone=False):
         yield
 
 
 @contextmanager
 def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
-    """A context in which no other process is at work in a sweep's `directory`; InputError that names one that is.
+    """A context in which no other process is at work in a sweep's `directory`; BusyError that names one that is.
 
-    Also for a link in the place of a folder into which it `writes`.
+    InputError for a link in the place of a folder into which it `writes`.
     """
-    with _folder_lock(directory, fcntl.LOCK_EX, does, writes=writes) as holder:
-        for other in (directory / "locks").glob("*.holder.json"):
-            if other != holder:
-                other.unlink(missing_ok=True)  # of a process that died
+    part = part_lock(directory, does, writes=writes)
+    with part, _named_lock(directory, FOLDER, does, alone=True, writes=writes) as record:
+        remove_dead(record, lambda lock: lock != SWEEP)
         yield
 
 
 @contextmanager
-def _folder_lock(directory: Path, kind: int, does: str, *, writes: bool = True) -> Iterator[Path]:
-    """Hold the lock of a folder, shared or exclusive; InputError that names a process that holds it otherwise."""
+def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: bool = True) -> Iterator[Path]:
+    """Hold a lock of a folder, alone or with others, and yield the record of that; BusyError that names a process."""
     if writes:
         refuse_linked_folders(directory)
     refuse_links(directory, directory / "locks")
-    lock = _lock_path(directory, FOLDER)
-    with _file_lock(lock, kind, PATIENCE) as is_held:
+    lock, is_of_sweep = _lock_path(directory, name), name == SWEEP
+    with ExitStack() as held:
+        try:
+            is_held = held.enter_context(_file_lock(lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH, PATIENCE))
+        except OSError as error:
+            raise (lack_of(directory, LOCKS, error) if error.errno in LACKING else error) from None
         if not is_held:
-            who = _other_holder(directory)
-            does = "is at work" if who is None else who["does"]
-            raise InputError(f"{_holder_in_words(who)} {does} here", file=directory, expected=ALONE)
-        with _holder_record(lock.with_name(f"{uuid4().hex}.holder.json"), does) as holder:
-            yield holder
+            raise refusal(directory, other_holder(lock.parent, name))
+        with recorded(new_record(lock.parent), name, does, alone=alone, beats=is_of_sweep) as record:
+            if is_of_sweep and (other := living_elsewhere(record, name, alone=alone)):
+                raise refusal(directory, other)
+            yield record
 
 
 @contextmanager
@@ -74,31 +117,32 @@ def writer_lock(directory: Path, name: str) -> Iterator[None]:
 
 @contextmanager
 def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
-    """A context that holds the driver lock of a dynamics in `directory`; InputError that names another holder.
+    """A context that holds the driver lock of a dynamics in `directory`; BusyError that names another holder.
 
     A holder whose parent (for example Snakemake) was killed is doing the same work: the call prints a line on standard
-    error and waits for it.
+    error and waits for it. So it does in what a command started that has the lock of the sweep: nobody else works then.
     """
-    holder, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
+    record, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
     reported = False
     refuse_links(directory, directory / "runs.zarr" / dynamics)
     with at_work(directory, does):
         while True:
             with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:
                 if is_held:
-                    with _holder_record(holder, does):
+                    with recorded(record, dynamics, does, alone=True):
                         yield
                     return
-            who = _holder(holder)
-            name = _holder_in_words(who)
-            if not _is_orphan(who):
-                raise InputError(f"{dynamics} is being run by {name}", file=directory, expected=ALONE)
-            if not reported:
-                sys.stderr.write(
-                    f"{directory}: waiting for {name}, which still runs {dynamics} although its command has ended\n"
-                )
-                sys.stderr.flush()
+            who = holder(record)
+            if not is_locked_above(directory) and (who is None or not who.is_orphan):
+                raise refusal(directory, who)
+            if not reported and who is not None:
+                _say_who_is_awaited(directory, who)
                 reported = True
+
+
+def _say_who_is_awaited(directory: Path, who: Holder) -> None:
+    sys.stderr.write(f"{directory}: waiting for {who.name}, which still {who.does} although its command has ended\n")
+    sys.stderr.flush()
 
 
 def free_writer(directory: Path, name: str) -> AbstractContextManager[bool]:
@@ -180,41 +224,3 @@ def _lock_descriptor(path: Path, kind: int, until: float | None) -> int | None:
             os.close(descriptor)
             raise
         os.close(descriptor)
-
-
-@contextmanager
-def _holder_record(path: Path, does: str) -> Iterator[Path]:
-    """Describe this process in a file, for those who find the lock held."""
-    who = {"pid": os.getpid(), "parent": os.getppid(), "host": socket.gethostname(), "does": does}
-    write_json(path, who, durable=False)
-    try:
-        yield path
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def _other_holder(directory: Path) -> dict[str, Any] | None:
-    """Return one of the processes that are at work in a folder, as far as they are known."""
-    records = map(_holder, sorted((directory / "locks").glob("*.holder.json")))
-    holders = [who for who in records if who and "does" in who]
-    return next((who for who in holders if who["host"] != socket.gethostname() or psutil.pid_exists(who["pid"])), None)
-
-
-def _holder(holder: Path) -> dict[str, Any] | None:
-    with suppress(DamageError, OSError):
-        return read_json(holder)
-    return None
-
-
-def _holder_in_words(who: dict[str, Any] | None) -> str:
-    return f"process {who['pid']} on {who['host']}" if who else "another process"
-
-
-def _is_orphan(who: dict[str, Any] | None) -> bool:
-    """Whether the holder runs on this machine and has lost the parent that started it."""
-    if who is None or who["host"] != socket.gethostname():
-        return False
-    try:
-        return bool(psutil.Process(who["pid"]).ppid() != who["parent"])
-    except psutil.NoSuchProcess:
-        return True
