@@ -38,14 +38,14 @@ def private_folder(within: Path) -> Path | None:
             within.mkdir(mode=0o700, parents=True)
         if is_private(within) and os.access(within, os.W_OK):
             return within
-        own = within / f"sweeplib-{os.geteuid()}"
+        private = within / f"sweeplib-{os.geteuid()}"
         with suppress(FileExistsError):
-            own.mkdir(mode=0o700)
+            private.mkdir(mode=0o700)
     except OSError:
         return None
-    state, above = own.lstat(), within.stat().st_mode
+    state, above = private.lstat(), within.stat().st_mode
     closed = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o077
-    return own if closed and (above & stat.S_ISVTX or not above & stat.S_IWOTH) else None
+    return private if closed and (above & stat.S_ISVTX or not above & stat.S_IWOTH) else None
 
 
 def _others_by_mode(state: os.stat_result) -> str | None:

@@ -69,8 +69,7 @@ class Dynamics(ABC):
     cost_seconds: ClassVar[tuple[float, float, float]] = (1e-10, 0.0, 0.0)
     """Seconds of a unit of `work`, of a step, and of a unit of the student in a step, on one core of 3 GHz.
 
-    A model, the same on every machine: the `cost` in a sweep's `when`, by which the cheapest simulator is taken.
-    """
+    A model, the same on every machine: the `cost` in `when`, by which the cheapest simulator is taken."""
     unaffected_by: ClassVar[frozenset[str]] = frozenset()
     """Of "times" (but the last) and "thresholds", those on which no bit of its path depends, as tests compare: its
     results are then taken from a run that recorded more of them."""

@@ -116,7 +116,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         tolerances = (SAFETY * self._rtol, SAFETY * atol, targets), (coarse, COARSER * atol, targets[:, :0])
         rules, starts = (self.replicas.equations, self._finer), before or (None, None)
         parts = zip(rules, *zip(*tolerances, strict=True), (False, True), starts, strict=True)
-        return [self._integration(*part) for part in parts]
+        return [self._integration(*group) for group in parts]
 
     def begin_phase(self, phase: int) -> None:
         """Integrate the equations of the task, from where the solutions came."""

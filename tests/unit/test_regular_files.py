@@ -28,6 +28,7 @@ OTHERS = {
     "storage/records/files.py": {"open": 1},  # of a folder, to wait for the disk
     "storage/records/file_system.py": {"open": 3},  # trials in a folder of its own
     "storage/records/locks.py": {"open": 1},  # which never waits, as it reads and writes
+    "storage/records/holders.py": {"open": 1},  # which never waits, for the time of a file
     "process/command.py": {"open": 1},  # the null device
     "process/interrupts.py": {"open": 1, "fdopen": 1},
     "process/forks.py": {"open": 1},

@@ -192,9 +192,9 @@ def proportion_interval(
     tail, hits = (1.0 - confidence) / 2.0, fraction * total
 
     def quantile(a: Array, b: Array, level: float) -> Array:
-        known = (a > 0.0) & (b > 0.0)
-        ends = scipy.special.betaincinv(np.where(known, a, 1.0), np.where(known, b, 1.0), level)
-        return np.where(known, ends, np.where(np.isnan(a + b), np.nan, (b <= 0.0).astype(float)))
+        inside = (a > 0.0) & (b > 0.0)
+        ends = scipy.special.betaincinv(np.where(inside, a, 1.0), np.where(inside, b, 1.0), level)
+        return np.where(inside, ends, np.where(np.isnan(a + b), np.nan, (b <= 0.0).astype(float)))
 
     low = xr.apply_ufunc(quantile, hits, total - hits + 1.0, tail)
     high = xr.apply_ufunc(quantile, hits + 1.0, total - hits, 1.0 - tail)
@@ -206,9 +206,9 @@ def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]
     counts = np.sum(~np.isnan(values), axis=-1)
     ordered = np.sort(values, axis=-1)
     place = np.clip((counts + 1.0 / 3.0) * level + 1.0 / 3.0, 1.0, np.maximum(counts, 1)) - 1.0
-    before, part = np.floor(place).astype(int), place % 1.0
-    known, ranks = np.unique(counts, return_inverse=True)
-    least, greatest = np.array([rank_interval(int(count), level, tail) for count in known]).T[
+    before, share = np.floor(place).astype(int), place % 1.0
+    numbers, ranks = np.unique(counts, return_inverse=True)
+    least, greatest = np.array([rank_interval(int(count), level, tail) for count in numbers]).T[
         :, ranks.reshape(counts.shape)
     ]
 
@@ -216,8 +216,8 @@ def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]
         inside = np.clip(rank, 0, values.shape[-1] - 1)
         return np.take_along_axis(ordered, inside[..., None], -1)[..., 0]
 
-    lower, upper = ranked(before), ranked(before + (part > 0.0))
-    value = np.where(lower == upper, lower, lower + part * (upper - lower))
+    lower, upper = ranked(before), ranked(before + (share > 0.0))
+    value = np.where(lower == upper, lower, lower + share * (upper - lower))
     low = np.where(least > 0, ranked(least - 1), -np.inf)
     high = np.where(greatest <= counts, ranked(greatest - 1), np.inf)
     enough = counts >= FEWEST_SEEDS

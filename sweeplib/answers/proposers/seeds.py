@@ -125,7 +125,7 @@ class MoreSeeds:
         flag = result[variable.attrs["bound"]] if "bound" in variable.attrs else None
         impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
         columns = [values_at(array, dims) for array in (variable, low, high)]
-        unmoved, seen = np.zeros(variable.shape, bool), self._seen(result, variable, high - low)
+        unmoved, sight_at = np.zeros(variable.shape, bool), self._sights(result, variable, high - low)
         if every is not None:
             of_all = self._interval(ANALYSES[self.question.of](every, **options), freedom)
             unmoved = np.logical_and.reduce([values_at(a, dims) == b for a, b in zip(of_all, columns, strict=True)])
@@ -135,7 +135,7 @@ class MoreSeeds:
             numbers = [float(column[index]) for column in columns]
             why = _flagged(flag, unexited, place) if impossible is not None and impossible[index] else ""
             why = why or (UNMOVED if unmoved[index] else "")
-            answer = self._answer(rows.at(place), named(place), numbers, why, seen(place))
+            answer = self._answer(rows.at(place), named(place), numbers, why, sight_at(place))
             answers += [answer] if answer is not None else []
         return answers
 
@@ -161,7 +161,7 @@ class MoreSeeds:
         problem, key = f"{self.question.of} has no interval of it", f"answers.{self.name}.variable"
         raise InputError(problem, key=key, value=name, choices=variables)
 
-    def _seen(
+    def _sights(
         self, result: xr.Dataset, variable: xr.DataArray, width: xr.DataArray
     ) -> Callable[[Mapping[str, int]], Seen]:
         """Return a function that says what is known of the values at a point.
@@ -173,13 +173,13 @@ class MoreSeeds:
         spread, dims = width if error is None else error, [str(dim) for dim in variable.dims]
         varies = values_at((abs(spread) > ROUNDING * abs(variable)).where(spread.notnull()), dims)
 
-        def seen(place: Mapping[str, int]) -> Seen:
+        def sight_at(place: Mapping[str, int]) -> Seen:
             is_noisy = noisy[place["dynamics"]] if noisy else True
             return Seen(
                 is_noisy, 1.0 if error is None and is_noisy else float(varies[tuple(place[dim] for dim in dims)])
             )
 
-        return seen
+        return sight_at
 
     def _answer(
         self,
@@ -187,7 +187,7 @@ class MoreSeeds:
         at: dict[str, Any],
         numbers: list[float],
         why: str,
-        seen: Seen,
+        sight: Seen,
     ) -> Answer | None:
         """Return the answer at one point from the rows that take part in it; None without any."""
         if not rows:
@@ -195,8 +195,8 @@ class MoreSeeds:
         worth, low, high = numbers
         answer = Answer(self.name, at, worth, low, high, self.question.half_width(worth))
         fewest = min(seeds for _, seeds in rows)
-        if seen.equal and fewest >= seen.first and why in ("", UNMOVED):
-            return _of_equal_values(answer, fewest, seen.noisy)
+        if sight.equal and fewest >= sight.first and why in ("", UNMOVED):
+            return _of_equal_values(answer, fewest, sight.noisy)
         ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 else math.inf
         if fewest >= FIRST and ratio <= 1.0 and why in ("", UNMOVED):
             return replace(answer, state=State.given, cases=0.0)
@@ -204,8 +204,8 @@ class MoreSeeds:
         if why:
             return replace(answer, state=State.none, why=why)
         if math.isfinite(ratio):
-            return self._asking(answer, rows, seen.first)
-        return replace(self._asking(answer, rows, seen.first), why=_not_known(answer), cases=math.nan)
+            return self._asking(answer, rows, sight.first)
+        return replace(self._asking(answer, rows, sight.first), why=_not_known(answer), cases=math.nan)
 
     def _hopeless(self, answer: Answer, seeds: int) -> str:
         """Return why more seeds do not make an answer precise, or hardly any number of them; "" if they may."""

@@ -102,8 +102,8 @@ def is_answered(host: str | None, origin: str | None, answered: frozenset[str]) 
 
 def refusal(host: str, answered: Iterable[str]) -> str:
     """Return the answer to a request that is refused."""
-    known = ", ".join(sorted(answered))
+    names = ", ".join(sorted(answered))
     return (
-        f"This dashboard answers under {known}. It was asked under {host[:300]}, or by a page of another site.\n"
+        f"This dashboard answers under {names}. It was asked under {host[:300]}, or by a page of another site.\n"
         "If that is a tunnel or a proxy of yours, name it in the sweep: cluster: {dashboard_hosts: [HOST:PORT]}\n"
     )

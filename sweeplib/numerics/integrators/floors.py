@@ -55,16 +55,16 @@ def vanishing(i: int, solutions: Any, out: Array) -> bool:
 
 
 @without_references
-def lower(i: int, solutions: Any, left: Array) -> bool:
+def lower(i: int, solutions: Any, remainders: Array) -> bool:
     """Let the tolerances of small variables be relative to their size; say whether a variable is zero from now on.
 
-    left (size,) : the slope where they vanish, which is that of a source, with which they grow beyond `atol`, or
+    remainders (size,) : the slope where they vanish, which is that of a source, with which they grow beyond `atol`, or
         rounding. Nobody knows how a variable grows that is no larger than this: a companion has zero in its place.
     """
     state, floor = solutions.state[i], solutions.floor[i]
     atol, relative, moved = solutions.atol[i], solutions.relative[i], False
     for v in range(state.shape[0]):
-        size, of_rounding = abs(state[v]), _ABOVE_ROUNDING * abs(left[v])
+        size, of_rounding = abs(state[v]), _ABOVE_ROUNDING * abs(remainders[v])
         if size != 0.0 and relative * size < atol:
             floor[v] = min(atol, max(relative * size, of_rounding))
             if size <= of_rounding < _OF_ROUNDING:

@@ -15,8 +15,8 @@ FOLDERS = (
 def links_on_the_way(folder: Path, path: Path) -> Iterator[Path]:
     """Yield the links among the steps from a folder to a path below it, the path itself included."""
     step = folder
-    for part in path.relative_to(folder).parts:
-        step = step / part
+    for name in path.relative_to(folder).parts:
+        step = step / name
         if step.is_symlink():
             yield step
 

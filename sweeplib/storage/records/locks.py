@@ -82,8 +82,8 @@ def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
 
     InputError for a link in the place of a folder into which it `writes`.
     """
-    part = part_lock(directory, does, writes=writes)
-    with part, _named_lock(directory, FOLDER, does, alone=True, writes=writes) as record:
+    of_sweep = part_lock(directory, does, writes=writes)
+    with of_sweep, _named_lock(directory, FOLDER, does, alone=True, writes=writes) as record:
         remove_dead(record, lambda lock: lock != SWEEP)
         yield
 
