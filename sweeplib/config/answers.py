@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline
     from sweeplib.answers import proposer_of  # loads all that runs sweeps
 
     questions = {name: _question(name, section, sweep, ds) for name, section in config.answers.items()}
-    added: dict[str, Mapping[str, Any]] = {question.of: {} for question in questions.values()}
+    added = {question.of: _options_to_add(question, ds) for question in reversed(questions.values())}
     analyses = added | dict(sweep.analyses)
     for name, question in questions.items():
         proposer = proposer_of(name, question)
@@ -43,6 +44,16 @@ def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline
         _refuse_matrices(name, question, ds, question.options_in(analyses))
         proposer.check(ds[False], question.options_in(analyses))
     return replace(sweep, questions=questions, analyses=analyses)
+
+
+def _options_to_add(question: Question, ds: Mapping[bool, Outline]) -> Mapping[str, Any]:
+    """Return the options with which the analysis of a question is added to a sweep: none if it applies without."""
+    from sweeplib.analysis import ANALYSES
+
+    with suppress(InputError):
+        ANALYSES[question.of].outlined(ds[False], {})
+        return {}
+    return question.options
 
 
 def _question(name: str, section: AnswerSection, sweep: Design, ds: Mapping[bool, Outline]) -> Question:

@@ -22,7 +22,8 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.bootstrap import log_means
 from sweeplib.analysis.kit.optima import MeanCurve, Optimum
 from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.optimal_learning_rate import rate_scan
+from sweeplib.analysis.kit.seed_values import axis_along, curves_along
+from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposer import PROPOSERS
 from sweeplib.answers.proposers.scan import ScanColumn
@@ -38,6 +39,8 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+OPTIMA = {("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")}
+"""The analyses, and their variables, for which values of an axis may be added."""
 RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
 """The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates
 at which runs do not exit, where these are surely slower than that."""
@@ -71,8 +74,11 @@ class ScanFinding:
     needed: float = math.nan
 
 
-class OptimalRate:
-    """Asks for rates and seeds until the interval of the optimal learning rate is narrow enough."""
+class OptimumAlong:
+    """Asks for values of an axis, and seeds, until the interval of an optimum along it is narrow enough.
+
+    The optimum is that of `optimal_learning_rate`, or of `optimum`: of any quantity whose means are positive.
+    """
 
     example: ClassVar[Mapping[str, Any]] = {
         "of": "optimal_learning_rate",
@@ -83,30 +89,35 @@ class OptimalRate:
     def __init__(self, name: str, question: Question) -> None:
         self.name, self.question = name, question
         [(self.dim, (low, high))] = question.bounds.items()
-        if low <= 0.0 and self.dim == "gamma":
+        if low <= 0.0 and (self.dim == "gamma" or question.of == "optimum"):
             key = f"answers.{name}.refine.{self.dim}"
-            raise InputError("not bounds of learning rates", key=key, value=[low, high], expected="both above 0")
+            raise InputError("not bounds of such an axis", key=key, value=[low, high], expected="both above 0")
         if not question.relative and (width := question.half_width(low)) > (high - low) / 2:
-            problem = "a half width beyond the bounds, in units of the rate"
+            problem = "a half width beyond the bounds, in units of the axis"
             raise InputError(problem, key=f"answers.{name}.to", value=width, expected=f"less, or `{width:g} %`")
 
     @classmethod
     def takes(cls, question: Question) -> bool:
-        """Return whether values of one axis may be added for the optimum of `optimal_learning_rate`."""
-        return len(question.bounds) == 1 and (question.of, question.variable) == ("optimal_learning_rate", "gamma_opt")
+        """Return whether values of one axis may be added for an optimum."""
+        return len(question.bounds) == 1 and (question.of, question.variable) in OPTIMA
 
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
-        """Raise InputError unless the learning rates are scanned along the axis that may get values."""
-        if (scanned_along := scan_dim(outline, options.get("along"))) != self.dim:
-            problem, key = "not the axis of the learning rates", f"answers.{self.name}.refine"
-            raise InputError(problem, key=key, value=self.dim, choices=[scanned_along])
+        """Raise InputError unless the optimum is looked for along the axis that may get values."""
+        complete = ANALYSES[self.question.of].check(options)
+        if self.question.of == "optimum":
+            axis = axis_along(outline, complete["of"], complete["along"])
+        else:
+            axis = scan_dim(outline, complete["along"])
+        if axis != self.dim:
+            problem, key = "not the axis of the optimum", f"answers.{self.name}.refine"
+            raise InputError(problem, key=key, value=self.dim, choices=[axis])
 
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the optima at all points, each with the rows that it needs."""
         from sweeplib.analysis.kit.problem_fields import with_constants
 
-        limits = ANALYSES[self.question.of].check(options)
-        runs = rate_scan(with_constants(ds), min(CUT_OFF, limits["max_censored"]), limits["max_lost"])
+        complete = ANALYSES[self.question.of].check(options)
+        runs = self._runs(with_constants(ds), complete)
         seeds, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
         answers = []
         for place in points(variable, self.question.at):
@@ -114,13 +125,23 @@ class OptimalRate:
             if len(column.x):
                 row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
                 row.pop("dynamics")
-                answers.append(
-                    self._answer(Answer(self.name, named(variable, place)), column, row, limits["confidence"])
-                )
+                answers.append(self._answer(Answer(self.name, named(variable, place)), column, row, complete))
         return answers
 
-    def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any], confidence: float) -> Answer:
-        finding = ScanLook(column, self.question, self.question.bounds[self.dim], confidence).finding()
+    def _runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
+        """Return the values of single runs along the axis."""
+        if self.question.of != "optimum":
+            return rate_scan(ds, min(CUT_OFF, options["max_censored"]), options["max_lost"])
+        values, x, _ = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
+        never = xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool)
+        return RateScan(values, x.broadcast_like(ds["status"].isel(seed=0, drop=True)), never, never, values)
+
+    def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any], options: Mapping[str, Any]) -> Answer:
+        look = ScanLook(
+            column, self.question, self.question.bounds[self.dim], options["confidence"],
+            greatest=options.get("greatest", False),
+        )  # fmt: skip
+        finding = look.finding()
         requests, (at, low, high, *_) = tuple(self._rows(finding, row, column.is_whole)), finding.optimum
         return Answer(
             answer.question, answer.at, at, low, high, self.question.half_width(at), finding.state, finding.why,
@@ -136,13 +157,14 @@ class ScanLook:
     """One look at a scan: what is known of its optimum, and what is needed next."""
 
     def __init__(
-        self, column: ScanColumn, question: Question, bounds: tuple[float, float], confidence: float = 0.95
-    ) -> None:
-        self.column, self.question, self.confidence = column, question, confidence
+        self, column: ScanColumn, question: Question, bounds: tuple[float, float], confidence: float = 0.95, *,
+        greatest: bool = False,
+    ) -> None:  # fmt: skip
+        self.column, self.question, self.confidence, self.greatest = column, question, confidence, greatest
         self.bounds = bounds if column.x[0] <= column.x[-1] else bounds[::-1]  # in the order of γ
         points_ = log_means(column.steps)
         self.finite: NDArray[np.bool_] = np.isfinite(points_.logs)
-        self.logs = np.where(self.finite, points_.logs, np.inf)
+        self.logs = np.where(self.finite, -points_.logs if greatest else points_.logs, np.inf)
         self.errors = np.where(self.finite, np.sqrt(np.diag(points_.covariance)), 0.0)
 
     def finding(self) -> ScanFinding:
@@ -159,9 +181,9 @@ class ScanLook:
         far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
         few = (self.column.seeds < FIRST) & ~self.column.late & ~far
         if few.any():
-            return ScanFinding("its rates need seeds", {float(x): FIRST for x in self.column.x[few]})
+            return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
         if not self.finite.any():
-            why = f"too many runs of all {len(self.finite)} learning rates do not exit: a longer horizon may help"
+            why = f"no mean above 0 is known at any of {len(self.finite)} values of the axis, as where runs do not exit"
             return ScanFinding(why, state=State.none)
         return None
 
@@ -317,7 +339,7 @@ class ScanLook:
 
     def _fitted(self) -> ScanFinding:
         """Return the optimum with its interval, and the rates and seeds that it needs."""
-        curve = MeanCurve(self.column.steps, self.column.gamma)
+        curve = MeanCurve(self.column.steps, self.column.gamma, greatest=self.greatest)
         optimum = curve.optimum(self.confidence)
         seeds = self.column.seeds[self.finite].astype(float)
         if np.isnan(optimum.at):
@@ -339,7 +361,8 @@ class ScanLook:
                 why = "the form of the curve is to be told" if more else self._untold
                 return ScanFinding(why, more, State.open if more else State.none, optimum)
         variation = np.sqrt(np.diag(covariance) * seeds)
-        costs = np.abs(weights) * variation / np.exp(0.5 * curve.points.values)
+        price = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
+        costs = np.abs(weights) * variation / np.exp(0.5 * price)
         parts = np.maximum(costs / costs.sum(), LEAST_PART)
         parts /= parts.sum()
         shared = noise / float(np.sum((weights * variation) ** 2 / seeds))  # by seeds that rows share
@@ -369,4 +392,4 @@ class ScanLook:
         return dict.fromkeys(new, int(self.column.seeds[self.finite].max()))
 
 
-PROPOSERS.register("optimum", OptimalRate)
+PROPOSERS.register("optimum", OptimumAlong)
