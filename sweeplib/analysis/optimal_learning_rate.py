@@ -20,7 +20,7 @@ from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.kit.seed_means import FEWEST_SEEDS
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
-from sweeplib.theory import noise_corrected_optimal_learning_rate
+from sweeplib.theory import exact_optimal_learning_rate, noise_corrected_optimal_learning_rate
 from sweeplib.theory import optimal_learning_rate as theory_optimum
 
 NEEDED = f"{FEWEST} learning rates at which three runs or more exited"
@@ -88,7 +88,8 @@ def optimal_learning_rate(
     optimum may lie beyond.
     gamma_opt_theory: the optimum of both annealed and quenched theory; gamma_opt_noise_corrected: with the O(1) shift
     of the exit time by the noise of SGD, which the ODE neglects. NaN where the hypotheses of the theory do not hold
-    (`phase_retrieval`). gamma_opt_expected is the latter for stochastic dynamics and the former for the ODE.
+    (`phase_retrieval`). gamma_opt_expected is the latter for stochastic dynamics; for the ODE it is exact at p = 1,
+    from all starts on the sphere, and the former, which is linearised at the origin, for wider students.
     """
     dim = scan_dim(ds, along)
     scan = rate_scan(ds, max_censored, max_lost)
@@ -115,14 +116,16 @@ def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
 def _theory(ds: xr.Dataset, dim: str) -> dict[str, xr.DataArray]:
     constants = ds.drop_vars("gamma").isel({dim: 0}, drop=True)
     applies = escape_theory_holds(constants)
-    p, d, Delta = (field(constants, name) for name in ("p", "d", "Delta"))
+    p, d, Delta, T = (field(constants, name) for name in ("p", "d", "Delta", "threshold"))
     results = {
         "gamma_opt_theory": theory_optimum(p, Delta),
-        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, field(constants, "threshold")),
+        "gamma_opt_noise_corrected": noise_corrected_optimal_learning_rate(p, d, Delta, T),
     }
     variables = {name: result.where(applies).assign_attrs(result.attrs) for name, result in results.items()}
     limit, corrected = variables.values()
-    expected = labelled(by_dynamics(ds, corrected, limit, np.nan), f"{limit.long_name} of theory", limit.symbol)
+    exact = exact_optimal_learning_rate(d, Delta, T).where(applies & (p == 1) & (d > 2))
+    by_kind = by_dynamics(ds, corrected, exact.fillna(limit), np.nan)
+    expected = labelled(by_kind, "optimal learning rate of theory", limit.symbol)
     return variables | {"gamma_opt_expected": expected}
 
 
