@@ -107,8 +107,8 @@ class MeanCurve:
         weights = tangent.value_weights
         freedom = max(1.0, float(self.points.freedom(weights[None])[0]))
         least = LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
-        noise = float(np.sum((parts @ tangent.slope_weights) ** 2))
-        bias = min(0.5 * noise / tangent.bend, least.error) if tangent.bend > 0.0 else 0.0
+        noise, of_seeds = (float(np.linalg.norm(sums)) for sums in (parts @ tangent.slope_weights, least.parts))
+        bias = 0.5 * min(noise**2 / tangent.bend, of_seeds) if tangent.bend > 0.0 else 0.0
         return least._replace(value=least.value + bias)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:

@@ -34,6 +34,8 @@ LINE = np.array([30.0, 10.0])
 LEAST_WEIGHT = 1e-3
 TINY, ROUNDING = 1e-12, 1e-14
 """The least standard deviation of responses, and the relative error of a variance by rounding."""
+LEAST_RECIPROCAL = 0.25
+"""The least reciprocal of a value that a curve has, over the least of those that were measured."""
 NEAR = 1e-3
 """The part of the axis over which a bend is a difference of slopes."""
 FINE, ZOOM, ZOOMS = 81, 12, 4
@@ -249,7 +251,11 @@ class SmoothCurve:
     def _values_of(self, responses: Array) -> Array:
         """Return the values, relative to their mean, of responses (parts, n) of all charts."""
         y = self._middle + self._scale * responses
-        return np.where(self._reciprocal, -np.log(np.maximum(-y, TINY)), y)
+        return np.where(self._reciprocal, -np.log(self._reciprocals(y)), y)
+
+    def _reciprocals(self, y: Array) -> Array:
+        """Return the reciprocals of values whose negatives are y: not below a part of the least one measured."""
+        return np.maximum(-y, LEAST_RECIPROCAL * float(np.exp(self.values.mean() - self.values.max())))
 
     def tangent(self, at: float) -> Tangent:
         """Return the value and the slope of the curve at a place, with their weights."""
@@ -260,7 +266,7 @@ class SmoothCurve:
         level, level_variance = self._posterior(levels, level_prior)
         rise, rise_variance = self._posterior(rises, rise_prior)
         y = self._middle + self._scale * level
-        unit = self._scale * np.where(self._reciprocal, 1.0 / np.maximum(-y, TINY), 1.0)
+        unit = self._scale * np.where(self._reciprocal, 1.0 / self._reciprocals(y), 1.0)
         weights = self._weights @ (unit * rise)
         parts = []
         for cross, variance in ((levels, level_variance), (rises, rise_variance)):
