@@ -120,7 +120,8 @@ def log_means_by_leaving_out(values: Array) -> PointErrors:
     others = (measured.sum(axis=0) - measured) / np.maximum(counts - 1.0, 1.0)
     left_out = np.log(positive / np.where(others > 0.0, others, positive)) * (counts - 1.0)
     centre = np.sum(left_out * present, axis=0) / np.maximum(counts, 1)
-    return _points(np.log(positive), np.where(present, left_out - centre, 0.0), present, np.zeros(len(positive)))
+    points = _points(np.log(positive), np.where(present, left_out - centre, 0.0), present, np.zeros(len(positive)))
+    return points._replace(bias=log_means(values).bias)
 
 
 def log_deviations(values: Array) -> PointErrors:

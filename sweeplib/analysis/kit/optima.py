@@ -102,14 +102,11 @@ class MeanCurve:
         return Optimum(at, max(low, first), min(high, last), *value, at_edge, len(self.x))
 
     def least(self, at: float) -> LeastValue:
-        """Return the value at the place of the least one, without the bias of the least of noisy values."""
+        """Return the value at the place of the least one, with its errors."""
         tangent, parts = self.smooth.tangent(at), self.points.parts
         weights = tangent.value_weights
         freedom = max(1.0, float(self.points.freedom(weights[None])[0]))
-        least = LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
-        noise, of_seeds = (float(np.linalg.norm(sums)) for sums in (parts @ tangent.slope_weights, least.parts))
-        bias = 0.5 * min(noise**2 / tangent.bend, of_seeds) if tangent.bend > 0.0 else 0.0
-        return least._replace(value=least.value + bias)
+        return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
         """Return the value of an optimum with its interval; of positive ones that of `mean_interval`."""
