@@ -105,7 +105,7 @@ class MeanCurve:
         """Return the value at the place of the least one, with its errors."""
         tangent, parts = self.smooth.tangent(at), self.points.parts
         weights = tangent.value_weights
-        freedom = max(1.0, float(self.points.freedom(weights[None])[0]))
+        freedom = max(1.0, min(self.smooth.freedom, float(self.points.freedom(weights[None])[0])))
         return LeastValue(tangent.value, parts @ weights, tangent.value_form, freedom)
 
     def _interval(self, least: LeastValue, confidence: float) -> tuple[float, float, float]:
