@@ -77,8 +77,8 @@ def optimal_learning_rate(
 
     gamma_opt (_low, _high) is the optimum of the smooth curve through the mean steps, without a form that is given
     (`smooth_curve`): its interval has in it the errors of the means, which may be those of shared starts or samples,
-    and what they leave open of the curve. exit_steps_min (_low, _high): the mean exit steps at the optimum, without the
-    bias of the least of noisy means.
+    and what they leave open of the curve. exit_steps_min (_low, _high): the mean exit steps at the optimum, by the
+    curve.
     gammas_censored: number of learning rates left out because more than `max_censored` of the runs did not exit before
     their end or time limit; their restricted mean is too short. gammas_lost: number left out because more than
     `max_lost` failed or were killed; their exits are unknown. gammas_few: number left out because they have one or

@@ -33,8 +33,7 @@ def optimum(
 
     optimum (_low, _high): the place on the axis, of the smooth curve through the means, without a form that is given
     (`smooth_curve`). The interval has in it the errors of the means, which may be those of shared starts or samples,
-    and what they leave open of the curve. best (_low, _high): the mean there, without the bias of the least of noisy
-    means.
+    and what they leave open of the curve. best (_low, _high): the mean there, by the curve.
     at_edge: the optimum or an end of its interval is at the first or last value used, so that it may lie beyond.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
     `max_lost` are lost, and none diverged or, for exits, did not exit. NaN with fewer than 5.

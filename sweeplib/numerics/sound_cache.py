@@ -1,8 +1,8 @@
 """Cached machine code with checksums: what is damaged is compiled again, with a line, and never run.
 
 numba trusts what it finds: an empty index, as a crash or a copy that was cut leaves it, raises EOFError at each load,
-and a flipped bit is run. Here files of sweeplib's kernels end with a checksum, which numba does not read; those without
-one, and those of other functions, are read as numba reads them.
+and a flipped bit is run. Here files of sweeplib's kernels end with a checksum, which numba does not read; those of
+other functions are read as numba reads them. A kernel's file without a checksum is somebody else's: it is not read.
 """
 
 import hashlib
@@ -70,12 +70,10 @@ _numbas = {name: vars(IndexDataCacheFile)[name] for name in ("_load_index", "_lo
 
 
 def _is_whole(path: Path, file: Any) -> bool:
-    """Return whether a file's checksum is right, if it has one; a damaged file is removed."""
+    """Return whether the checksum of a kernel's file is right; a file with another, or none, is removed."""
     if not _OF_KERNEL.search(file._index_name) or not path.is_file():
         return True
     content = file_bytes(path)
-    if not content.endswith(MARK):
-        return True
     start = len(pickle.dumps(file._version, protocol=-1)) if path.name == file._index_name else 0
     pickled = content[start : -len(_checksum(b""))]
     if content[start:] == pickled + _checksum(pickled):

@@ -26,6 +26,7 @@ MEAN, MEDIAN, FRACTION = "mean exit steps", "median exit steps", "fraction that 
 ROWS = {
     "averages": {"risk": "an observable"},
     "batch_tradeoff": {"exponent": "in the batch size"},
+    "crossing": {"crossing": "`crossing`"},
     "deviation_scaling": {"exponent": "`deviation_scaling`"},
     "deviation_sum": {"exponent": "`deviation_sum`"},
     "directions_learned": {"learned_fraction": FRACTION, "learned_steps_median": "of a direction learned"},
@@ -40,6 +41,7 @@ ROWS = {
     "forgetting": dict.fromkeys(("forgetting", "transfer", "risk_at_switch"), "forgetting, transfer"),
     "limits": {"agreement": "`agreement` of `limits`", "bias": "`bias` of `limits`"},
     "optimal_learning_rate": {"exit_steps_min": "least exit steps", "gamma_opt": "optimal learning rate"},
+    "optimum": {"best": "least exit steps", "optimum": "optimal learning rate"},
     "overparametrisation_gain": {"gain": "gain"},
     "regimes": {
         f"{quantity}_{part}": f"`regimes`: {row}"

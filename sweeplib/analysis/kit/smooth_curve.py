@@ -32,6 +32,8 @@ SHAPES = tuple(product(LENGTHS, SIZES, SCATTERS))
 LINE = np.array([30.0, 10.0])
 """The prior sizes of the constant and the slope of the line."""
 LEAST_WEIGHT = 1e-3
+CERTAIN = 1e6
+"""The degrees of freedom of errors that are nothing."""
 TINY, ROUNDING = 1e-12, 1e-14
 """The least standard deviation of responses, and the relative error of a variance by rounding."""
 LEAST_RECIPROCAL = 0.25
@@ -330,10 +332,10 @@ def errors_of_differences(parts: Array) -> tuple[Array, float]:
     covariance = apart.T @ apart
     spread = np.sqrt(np.diag(covariance))
     if spread.max() <= TINY:
-        return np.zeros_like(covariance), float(len(parts) - 1)
+        return np.zeros_like(covariance), CERTAIN
     by_seed, rank = np.sum(apart**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
     seeds = float(by_seed.sum() ** 2 / np.sum(by_seed**2)) * (1.0 + 2.0 / rank)  # by_seed is χ² of so many squares
-    freedom = max(1.0, min(seeds, len(parts)) - 1.0)
+    freedom = max(1.0, min(seeds, np.count_nonzero(apart.any(axis=1))) - 1.0)
     unit = np.where(spread > 0.0, spread, 1.0)
     values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
     pattern = np.zeros_like(covariance)
