@@ -36,7 +36,7 @@ def connected(cluster: "ClusterSettings", workers: int | None) -> Iterator["Clie
 
             stack.enter_context(_said_once())
             client = stack.enter_context(cluster.client(workers))
-            scheduler = getattr(client.cluster, "scheduler", None)
+            scheduler = getattr(getattr(client, "cluster", None), "scheduler", None)
             if hasattr(scheduler, "http_application"):  # in this process; that of others answers as they say
                 close_to_others(scheduler, getattr(cluster, "dashboard_hosts", ()))
         try:

@@ -102,7 +102,7 @@ def swept_over_noise(asked: dict[str, Any]) -> dict[str, Any]:
         ({"gamma": [0.3, 0.01]}, "a lower, a higher"),
         ({"gamma": [-1, 1]}, "both above 0"),
         ({"d": [1, 2]}, "not an axis of the grid"),
-        ({"Delta": [0.5, 2]}, "not the axis of the learning rates"),
+        ({"Delta": [0.5, 2]}, "not the axis of the optimum"),
     ],
 )
 def test_bounds_that_no_rate_can_have_are_refused(bounds: dict[str, Any], words: str) -> None:
