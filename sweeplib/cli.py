@@ -348,8 +348,8 @@ def summary(config: Path, set_: Sequence[str], results: Path) -> None:
     if done := undisturbed_run(config, set_, results):
         echo(done["summary"])
         return
-    from sweeplib.report.summary import summary as summarised
-    from sweeplib.report.summary import summary_by_records
+    from sweeplib.report import summary as summarised
+    from sweeplib.report import summary_by_records
 
     directory = recorded(config, set_, results)
     result = summarised(*named(config, set_, results)) if directory is None else summary_by_records(directory)

@@ -17,7 +17,7 @@ from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.outline import Outline
 
-Level = Annotated[float, Field(description="the level that is passed.")]
+Level = Annotated[float, Field(allow_inf_nan=False, description="the level that is passed.")]
 
 
 class _Passage(NamedTuple):

@@ -305,8 +305,8 @@ class Replicas:
         if not self.thresholds.size:  # the values of wide students take minutes
             return np.empty((len(self), 0))
         targets = self.targets_from(self.exit_values_at_start)
-        rounding = self.exit_values_at_start[:, None] - targets <= ROUNDING * self.exit_terms[:, None]
-        return np.where(rounding, -np.inf, targets)
+        fall = self.exit_values_at_start[:, None] - targets  # 0 where they are reached at the start
+        return np.where((fall > 0.0) & (fall <= ROUNDING * self.exit_terms[:, None]), -np.inf, targets)
 
     @cached_property
     def exit_terms(self) -> Array:
