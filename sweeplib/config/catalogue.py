@@ -184,9 +184,13 @@ def _addresses(rows: Mapping[str, KeyRow]) -> list[str]:
 
 
 def _address_of(rows: Mapping[str, KeyRow], name: str) -> str:
-    """Return the only address that ends with a name; InputError if there are several, or if it is an option of some."""
+    """Return the only address that ends with a name, that of a parameter of problems first.
+
+    InputError if there are several, or if it is an option of some.
+    """
     addresses = _addresses(rows)
     of_name = [address for address in addresses if address.endswith(f".{name}")]
+    of_name = [address for address in of_name if address == f"problem.{name}"] or of_name
     if len(of_name) == 1:
         return of_name[0]
     if of_name:

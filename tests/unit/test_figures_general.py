@@ -32,9 +32,7 @@ def ds():
 
 @pytest.fixture(scope="module")
 def analyses(ds):
-    options = {"optimal_learning_rate": {"resamples": 50}}
-    names = ("averages", "exit_times", "optimal_learning_rate")
-    return {name: ANALYSES[name](ds, **options.get(name, {})) for name in names}
+    return {name: ANALYSES[name](ds) for name in ("averages", "exit_times", "optimal_learning_rate")}
 
 
 def points(axes):

@@ -91,7 +91,7 @@ def test_optima_of_the_ode_are_crosses_or_said_to_be_unknown(widths):
     single = with_outcome(widths, "missing", (widths.seed > 0) & (widths.dynamics == "ode"))
     alone, axes = legend(single)
     assert "no optimum: ODE" in alone and "ODE" not in alone
-    table = optima_table(ANALYSES["optimal_learning_rate"](single, resamples=20))
+    table = optima_table(ANALYSES["optimal_learning_rate"](single))
     assert "ODE" in table.headings and table.unknown
 
 

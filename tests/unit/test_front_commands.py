@@ -192,13 +192,13 @@ def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list") == "no sweeps in results\n"
     record_origin(config, Path("results/tiny"))
     write_json(Path("results/tiny/plan.done.json"), {"ode": 1200})
-    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100, "failed": 1}})
+    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100, "failed": 1}, "made_from": {}})
     heading, line = invoked("list").splitlines()
     assert heading.split() == ["sweep", "state", "cases", "report"]
     assert line.split() == ["tiny", "failed", "1,101", "of", "1,200", "-"], "a case failed"
-    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100}})
+    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1100}, "made_from": {}})
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "unfinished", "1,100", "of"]
-    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1199, "timeout": 1}})
+    write_json(Path("results/tiny/ode.done.json"), {"cases": {"ok": 1199, "timeout": 1}, "made_from": {}})
     assert invoked("list").splitlines()[1].split()[:4] == ["tiny", "finished", "1,200", "of"]
     write_json(Path("results/tiny/plan.done.json"), {"ode": 600})
     counted = invoked("list").splitlines()[1].split()[:5]

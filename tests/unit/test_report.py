@@ -58,7 +58,7 @@ def ds():
 
 @pytest.fixture(scope="module")
 def optima(ds):
-    return ANALYSES["optimal_learning_rate"](ds, resamples=100)
+    return ANALYSES["optimal_learning_rate"](ds)
 
 
 @pytest.fixture
