@@ -41,9 +41,9 @@ def test_exact_means_give_the_optimum_of_any_smooth_curve(best, spacing):
 
 
 def test_coverage_and_bias_on_synthetic_exits():
-    """240 experiments of 64 seeds, d = 3000: measured coverage .97, so below .89 less than once in 10⁴.
+    """240 experiments of 64 seeds, d = 3000: coverage measured .97, so below .89 less than once in 10⁴.
 
-    The standard deviation of one estimate is 3 %, that of the mean of all 0.2 %. Without a given form the estimates lean
+    The standard deviation of an estimate is 3 %, that of the mean of all 0.2 %. Without a given form the estimates lean
     to the middle of the scan: by 2.8 % here, within half widths of 10 %.
     """
     ds = sweep_dataset(ratios=RATIOS, d=[3000], Delta=np.arange(240) * 1e-9, seeds=64, dynamics=["sgd_chain"])

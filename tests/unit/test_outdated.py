@@ -148,19 +148,3 @@ def edited(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def forget_code() -> None:
     for function in (sources.library_digest, sources._content_of):
         function.cache_clear()
-
-
-def test_nothing_is_stale_while_another_process_works_there(folder: Path) -> None:
-    """Its stages need the markers; this one waits for a line and ends."""
-    work = (
-        "import sys; from pathlib import Path; from sweeplib.storage.records.jobs import job\n"
-        "with job(Path(sys.argv[1]), 'finalise'): print('works', flush=True); sys.stdin.readline()"
-    )
-    command = [sys.executable, "-c", work, str(folder)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "works\n"
-        assert not stale(4, folder)
-        other.communicate("end\n")
-    with job(folder, "sweep"):  # the process itself, or that which started it
-        assert "dataset.done.json" in stale(4, folder)
