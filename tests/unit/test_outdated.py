@@ -1,8 +1,6 @@
 """What is made from a dataset that was written again later, by Python or by the command of a single stage."""
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from sweeplib.cli import app
 from sweeplib.code import sources
 from sweeplib.storage.records.artefacts import outdated_names, stale_outputs
 from sweeplib.storage.records.files import read_json, write_json
-from sweeplib.storage.records.jobs import job
 from tests.faults.sweeps import files
 from tests.in_process import InProcess
 
