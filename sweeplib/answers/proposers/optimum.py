@@ -183,7 +183,7 @@ class ScanLook:
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
         if not self.finite.any():
-            why = f"no mean above 0 is known at any of {len(self.finite)} values of the axis, as where runs do not exit"
+            why = f"none of {len(self.finite)} values has a mean above 0; of exits, a longer horizon may help"
             return ScanFinding(why, state=State.none)
         return None
 
