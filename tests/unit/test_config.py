@@ -19,8 +19,8 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import Analysis
 from sweeplib.config import load
 from sweeplib.config.models import DynamicsSection, Section, SweepConfig
-from sweeplib.config.time_models import Times
 from sweeplib.config.reference import generated
+from sweeplib.config.time_models import Times
 from sweeplib.design.design import Design, Run
 from sweeplib.errors import InputError
 from sweeplib.figures import FIGURES
