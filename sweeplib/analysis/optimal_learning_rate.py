@@ -1,4 +1,4 @@
-"""The learning rate that minimises the mean number of steps to exit, with a bootstrap interval, beside theory."""
+"""The learning rate that minimises the mean number of steps to exit, with its interval, beside theory."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
     variables["at_edge"] = labelled(at_edge, "the optimum or its interval ends at the edge of the learning rates used")
     variables["gammas_used"] = labelled(gammas_used, "learning rates used")
     variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
+    variables["exit_steps_min"].attrs["bound"] = "at_edge"
     variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
     return variables
 

@@ -51,7 +51,7 @@ def optimum(
     variables["values_used"] = labelled(parts[7], f"values of {curves.along} used")
     needed = f"{FEWEST} values of {curves.along} with means of three runs or more"
     variables["optimum"].attrs |= {"bound": "at_edge", "needs": needed, "units": axis.get("units", "1")}
-    variables["best"].attrs["units"] = units
+    variables["best"].attrs |= {"bound": "at_edge", "units": units}
     variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the values of the axis"
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
     return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost})

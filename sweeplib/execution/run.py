@@ -80,8 +80,11 @@ def run_sweep(
     raise no error. After a crash the same call continues. InputError if another driver runs one of the dynamics. Writes
     a `<dynamics>.done.json` for each, which contains only the sweep's digest and the counts, nothing about this run.
     """
-    if client is not None and client.asynchronous:
-        raise InputError("an asynchronous client", key="client", expected="distributed.Client(..., asynchronous=False)")
+    if client is not None and getattr(client, "asynchronous", True):
+        expected = "distributed.Client(..., asynchronous=False)"
+        raise InputError(
+            "not a client of Dask that waits for its results", key="client", value=client, expected=expected
+        )
     load_plugins(sweep.plugins)
     check_publishing(sweep, directory)
     names = list(sweep.runs if dynamics is None else dynamics)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CAPTION = (
     "Mean number of steps to the exit against the learning rate, with the intervals of the means; open triangles: "
     "lower bounds where some runs did not exit; ∅ on the axis: no value. Curves: the selected theories. "
-    "Below: the learning rate of least steps with its bootstrap interval (an arrow where the interval reaches the end "
+    "Below: the learning rate of least steps with its interval (an arrow where the interval reaches the end "
     "of the scan; no mark if fewer than 5 learning rates have a mean over three runs or more), the optimum of annealed "
     "and quenched theory (vertical line) and the noise-corrected optimum (bars)."
 )

@@ -69,7 +69,7 @@ FIGURES.add(
 )
 
 OPTIMAL_LEARNING_RATE = (
-    "The learning rate of least mean exit steps against the student width, with bootstrap intervals over the seeds; an "
+    "The learning rate of least mean exit steps against the student width, with intervals; an "
     "open triangle at the end of an interval that extends beyond the scanned learning rates. Dashed: theory for d → ∞; "
     "solid: theory with the noise of SGD at this d, up to the last width with an optimum. Below: the ratio to the "
     "dashed line. ∅: no optimum, as fewer than 5 learning rates have a mean over three runs or more. Points of several "
@@ -108,7 +108,7 @@ FIGURES.add(
 
 OVERPARAMETRISATION_GAIN = (
     "The least mean exit steps of one student unit over those of p units, each at its own optimal learning rate, with "
-    "bootstrap intervals over the seeds; open triangles where an optimum may lie beyond the scanned learning rates, so "
+    "intervals; open triangles where an optimum may lie beyond the scanned learning rates, so "
     "that the gain is a bound; ∅ on the axis: no value. Dashed: theory for d → ∞, with the limit (12 + Δ)/(2 + Δ), the "
     "tick on the right; solid: theory with the noise of SGD at this d. Points of several colours are shifted sideways."
 )

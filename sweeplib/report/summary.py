@@ -91,8 +91,7 @@ def _cases(name: str, directory: Path, counts: Counter[str]) -> str:
 def headline_lines(sweep: Design, directory: Path) -> list[str]:
     """Return the headlines of the analyses that have some and did not fail, in lines for the end of a command."""
     lines = [line for main in headlines(sweep, directory) for line in main.lines]
-    title = "by the analyses, whose intervals need not be those of the answers:"
-    return [*undecided_lines(directory), *([title] if lines and sweep.questions else []), *lines]
+    return [*undecided_lines(directory), *lines]
 
 
 def distance_lines(sweep: Design, name: str, directory: Path) -> list[str]:

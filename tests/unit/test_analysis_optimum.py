@@ -136,6 +136,18 @@ def test_the_steps_of_exits_have_the_optimum_of_the_optimal_learning_rate():
     np.testing.assert_allclose(found.best, rates.exit_steps_min, rtol=1e-6)
 
 
+def test_samples_of_exits_are_those_of_all_batches():
+    ds = sweep_dataset(ratios=np.linspace(0.3, 1.7, 10), d=[3000], Delta=[0.0], seeds=64)
+    steps = optimum(ds, of="exit_steps", along="gamma_ratio").squeeze()
+    batches = optimum(ds.assign_attrs(batch_size=10, repeats=2), of="exit_samples", along="gamma_ratio").squeeze()
+    passes = ds.assign_attrs(batch_size=10, samples=25, sampling="epochs")
+    np.testing.assert_allclose(batches.best, 5 * steps.best)
+    np.testing.assert_allclose(batches.optimum, steps.optimum)
+    np.testing.assert_allclose(
+        optimum(passes, of="exit_samples", along="gamma_ratio").squeeze().best, 25 / 3 * steps.best
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

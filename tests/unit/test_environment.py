@@ -101,7 +101,10 @@ def test_an_asynchronous_client_is_refused(tmp_path: Path) -> None:
         async with LocalCluster(**options) as cluster, Client(cluster, asynchronous=True) as client:
             Sweep(**SWEEP, results=tmp_path).run(client)
 
-    with pytest.raises(InputError, match=r"client: an asynchronous client; expected .*asynchronous=False"):
+    with pytest.raises(
+        InputError,
+        match=r"client: not a client of Dask that waits for its results; got .* expected .*asynchronous=False",
+    ):
         asyncio.run(run())
 
 

@@ -5,25 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
 from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.passages import passages
+from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.analysis.kit.variables import over_time
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
-PASSAGES = {"exit_steps": "steps", "exit_time": "time", "exited": "steps"}
-"""The quantities of first passages, by what is read: `exited` is 1 for a run that did by its horizon, otherwise 0."""
+PASSAGES = {"exit_steps": "steps", "exit_samples": "steps", "exit_time": "time", "exited": "steps"}
+"""The quantities of first passages, by what is read.
+
+exit_samples : the samples that were drawn for the steps. exited : 1 for a run that did by its horizon, otherwise 0.
+"""
 NOT_ALONG = ("dynamics", "seed", "time", "threshold", "teacher", "task", "block", "quantile")
 """Dimensions along which there is no curve."""
 
 Of = Annotated[
     str,
     Field(
-        description="the quantity: a recorded observable such as risk, `exit_steps`, `exit_time`, or `exited`, the "
-        "fraction of runs that did by their horizon."
+        description="the quantity: a recorded observable such as risk, `exit_steps`, `exit_samples`, `exit_time`, or "
+        "`exited`, the fraction of runs that did by their horizon."
     ),
 ]
 AlongAxis = Annotated[
@@ -50,7 +55,8 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
     if of in PASSAGES:
         sample = passages(ds, PASSAGES[of], max_lost)
         every = sample.reached.astype(float).where(sample.used)
-        runs = every if of == "exited" else sample.restricted().where(~sample.censored().any("seed"))
+        exits = sample.restricted().where(~sample.censored().any("seed"))
+        runs = {"exited": every, "exit_samples": exits * samples_of_a_step(ds)}.get(of, exits)
         return Curves(runs, ds[axis].astype(float), axis)
     at = ds["time"].values[-1] if time is None else time
     run, values = has_run(ds), values_of(ds, of).sel(time=at, drop=True)
@@ -82,6 +88,14 @@ def _are_numbers(values: Sequence[Any]) -> bool:
     return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
+def samples_of_a_step(ds: xr.Dataset) -> xr.DataArray:
+    """Return the mean number of samples drawn for a step, of passes over a training set that of a whole pass."""
+    size, repeats = field(ds, "batch_size", 1), field(ds, "repeats", 1)
+    n, in_epochs = field(ds, "samples", 0), field(ds, "sampling", "").isin(["epochs"])
+    whole = xr.where(in_epochs & (n > 0), n / np.ceil(np.maximum(n, 1) / size), size)
+    return whole / repeats
+
+
 def source_of(of: str) -> str:
     """Return the recorded variable from which a quantity is made."""
     return "exit_steps" if of in PASSAGES else of
@@ -91,6 +105,8 @@ def quantity_of(ds: xr.Dataset, of: str) -> tuple[str, str]:
     """Return the name of the mean of a quantity in words, and its units."""
     if of == "exited":
         return "fraction of runs that exited by their horizon", "1"
+    if of == "exit_samples":
+        return "mean samples drawn to the exit", "1"
     return f"mean {ds[of].attrs['long_name']}", str(ds[of].attrs.get("units", "1"))
 
 

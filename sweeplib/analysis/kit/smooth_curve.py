@@ -127,10 +127,23 @@ class SmoothCurve:
         values = self.values - self.values.mean()
         y, slopes = values, np.ones_like(values)
         if reciprocal:
-            slopes = np.exp(-values - np.diag(self._errors))  # the mean of reciprocals is too large
-            y = -slopes
+            y = -np.exp(-values - 0.5 * np.diag(self._errors))  # the mean of reciprocals is too large
+            slopes = np.exp(-self._smoothed)
         scale = max(float(y.std()), TINY)
         return _Chart(logarithmic, reciprocal, (y - y.mean()) / scale, float(y.mean()), scale, slopes / scale)
+
+    @cached_property
+    def _smoothed(self) -> Array:
+        """The values, relative to their mean, on the curves of one chart.
+
+        Errors of reciprocals are by these: by the values themselves those that are too large would count most.
+        """
+        chart = self._chart(logarithmic=bool(self.x[0] > 0.0), reciprocal=False)
+        root = self._root_of(chart)
+        evidence = _evidence(chart, root)
+        weights = np.exp(evidence - evidence.max())
+        solutions = np.einsum("s,sji,sj->i", weights / weights.sum(), root, root @ chart.y)
+        return self.values - self.values.mean() - self._errors @ solutions * chart.slopes
 
     def _root_of(self, chart: _Chart) -> Array:
         """Return the inverse Cholesky factors (shapes, n, n) of the covariances of the response."""

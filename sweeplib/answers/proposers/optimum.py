@@ -183,7 +183,9 @@ class ScanLook:
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
         if not self.finite.any():
-            why = f"none of {len(self.finite)} values has a mean above 0; of exits, a longer horizon may help"
+            why = f"none of its {len(self.finite)} values has a mean above 0"
+            if self.column.late.any():
+                why = f"runs do not exit at any of its {len(self.finite)} rates: a longer horizon may help"
             return ScanFinding(why, state=State.none)
         return None
 
