@@ -46,7 +46,8 @@ def crossing(
     crossing (_low, _high): the place on the axis, of the smooth curve through the means, without a form that is given
     (`smooth_curve`). The interval has in it the errors of the means and what they leave open of the curve. With several
     crossings it is the first along the axis, and with none NaN.
-    crossings: how many there are. unsettled: not one, or an end of its interval lies beyond the values used.
+    crossings: how many there are; not_one: another number than one. unsettled: not one, or an end of its interval lies
+    beyond the values used.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
     `max_lost` are lost, and none diverged or, for exits, did not exit. NaN with fewer than 5.
     """
@@ -66,8 +67,10 @@ def crossing(
     variables["unsettled"] = labelled(
         parts[3], "there is not one crossing, or its interval ends beyond the values used"
     )
-    variables["unsettled"].attrs["reason"] = "the level is passed more than once, never, or too near to the last values"
+    reason = "the level is passed more than once, never, or too near to the last values"
+    variables["unsettled"].attrs |= {"reason": reason, "lasting": "not_one"}
     variables["crossings"] = labelled(parts[4], "crossings of the level")
+    variables["not_one"] = labelled(parts[4] != 1, "the level is passed more than once or never")
     variables["values_used"] = labelled(parts[5], f"values of {curves.along} used")
     options = {"of": of, "level": level, "along": curves.along, "confidence": confidence, "max_lost": max_lost}
     return xr.Dataset(variables).assign_attrs(options)

@@ -85,7 +85,7 @@ def optimal_learning_rate(
     two runs, which have no error. With fewer than 5 learning rates left,
     the optimum is NaN.
     at_edge: the optimum or an end of its interval is at the smallest or largest learning rate used, so that the true
-    optimum may lie beyond.
+    optimum may lie beyond; at_end: the optimum is.
     gamma_opt_theory: the optimum of both annealed and quenched theory; gamma_opt_noise_corrected: with the O(1) shift
     of the exit time by the noise of SGD, which the ODE neglects. NaN where the hypotheses of the theory do not hold
     (`phase_retrieval`). gamma_opt_expected is the latter for stochastic dynamics; for the ODE it is exact at p = 1,
@@ -96,21 +96,22 @@ def optimal_learning_rate(
     parts = xr.apply_ufunc(
         lambda steps, gamma: MeanCurve(steps, gamma).optimum(confidence), scan.steps, scan.gamma,
         input_core_dims=[["seed", dim], [dim]], output_core_dims=[()] * len(Optimum._fields),
-        vectorize=True, output_dtypes=[float] * 6 + [bool, int],
+        vectorize=True, output_dtypes=[float] * 6 + [bool, bool, int],
     )  # fmt: skip
     variables = _labelled_optima(*parts) | scan.left_out(dim) | _theory(ds, dim)
     return xr.Dataset(variables).assign_attrs(confidence=confidence, max_lost=max_lost, along=dim)
 
 
 def _labelled_optima(*parts: xr.DataArray) -> dict[str, xr.DataArray]:
-    (at_edge, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
+    (at_edge, at_end, gammas_used), steps = parts[6:], r"\min_\gamma\langle\nu_{\mathrm{ext}}\rangle"
     variables = with_bounds("gamma_opt", parts[:3], "optimal learning rate", r"\hat\gamma_{\mathrm{opt}}")
     variables |= with_bounds("exit_steps_min", parts[3:6], "mean exit steps at the optimal learning rate", steps)
     variables["at_edge"] = labelled(at_edge, "the optimum or its interval ends at the edge of the learning rates used")
+    variables["at_end"] = labelled(at_end, "the optimum is the first or the last of the learning rates used")
     variables["gammas_used"] = labelled(gammas_used, "learning rates used")
     variables["gamma_opt"].attrs |= {"bound": "at_edge", "theory": "gamma_opt_theory", "needs": NEEDED}
     variables["exit_steps_min"].attrs["bound"] = "at_edge"
-    variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the scan"
+    variables["at_edge"].attrs |= {"reason": "the optimum may lie beyond the scan", "lasting": "at_end"}
     return variables
 
 

@@ -34,7 +34,8 @@ def optimum(
     optimum (_low, _high): the place on the axis, of the smooth curve through the means, without a form that is given
     (`smooth_curve`). The interval has in it the errors of the means, which may be those of shared starts or samples,
     and what they leave open of the curve. best (_low, _high): the mean there, by the curve.
-    at_edge: the optimum or an end of its interval is at the first or last value used, so that it may lie beyond.
+    at_edge: the optimum or an end of its interval is at the first or last value used, so that it may lie beyond;
+    at_end: the optimum is.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
     `max_lost` are lost, and none diverged or, for exits, did not exit. NaN with fewer than 5.
     """
@@ -42,17 +43,18 @@ def optimum(
     parts = xr.apply_ufunc(
         lambda values, x: MeanCurve(values, x, greatest=greatest).optimum(confidence), curves.values, curves.x,
         input_core_dims=[["seed", curves.along], [curves.along]], output_core_dims=[()] * len(Optimum._fields),
-        vectorize=True, output_dtypes=[float] * 6 + [bool, int],
+        vectorize=True, output_dtypes=[float] * 6 + [bool, bool, int],
     )  # fmt: skip
     axis, extreme, (quantity, units) = label(curves.along), "greatest" if greatest else "least", quantity_of(ds, of)
     variables = with_bounds("optimum", parts[:3], f"{axis['long_name']} of the {extreme} {quantity}")
     variables |= with_bounds("best", parts[3:6], f"{extreme} {quantity}")
     variables["at_edge"] = labelled(parts[6], "the optimum or its interval ends at the edge of the values used")
-    variables["values_used"] = labelled(parts[7], f"values of {curves.along} used")
+    variables["at_end"] = labelled(parts[7], "the optimum is the first or the last of the values used")
+    variables["values_used"] = labelled(parts[8], f"values of {curves.along} used")
     needed = f"{FEWEST} values of {curves.along} with means of three runs or more"
     variables["optimum"].attrs |= {"bound": "at_edge", "needs": needed, "units": axis.get("units", "1")}
     variables["best"].attrs |= {"bound": "at_edge", "units": units}
-    variables["at_edge"].attrs["reason"] = "the optimum may lie beyond the values of the axis"
+    variables["at_edge"].attrs |= {"reason": "the optimum may lie beyond the values of the axis", "lasting": "at_end"}
     options = {"of": of, "along": curves.along, "greatest": int(greatest), "confidence": confidence}
     return xr.Dataset(variables).assign_attrs(options | {"max_lost": max_lost})
 

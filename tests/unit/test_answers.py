@@ -617,6 +617,19 @@ def test_rates_at_which_no_run_exits_are_no_answer() -> None:
     assert "do not exit" in answer.why
 
 
+def test_seeds_alone_close_an_interval_that_is_open_but_not_one_of_an_optimum_at_the_end() -> None:
+    inside = SyntheticSweep(pole, SCAN, question("optimal_learning_rate", "gamma_opt", 0.1), noise=exponential)
+    [answer], seeds = inside.answered(), inside.rows
+    assert answer.state is State.given
+    assert answer.low <= 1.0 <= answer.high
+    assert max(seeds.values()) > 500
+    beyond = SyntheticSweep(pole, dict.fromkeys((0.2, 0.3, 0.4, 0.5, 0.6), 16), inside.question)
+    [answer] = beyond.answered()
+    assert answer.state is State.none
+    assert "the optimum may lie beyond the scan" in answer.why
+    assert max(beyond.rows.values()) <= 64
+
+
 @pytest.mark.slow
 def test_the_report_has_the_answers_and_says_why_each_row_was_added(tmp_path: Path) -> None:
     path = written(tmp_path, exits=EXITS | {"to": "3 %", "budget": 2000})

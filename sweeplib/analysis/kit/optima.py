@@ -19,7 +19,8 @@ FEWEST = 5
 class Optimum(NamedTuple):
     """The place and the value of an optimum with their intervals; NaN with fewer than FEWEST values of the axis.
 
-    at_edge : the optimum or an end of its interval is at the first or the last value used. used : how many were.
+    at_edge : the optimum or an end of its interval is at the first or the last value used; at_end : the optimum is.
+    used : how many values were.
     """
 
     at: float = np.nan
@@ -29,6 +30,7 @@ class Optimum(NamedTuple):
     value_low: float = np.nan
     value_high: float = np.nan
     at_edge: bool = False
+    at_end: bool = False
     used: int = 0
 
 
@@ -97,9 +99,9 @@ class MeanCurve:
             return Optimum(used=len(self.x))
         at, low, high = self.smooth.minimum(confidence)
         first, last = float(self.x[0]), float(self.x[-1])
-        at_edge = at in (first, last) or low < first or high > last
-        value = self._interval(self.least(at), confidence)
-        return Optimum(at, max(low, first), min(high, last), *value, at_edge, len(self.x))
+        at_end = bool(np.isclose((first, last), at, rtol=1e-9).any())
+        value, at_edge = self._interval(self.least(at), confidence), at_end or low < first or high > last
+        return Optimum(at, max(low, first), min(high, last), *value, at_edge, at_end, len(self.x))
 
     def least(self, at: float) -> LeastValue:
         """Return the value at the place of the least one, with its errors."""

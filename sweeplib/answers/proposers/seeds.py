@@ -118,12 +118,13 @@ class MoreSeeds:
     def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
         """Return the answers from the variable and its interval, each with the rows that take part in it."""
         result, every = ANALYSES[self.question.of](ds, **options), _with_seeds_of_all(ds)
-        fewest = FIRST if every is None else seeds_asked(every).where(has_run(every).any("seed")).min().item()
-        freedom = min(FIRST, fewest) - 1.0
+        least = FIRST if every is None else seeds_asked(every).where(has_run(every).any("seed")).min().item()
+        freedom = min(FIRST, least) - 1.0
         variable, low, high = self._interval(result, freedom)
         rows, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
-        flag = result[variable.attrs["bound"]] if "bound" in variable.attrs else None
-        impossible = None if flag is None else values_at(flag.broadcast_like(variable), dims)
+        flag = result[variable.attrs["bound"]] if "bound" in variable.attrs else xr.zeros_like(variable, dtype=bool)
+        lasting = result[flag.attrs["lasting"]] if "lasting" in flag.attrs else flag
+        is_open, is_lasting = (values_at(one.broadcast_like(variable), dims) for one in (flag, lasting))
         columns = [values_at(array, dims) for array in (variable, low, high)]
         unmoved, sight_at = np.zeros(variable.shape, bool), self._sights(result, variable, high - low)
         if every is not None:
@@ -133,9 +134,11 @@ class MoreSeeds:
         for place in points(variable, self._at(variable)):
             index = tuple(place[dim] for dim in dims)
             numbers = [float(column[index]) for column in columns]
-            why = _flagged(flag, unexited, place) if impossible is not None and impossible[index] else ""
+            fewest = min((seeds for _, seeds in rows.at(place)), default=0)
+            may_close = is_open[index] and fewest < (FIRST if is_lasting[index] else SEEDS_FOR_NOTHING)
+            why = _flagged(flag, unexited, place) if is_open[index] and not may_close else ""
             why = why or (UNMOVED if unmoved[index] else "")
-            answer = self._answer(rows.at(place), named(place), numbers, why, sight_at(place))
+            answer = self._answer(rows.at(place), named(place), numbers, why, sight_at(place), is_open=may_close)
             answers += [answer] if answer is not None else []
         return answers
 
@@ -188,8 +191,13 @@ class MoreSeeds:
         numbers: list[float],
         why: str,
         sight: Seen,
+        *,
+        is_open: bool = False,
     ) -> Answer | None:
-        """Return the answer at one point from the rows that take part in it; None without any."""
+        """Return the answer at one point from the rows that take part in it; None without any.
+
+        is_open : its interval has an end that is not known yet.
+        """
         if not rows:
             return None
         worth, low, high = numbers
@@ -197,15 +205,17 @@ class MoreSeeds:
         fewest = min(seeds for _, seeds in rows)
         if sight.equal and fewest >= sight.first and why in ("", UNMOVED):
             return _of_equal_values(answer, fewest, sight.noisy)
-        ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 else math.inf
+        ratio = answer.half_width / answer.wanted if answer.wanted > 0.0 and not is_open else math.inf
         if fewest >= FIRST and ratio <= 1.0 and why in ("", UNMOVED):
             return replace(answer, state=State.given, cases=0.0)
         why = why or (self._hopeless(answer, fewest) if fewest >= FIRST else "")
         if why:
             return replace(answer, state=State.none, why=why)
         if math.isfinite(ratio):
-            return self._asking(answer, rows, sight.first)
-        return replace(self._asking(answer, rows, sight.first), why=_not_known(answer), cases=math.nan)
+            return self._asking(answer, rows, sight.first, self._growth(answer))
+        growth = max(self._growth(answer), UNKNOWN_GROWTH if is_open else 1.0)
+        why = ONE_SIDED if is_open else _not_known(answer)
+        return replace(self._asking(answer, rows, sight.first, growth), why=why, cases=math.nan)
 
     def _hopeless(self, answer: Answer, seeds: int) -> str:
         """Return why more seeds do not make an answer precise, or hardly any number of them; "" if they may."""
@@ -224,9 +234,9 @@ class MoreSeeds:
         wanted = self.question.half_width(max(abs(answer.low), abs(answer.high)))
         return growth_needed(replace(answer, wanted=wanted))
 
-    def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], first: int) -> Answer:
+    def _asking(self, answer: Answer, rows: list[tuple[dict[str, Any], int]], first: int, growth: float) -> Answer:
         seeds = np.array([count for _, count in rows], dtype=float)
-        goals = np.maximum(first, np.floor(seeds * self._growth(answer)) + 1.0)
+        goals = np.maximum(first, np.floor(seeds * growth) + 1.0)
         cases = float((goals - seeds).sum())
         if goals.max() > SEEDS:
             return replace(answer, state=State.none, why=f"a point would need more than {SEEDS:,} seeds", cases=cases)
@@ -275,10 +285,8 @@ def growth_needed(answer: Answer) -> float:
     return max(1.0, root**2)
 
 
-def _flagged(flag: xr.DataArray | None, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:
+def _flagged(flag: xr.DataArray, unexited: UnexitedRuns, place: Mapping[str, int]) -> str:
     """Return why a flag of the analysis says that a value is none that more seeds make precise."""
-    if flag is None:
-        return ""
     reason = str(flag.attrs.get("reason", flag.name))
     return f"{reason}, {unexited.why(place)}" if flag.name == "restricted" else reason
 
