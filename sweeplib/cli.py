@@ -190,7 +190,7 @@ def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
 
 
 @app.command("list")
-@click.argument(
+@options.argument(
     "kind",
     required=False,
     metavar="[KIND]",

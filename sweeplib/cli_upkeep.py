@@ -12,7 +12,7 @@ from sweeplib.errors import InputError
 from sweeplib.process.terminal import counted, echo, table
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.config
 @options.overrides
 @options.results
@@ -44,7 +44,7 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
     raise SystemExit(0 if all(result.state is State.given for result in answers) else 1)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option(
     "--sample",
@@ -78,9 +78,9 @@ def verify(
     raise SystemExit(done.exit_status)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
-@click.argument(
+@options.argument(
     "case",
     metavar="CASE",
     help="The first digits of an identity, or coordinates: p=4,gamma=.1,seed=3,dynamics=sgd.",
@@ -100,9 +100,9 @@ def reproduce(config: Path, case: str, debug: bool, set_: Sequence[str], results
     raise SystemExit(0 if outcome else 1)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
-@click.argument(
+@options.argument(
     "selection",
     metavar="[STATUS|CASE]...",
     nargs=-1,
@@ -120,7 +120,7 @@ def retry(config: Path, selection: Sequence[str], set_: Sequence[str], results: 
         echo(f"{name}: {counted(count)} to run again")
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option("--show/--no-show", "display", default=True, help="Open the page in the browser.")
 @click.option("--port", type=click.IntRange(1, 65535), help="By default 5006, or a free one.")
@@ -146,7 +146,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
     page.wait()
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option(
     "--what",
@@ -179,7 +179,7 @@ def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequ
         echo(path)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option("--delete", is_flag=True, help="Delete what is listed.")
 @options.set_
