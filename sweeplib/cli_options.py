@@ -89,9 +89,7 @@ completion = click.option(
     help="Show the script by which a shell completes commands.",
 )
 config = argument("config", metavar="CONFIG", type=PATH, help="The sweep's YAML file.")
-file_or_folder = argument(
-    "config", metavar="SWEEP", type=PATH, help="The sweep's YAML file, or its folder of results."
-)
+file_or_folder = argument("config", metavar="SWEEP", type=PATH, help="The sweep's YAML file, or its folder of results.")
 sweeps = argument(
     "sweeps", metavar="SWEEP...", type=PATH, nargs=-1, required=True, help="A YAML file or a folder of results."
 )
@@ -109,9 +107,7 @@ workers = click.option(
     "--workers", metavar="N", type=click.IntRange(min=1), help="Number of workers, instead of the config's."
 )
 names = argument("names", metavar="[NAME]...", nargs=-1, help="Only these; all by default.")
-overrides = argument(
-    "overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Other values for keys: grid.d=300,1000."
-)
+overrides = argument("overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Other values for keys: grid.d=300,1000.")
 json = click.option("--json", is_flag=True, help="Write JSON, for programs.")
 
 
