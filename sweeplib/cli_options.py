@@ -34,7 +34,7 @@ PATH = _Path()
 class Argument(click.Argument):
     """An argument with a line of help, which only the newest click has."""
 
-    def __init__(self, *names: Any, help: str, **settings: Any) -> None:  # noqa: A002: the name that click has
+    def __init__(self, *names: Any, help: str, **settings: Any) -> None:  # noqa: A002
         super().__init__(*names, **settings)
         self.line = help
 

@@ -83,9 +83,7 @@ def refuse_without_snakemake() -> None:
     """Raise InputError if Snakemake is not installed, as where a package that it needs has no wheel for this Python."""
     if importlib.util.find_spec("snakemake") is None:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
-        expected = (
-            "`python -m pip install snakemake` (on 3.14 with a C compiler), or sweeplib.Sweep, which does without"
-        )
+        expected = "`python -m pip install snakemake` (on 3.14 with a C compiler); or sweeplib.Sweep, without it"
         raise InputError(f"Snakemake, which runs the stages, is not installed for Python {version}", expected=expected)
 
 

@@ -229,7 +229,7 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
 
     Every function of xarray, pandas and scipy takes these.
     """
-    strings = {name: array for name, array in ds.variables.items() if array.dtype.kind == "T"}
+    strings = {name: array for name, array in ds.variables.items() if array.dtype.kind in "OT"}
     lazy = {name: array for name, array in ds.variables.items() if array.chunks and name not in strings}
     if not strings and not lazy:
         return ds
