@@ -242,8 +242,8 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
     )
 
 
-_AS_BEFORE = {"dtype": np.dtypes.StringDType()}
-"""The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes those that were read."""
+_AS_BEFORE = {"dtype": object}
+"""The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes strings of any length."""
 
 
 def _lazy_array(array: xr.Variable) -> Any:
