@@ -111,6 +111,13 @@ overrides = argument("overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Othe
 json = click.option("--json", is_flag=True, help="Write JSON, for programs.")
 
 
+def echo_json(values: Any) -> None:
+    """Write plain values to standard output as JSON."""
+    from json import dumps
+
+    echo(dumps(values, indent=1, ensure_ascii=False))
+
+
 def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
     """Return the sweep of a file and its folder; InputError if that holds the results of another file's sweep."""
     from sweeplib.process.environment import caches_in

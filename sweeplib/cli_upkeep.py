@@ -1,7 +1,6 @@
 """The commands for results that exist: answer, explore, verify, reproduce, retry, export, prune."""
 
 from collections.abc import Sequence
-from json import dumps
 from pathlib import Path
 
 import click
@@ -17,7 +16,8 @@ from sweeplib.process.terminal import counted, echo, table
 @options.overrides
 @options.results
 @options.workers
-def answer(config: Path, overrides: Sequence[str], results: Path, workers: int | None) -> None:
+@options.json
+def answer(config: Path, overrides: Sequence[str], results: Path, workers: int | None, json: bool) -> None:
     """Add rounds of rows until the questions of a sweep are answered; show the answers.
 
     After an interrupt the same command continues. The exit status is 1 if an answer is missing: the table says why.
@@ -40,7 +40,10 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
         record_origin(config, directory)
         run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)
-    show(table(**cells(answers)))
+    if json:
+        options.echo_json([result.record() for result in answers])
+    else:
+        show(table(**cells(answers)))
     raise SystemExit(0 if all(result.state is State.given for result in answers) else 1)
 
 
@@ -70,7 +73,7 @@ def verify(
 
     done = verify(sweep, config, directory, sample=sample, repaired=repair, workers=workers, progress=not json)
     if json:
-        echo(dumps(done.record(), indent=1))
+        options.echo_json(done.record())
     else:
         for line in done.lines():
             echo(line)
