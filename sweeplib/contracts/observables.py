@@ -48,7 +48,8 @@ def it_names_views_and_their_dimensions(name: str) -> None:
     """`functions` and `dims` have the same views, and a view has the dimensions."""
     observable = OBSERVABLES[name]
     for view in observable.views:
-        require(isinstance(view, type) and issubclass(view, View), f"{view!r} is no view")
+        is_view = isinstance(view, type) and issubclass(view, View)  # type: ignore[redundant-expr]
+        require(is_view, f"{view!r} is no view")
         try:
             dims = observable.dims_of(view)
         except StopIteration:
