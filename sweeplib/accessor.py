@@ -46,7 +46,7 @@ class SweepAccessor:
 
         _check(self._ds)
         of = {str(name): self._ds["status"].sel(dynamics=name) for name in self._ds["dynamics"].values}
-        return {name: {each.name: int((values == each).sum()) for each in Status} for name, values in of.items()}
+        return {name: {kind.name: int((values == kind).sum()) for kind in Status} for name, values in of.items()}
 
     def analyse(self, name: str, **options: Any) -> xr.Dataset:
         """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""

@@ -44,7 +44,7 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write both sections."""
-        lines = [(str(each.metavar), each.line) for each in self.get_params(ctx) if isinstance(each, Argument)]
+        lines = [(str(item.metavar), item.line) for item in self.get_params(ctx) if isinstance(item, Argument)]
         if lines:
             with formatter.section("Positional arguments"):
                 formatter.write_dl(lines)
