@@ -5,6 +5,7 @@ FROM python:3.13-slim
 RUN useradd --create-home sweep && mkdir /desk && chown sweep /desk
 COPY . /source
 RUN python -m pip install --no-cache-dir -c /source/constraints.txt "/source[slurm,s3,export]" && rm -r /source
+ENV SWEEPLIB_PYTHON=python
 USER sweep
 WORKDIR /desk
 ENTRYPOINT ["sweeplib"]

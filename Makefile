@@ -1,9 +1,8 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-slow | test-long | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | schema | clean
+# make test | test-slow | test-long | test-oldest | test-newest | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | schema | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
-# The newest packages, the oldest ones: make test PINS= VENV=.venv-new; make test PINS=build/oldest.txt VENV=.venv-old
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,7 +17,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(PINS),--constraint $(PINS))
 
-.PHONY: sweep plan test test-slow test-long test-slurm test-s3 test-kubernetes bench check format docs schema clean
+.PHONY: sweep plan test test-slow test-long test-oldest test-newest test-slurm test-s3 test-kubernetes bench check format docs schema clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -43,6 +42,13 @@ test-slow: $(VENV)/.test
 
 test-long: $(VENV)/.test
 	$(BIN)/python -m pytest -m long --timeout 3600
+
+# The oldest packages that pyproject.toml allows, and the newest that there are, in environments of their own.
+test-oldest:
+	$(MAKE) test PINS=constraints-oldest.txt VENV=$(VENV)-oldest
+
+test-newest:
+	$(MAKE) test PINS= VENV=$(VENV)-newest
 
 # As root, with Debian's slurm-wlm and munge: starts a SLURM of one machine.
 test-slurm: $(VENV)/.test
@@ -87,22 +93,16 @@ clean:
 	rm -rf $(VENV) .snakemake .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -not -path "./.git/*" -prune -exec rm -rf {} +
 
-# Each stamp file records an installed set of extras and is compared in age to the files that list their contents.
-$(VENV)/.run: EXTRAS :=
-$(VENV)/.test: EXTRAS := [test]
-$(VENV)/.dev: EXTRAS := [dev]
-$(VENV)/.docs: EXTRAS := [docs]
-$(VENV)/.test-s3: EXTRAS := [test,test-s3]
-$(VENV)/.test-kubernetes: EXTRAS := [test,test-kubernetes]
+# Each stamp file records an installed set of dependency groups and is compared in age to the files that list their contents.
+$(VENV)/.test: GROUP := test
+$(VENV)/.dev: GROUP := dev
+$(VENV)/.docs: GROUP := docs
+$(VENV)/.test-s3: GROUP := test-s3
+$(VENV)/.test-kubernetes: GROUP := test-kubernetes
 $(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.docs $(VENV)/.test-s3 $(VENV)/.test-kubernetes: pyproject.toml $(PINS) | $(BIN)/pip
-	$(INSTALL) --editable ".$(EXTRAS)"
+	$(INSTALL) --editable . $(addprefix --group ,$(GROUP))
 	@touch $@
-
-# The lower bounds of pyproject.toml.
-build/oldest.txt: pyproject.toml
-	@mkdir -p $(@D)
-	grep -oE '[a-z0-9-]+(\[[a-z0-9]+\])? >=[0-9.]+' $< | sed -E 's/\[.*\]//; s/ >=/==/' | sort -u > $@
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) pip
+	$(INSTALL) --upgrade pip

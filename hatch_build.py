@@ -4,6 +4,7 @@ And the addresses of the project in its metadata, from the one in pyproject.toml
 """
 
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 class Commit(BuildHookInterface):
     """Writes `sweeplib/commit.txt` into the wheel and the source distribution, if they are built in a checkout."""
+
+    folder: tempfile.TemporaryDirectory[str] | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Add the file; a source distribution has that of the checkout from which it was made."""
@@ -28,10 +31,15 @@ class Commit(BuildHookInterface):
             )
         except (OSError, subprocess.CalledProcessError):
             return
-        file = Path(self.directory) / ".commit.txt"
-        file.parent.mkdir(parents=True, exist_ok=True)
+        self.folder = tempfile.TemporaryDirectory()
+        file = Path(self.folder.name) / "commit.txt"
         file.write_text(commit + ("-dirty" if changed.stdout.strip() else ""), encoding="utf-8")
         build_data["force_include"][str(file)] = "sweeplib/commit.txt"
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Delete the file, which the artefact has."""
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
 class Addresses(MetadataHookInterface):

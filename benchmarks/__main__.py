@@ -12,12 +12,13 @@ from rich.console import Console
 import benchmarks
 from benchmarks.report import table, written
 from benchmarks.timing import Benchmark, measured
+from sweeplib.cli_options import Command, argument
 
 PARTS = ("draws", "chain", "weights", "odes", "mean_fields", "sdes", "breath", "driver", "dispatch", "scaling")
 
 
-@click.command()
-@click.argument("words", metavar="[WORD]...", nargs=-1, help="Only benchmarks with one of these words.")
+@click.command(cls=Command)
+@argument("words", metavar="[WORD]...", nargs=-1, help="Only benchmarks with one of these words.")
 @click.option("--turns", default=15, show_default=True, help="How often each is timed, if that takes at most a minute.")
 @click.option(
     "--json",

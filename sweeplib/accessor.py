@@ -26,6 +26,28 @@ class SweepAccessor:
     def __init__(self, ds: xr.Dataset) -> None:
         self._ds = _with_axes(ds)
 
+    def __repr__(self) -> str:
+        from sweeplib.analysis import ANALYSES
+
+        _check(self._ds)
+        sizes = ", ".join(f"{dim} {size}" for dim, size in self._ds["status"].sizes.items())
+        lines = [
+            f"Sweep {self._ds.attrs.get('sweep', 'without a name')}: {self._ds['status'].size:,} runs ({sizes})",
+            *(f"  {name}: {_counted(counts)}" for name, counts in self.status.items()),
+            f"  analyses: {', '.join(ANALYSES)}",
+            '  ds.sweep.NAME() is an analysis, ds.sweep.figure("NAME") a figure, ds.sweep.explore() a page',
+        ]
+        return "\n".join(lines)
+
+    @property
+    def status(self) -> dict[str, dict[str, int]]:
+        """The number of runs with each status, by dynamics, as `Sweep.status` has it of the store."""
+        from sweeplib.simulation.recording import Status
+
+        _check(self._ds)
+        of = {str(name): self._ds["status"].sel(dynamics=name) for name in self._ds["dynamics"].values}
+        return {name: {kind.name: int((values == kind).sum()) for kind in Status} for name, values in of.items()}
+
     def analyse(self, name: str, **options: Any) -> xr.Dataset:
         """Return an analysis of the dataset; InputError for an unknown name or option, and if it does not apply."""
         from sweeplib.analysis import ANALYSES
@@ -73,6 +95,10 @@ class SweepAccessor:
         from sweeplib.analysis import ANALYSES
 
         return sorted({*super().__dir__(), *ANALYSES})
+
+
+def _counted(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count)
 
 
 def _with_axes(ds: xr.Dataset) -> xr.Dataset:

@@ -154,7 +154,7 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
     "finished" (all cases have a result), 1 for "failed" (a stage or cases), 3 for "unfinished", 4 for "running".
     """
     settings = [*set_, *overrides]
-    from json import dumps, loads
+    from json import loads
 
     from sweeplib.front.status import SweepStatus, status_by_records
     from sweeplib.front.status import status as status_of
@@ -167,7 +167,7 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
     else:
         now = status_of(*named(config, settings, results))
     if json:
-        echo(dumps(now.record(), indent=1))
+        options.echo_json(now.record())
         raise SystemExit(now.exit_status)
     echo("\n".join(now.lines()))
     if now.cases:
@@ -190,7 +190,7 @@ def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
 
 
 @app.command("list")
-@click.argument(
+@options.argument(
     "kind",
     required=False,
     metavar="[KIND]",
@@ -199,17 +199,20 @@ def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
 )
 @options.names
 @options.results
-def list_(kind: str | None, names: Sequence[str], results: Path) -> None:
+@options.json
+def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> None:
     """List sweeps, or the keys and names for a config.
 
     Without KIND, the sweeps in the folder of results; with it, all of this kind, or those named with their options.
     """
-    from sweeplib.front.listing import names as described
-    from sweeplib.front.listing import sweeps
+    from sweeplib.front import listing
     from sweeplib.process.terminal import LINE, console
 
+    if kind is None and json:
+        options.echo_json(listing.sweep_records(results))
+        return
     if kind is None:
-        table = sweeps(results)
+        table = listing.sweeps(results)
         if table is None:
             echo(f"no sweeps in {results}")
             return
@@ -218,9 +221,12 @@ def list_(kind: str | None, names: Sequence[str], results: Path) -> None:
     from sweeplib.config.catalogue import PLUGINS, catalogue
 
     out, entries = console(), catalogue(kind, names)
+    if json:
+        options.echo_json(listing.name_records(entries))
+        return
     if not entries:
         echo(f"no {kind}")
-    for line in described(entries, out.width if out.is_terminal else LINE, options=bool(names)):
+    for line in listing.names(entries, out.width if out.is_terminal else LINE, options=bool(names)):
         echo(line)
     if kind != PLUGINS and not names:
         of_keys = kind == KINDS[0]
@@ -340,12 +346,14 @@ def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: P
 @options.file_or_folder
 @options.set_
 @options.results
-def summary(config: Path, set_: Sequence[str], results: Path) -> None:
+@options.json
+def summary(config: Path, set_: Sequence[str], results: Path, json: bool) -> None:
     """Show the outcome of a sweep and where its results are.
 
     The exit status is 1 if a case, an analysis, a figure or a part of the report failed.
     """
-    if done := undisturbed_run(config, set_, results):
+    done = undisturbed_run(config, set_, results)
+    if done and not json:
         echo(done["summary"])
         return
     from sweeplib.report import summary as summarised
@@ -353,7 +361,7 @@ def summary(config: Path, set_: Sequence[str], results: Path) -> None:
 
     directory = recorded(config, set_, results)
     result = summarised(*named(config, set_, results)) if directory is None else summary_by_records(directory)
-    echo(result.text)
+    options.echo_json(result.record()) if json else echo(result.text)
     raise SystemExit(1 if result.failed else 0)
 
 

@@ -1,6 +1,7 @@
 """The arguments and options that several commands have, and what all commands do with them."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,29 @@ class _Path(click.Path):
 
 
 PATH = _Path()
+
+
+class Argument(click.Argument):
+    """An argument with a line of help, which only the newest click has."""
+
+    def __init__(self, *names: Any, help: str, **settings: Any) -> None:  # noqa: A002
+        super().__init__(*names, **settings)
+        self.line = help
+
+
+class Command(click.Command):
+    """A command whose help describes its arguments above its options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write both sections."""
+        lines = [(str(item.metavar), item.line) for item in self.get_params(ctx) if isinstance(item, Argument)]
+        if lines:
+            with formatter.section("Positional arguments"):
+                formatter.write_dl(lines)
+        super().format_options(ctx, formatter)
+
+
+argument = partial(click.argument, cls=Argument)
 
 
 def beginnings(words: Sequence[str]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
@@ -64,11 +88,9 @@ completion = click.option(
     callback=_completion,
     help="Show the script by which a shell completes commands.",
 )
-config = click.argument("config", metavar="CONFIG", type=PATH, help="The sweep's YAML file.")
-file_or_folder = click.argument(
-    "config", metavar="SWEEP", type=PATH, help="The sweep's YAML file, or its folder of results."
-)
-sweeps = click.argument(
+config = argument("config", metavar="CONFIG", type=PATH, help="The sweep's YAML file.")
+file_or_folder = argument("config", metavar="SWEEP", type=PATH, help="The sweep's YAML file, or its folder of results.")
+sweeps = argument(
     "sweeps", metavar="SWEEP...", type=PATH, nargs=-1, required=True, help="A YAML file or a folder of results."
 )
 output = click.option("--output", metavar="PATH", type=PATH, help="The file of a page that compares sweeps.")
@@ -84,11 +106,16 @@ results = click.option(
 workers = click.option(
     "--workers", metavar="N", type=click.IntRange(min=1), help="Number of workers, instead of the config's."
 )
-names = click.argument("names", metavar="[NAME]...", nargs=-1, help="Only these; all by default.")
-overrides = click.argument(
-    "overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Other values for keys: grid.d=300,1000."
-)
+names = argument("names", metavar="[NAME]...", nargs=-1, help="Only these; all by default.")
+overrides = argument("overrides", metavar="[KEY=VALUE]...", nargs=-1, help="Other values for keys: grid.d=300,1000.")
 json = click.option("--json", is_flag=True, help="Write JSON, for programs.")
+
+
+def echo_json(values: Any) -> None:
+    """Write plain values to standard output as JSON."""
+    from json import dumps
+
+    echo(dumps(values, indent=1, ensure_ascii=False))
 
 
 def loaded(config: Path, overrides: Iterable[str], results: Path) -> "tuple[Design, Path]":
@@ -190,6 +217,8 @@ PASSING = (click.exceptions.Exit, click.Abort, click.UsageError, BrokenPipeError
 
 class Commands(click.Group):
     """The commands; an error is reported in one line, with exit status 2 for refused input."""
+
+    command_class = Command
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands in the order in which they were added, that of a sweep's life."""

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from sweeplib import cli_options as options
 from sweeplib.cli_options import PATH, beginnings
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import echo
@@ -29,9 +30,9 @@ KINDS = [
 KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 
 
-@click.command()
-@click.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
-@click.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
+@click.command(cls=options.Command)
+@options.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
+@options.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
 def new(kind: str, file: Path | None) -> None:
     """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
     from sweeplib.front.starter import write_new
@@ -40,8 +41,8 @@ def new(kind: str, file: Path | None) -> None:
         echo(path)
 
 
-@click.command("test-plugin")
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, help="NAME.py, or an installed plugin's name.")
+@click.command("test-plugin", cls=options.Command)
+@options.argument("files", metavar="FILE...", nargs=-1, required=True, help="NAME.py, or an installed plugin's name.")
 def test_plugin(files: Sequence[str]) -> None:
     """Check all that plugins register: a line for each check.
 
@@ -57,8 +58,8 @@ def test_plugin(files: Sequence[str]) -> None:
     raise SystemExit(1 if "failed" in statuses else 0)
 
 
-@click.command()
-@click.argument("key", metavar="KEY", help="A key, such as `grid`, or `figures.line`.")
+@click.command(cls=options.Command)
+@options.argument("key", metavar="KEY", help="A key, such as `grid`, or `figures.line`.")
 def explain(key: str) -> None:
     """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
     from sweeplib.config.catalogue import explanation
@@ -71,7 +72,7 @@ def explain(key: str) -> None:
     echo(f"\n{example}".removesuffix("\n"))
 
 
-@click.command()
+@click.command(cls=options.Command)
 @click.option("--directory", metavar="PATH", type=PATH, help="Where to write; by default here, in a clone in config.")
 @click.option("--check", is_flag=True, help="Write nothing; exit status 1 if they are stale.")
 def schema(directory: Path | None, check: bool) -> None:

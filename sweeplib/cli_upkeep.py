@@ -1,7 +1,6 @@
 """The commands for results that exist: answer, explore, verify, reproduce, retry, export, prune."""
 
 from collections.abc import Sequence
-from json import dumps
 from pathlib import Path
 
 import click
@@ -12,12 +11,13 @@ from sweeplib.errors import InputError
 from sweeplib.process.terminal import counted, echo, table
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.config
 @options.overrides
 @options.results
 @options.workers
-def answer(config: Path, overrides: Sequence[str], results: Path, workers: int | None) -> None:
+@options.json
+def answer(config: Path, overrides: Sequence[str], results: Path, workers: int | None, json: bool) -> None:
     """Add rounds of rows until the questions of a sweep are answered; show the answers.
 
     After an interrupt the same command continues. The exit status is 1 if an answer is missing: the table says why.
@@ -40,11 +40,14 @@ def answer(config: Path, overrides: Sequence[str], results: Path, workers: int |
         record_origin(config, directory)
         run_rounds(sweep, directory, workers=workers, say=lambda line: echo(f"{sweep.name}: {line}", errors=True))
     answers = answers_of(sweep, directory)
-    show(table(**cells(answers)))
+    if json:
+        options.echo_json([result.record() for result in answers])
+    else:
+        show(table(**cells(answers)))
     raise SystemExit(0 if all(result.state is State.given for result in answers) else 1)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option(
     "--sample",
@@ -70,7 +73,7 @@ def verify(
 
     done = verify(sweep, config, directory, sample=sample, repaired=repair, workers=workers, progress=not json)
     if json:
-        echo(dumps(done.record(), indent=1))
+        options.echo_json(done.record())
     else:
         for line in done.lines():
             echo(line)
@@ -78,9 +81,9 @@ def verify(
     raise SystemExit(done.exit_status)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
-@click.argument(
+@options.argument(
     "case",
     metavar="CASE",
     help="The first digits of an identity, or coordinates: p=4,gamma=.1,seed=3,dynamics=sgd.",
@@ -100,9 +103,9 @@ def reproduce(config: Path, case: str, debug: bool, set_: Sequence[str], results
     raise SystemExit(0 if outcome else 1)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
-@click.argument(
+@options.argument(
     "selection",
     metavar="[STATUS|CASE]...",
     nargs=-1,
@@ -120,7 +123,7 @@ def retry(config: Path, selection: Sequence[str], set_: Sequence[str], results: 
         echo(f"{name}: {counted(count)} to run again")
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option("--show/--no-show", "display", default=True, help="Open the page in the browser.")
 @click.option("--port", type=click.IntRange(1, 65535), help="By default 5006, or a free one.")
@@ -146,7 +149,7 @@ def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], 
     page.wait()
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option(
     "--what",
@@ -179,7 +182,7 @@ def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequ
         echo(path)
 
 
-@click.command()
+@click.command(cls=options.Command)
 @options.file_or_folder
 @click.option("--delete", is_flag=True, help="Delete what is listed.")
 @options.set_

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 QUICKSTART = Path("config/quickstart.yaml")
 """The sweep of a clone where none is named."""
+IMAGE = "docker-daemon://sweeplib:latest"
+"""What `docker build --tag sweeplib .` makes, in which stages run if Snakemake deploys software by Apptainer."""
+PYTHON = "SWEEPLIB_PYTHON"
+"""The environment variable that names the Python of stages, if it is another one than Snakemake's."""
 
 
 def settings(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,8 +104,9 @@ def begin(config: str, sweep: "Design", directory: str) -> None:
 
 def call(stage: str) -> str:
     """Return the shell command that runs a stage, but for its arguments; { is doubled."""
-    words = shlex.join(job.command(f"{__name__}:{stage}"))
-    return "exec " + words.replace("{", "{{").replace("}", "}}")
+    python, *words = map(shlex.quote, job.command(f"{__name__}:{stage}"))
+    command = " ".join(["exec", f"${{{PYTHON}:-{python}}}", *words])
+    return command.replace("{", "{{").replace("}", "}}")
 
 
 def plan(directory: str) -> None:

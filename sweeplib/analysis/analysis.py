@@ -82,8 +82,9 @@ class Analysis:
         values = [name for name in ds.coords if not ds.variables[name].ndim and name not in result.variables]
         result = result.assign_coords({name: ds.variables[name] for name in values})
         whose = exit_words(ds.attrs.get("exit_on", "risk"))
-        for variable in result.variables.values():
-            variable.attrs = stored_attributes(variable.attrs)
+        for key, variable in result.variables.items():
+            of_axis = dataset.variables[key].attrs if key in dataset.coords else {}  # xarray of 2025 loses some
+            variable.attrs = stored_attributes(variable.attrs or of_axis)
             if "exit" in (name := variable.attrs.get("long_name", "")) and whose not in name:
                 variable.attrs["long_name"] = name + whose
         return result.assign_attrs(title=self.doc, analysis=self.name)

@@ -98,7 +98,8 @@ def it_asks_for_rows_that_can_be_run(name: str) -> None:
         require(set(row.at) == {"gamma"}, f"it asks for a row of {sorted(row.at)}; expected a value of gamma")
         inside = bounds[0] <= row.at["gamma"] <= bounds[1] or row.at["gamma"] in SCAN["gamma"]
         require(inside, f"it asks for gamma = {row.at['gamma']}, beyond the bounds {list(bounds)}")
-        require(isinstance(row.seeds, int) and row.seeds > 0, f"it asks for {row.seeds!r} seeds")
+        is_number = isinstance(row.seeds, int) and row.seeds > 0  # type: ignore[redundant-expr]
+        require(is_number, f"it asks for {row.seeds!r} seeds")
         require(bool(row.reason), "it asks for a row without a reason")
 
 

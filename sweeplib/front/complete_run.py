@@ -118,7 +118,7 @@ def is_changed(config: Path, overrides: Sequence[str], files: Iterable[Path], be
 def _workflow() -> list[Path]:
     """Return the files of the workflow."""
     folder = workflow_folder()
-    return [folder / "Snakefile", *sorted((folder / "workflow").rglob("*.smk"))]
+    return [folder / "Snakefile", folder / "workflow/Snakefile", *sorted((folder / "workflow").rglob("*.smk"))]
 
 
 def _results(directory: Path) -> str:

@@ -23,15 +23,44 @@ NOTHING = {"missing": 1}
 
 def sweeps(results: Path) -> "Table | None":
     """Return the sweeps in a folder of results: their state, finished cases and reports; None if there are none."""
-    folders = [path for path in sorted(results.glob("*")) if any((path / mark).exists() for mark in MARKS)]
-    rows = []
-    for folder in folders:
-        cases = _cases(folder)
-        done = sum(sum(counts.values()) - counts["missing"] for counts in cases)
-        total = sum(sum(counts.values()) for counts in cases)
-        counted = f"{done:,} of {total:,}" if cases else "-"
-        rows.append([folder.name, state(jobs(folder), cases or [NOTHING]), counted, _report(folder)])
+    rows = [
+        [
+            record["sweep"],
+            record["state"],
+            "-" if record["cases"] is None else f"{record['done']:,} of {record['cases']:,}",
+            record["report"] or "-",
+        ]
+        for record in sweep_records(results)
+    ]
     return table(("sweep", "state", "cases", "report"), rows) if rows else None
+
+
+def sweep_records(results: Path) -> list[dict[str, Any]]:
+    """Return what `sweeps` shows as plain values: the numbers of a sweep without a plan are None."""
+    folders = [path for path in sorted(results.glob("*")) if any((path / mark).exists() for mark in MARKS)]
+    records = []
+    for folder in folders:
+        cases, page = _cases(folder), folder / "report" / "index.html"
+        total = sum(sum(counts.values()) for counts in cases)
+        record: dict[str, Any] = {"sweep": folder.name, "state": state(jobs(folder), cases or [NOTHING])}
+        record |= {"done": total - sum(counts["missing"] for counts in cases), "cases": total}
+        record |= {} if cases else {"done": None, "cases": None}
+        records.append(record | {"report": str(page) if page.exists() else None})
+    return records
+
+
+def name_records(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
+    """Return the names of a kind as plain values: meaning and options, each with its default."""
+    return [
+        {
+            "name": entry.name,
+            "meaning": entry.meaning,
+            "options": [
+                {"name": option.name, "default": option.default, "meaning": option.meaning} for option in entry.options
+            ],
+        }
+        for entry in entries
+    ]
 
 
 def _cases(folder: Path) -> list[dict[str, int]]:
@@ -64,11 +93,6 @@ def _computed(folder: Path, dynamics: str) -> int:
         return sum(int((layout.status() != Status.missing).sum()) for layout in layouts)
     except DamageError:
         return 0
-
-
-def _report(folder: Path) -> str:
-    page = folder / "report" / "index.html"
-    return str(page) if page.exists() else "-"
 
 
 def names(entries: Iterable["Entry"], width: int, *, options: bool) -> Iterator[str]:

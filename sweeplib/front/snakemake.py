@@ -1,6 +1,7 @@
 """Snakemake as a child process that is quiet: its messages go to a file, and it ends with this process."""
 
 import errno
+import importlib.util
 import os
 import re
 import runpy
@@ -76,6 +77,14 @@ def checked_results(results: Path) -> Path:
     if "{" in str(results) or "}" in str(results):
         raise InputError("braces in the folder of results", value=str(results), expected="a path without { and }")
     return results.expanduser()
+
+
+def refuse_without_snakemake() -> None:
+    """Raise InputError if Snakemake is not installed, as where a package that it needs has no wheel for this Python."""
+    if importlib.util.find_spec("snakemake") is None:
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        expected = "`python -m pip install snakemake` (on 3.14 with a C compiler); or sweeplib.Sweep, without it"
+        raise InputError(f"Snakemake, which runs the stages, is not installed for Python {version}", expected=expected)
 
 
 def check_working_folder() -> None:

@@ -15,6 +15,7 @@ from sweeplib.front.complete_run import complete_run, is_changed, made_from, rec
 from sweeplib.front.snakemake import (
     check_working_folder,
     refuse_read_only_folder,
+    refuse_without_snakemake,
     run_snakemake,
     snakemake_command,
 )
@@ -108,6 +109,7 @@ def run_stages(
         sys.stderr.write("nothing to compute: all is up to date\n")
         echo(done["summary"])
         return 0
+    refuse_without_snakemake()
     refuse_read_only_folder()
     caches_in(results)
     with fork_server(IMPORTS):

@@ -41,7 +41,7 @@ def stream_key(root_seed: int, *identity: Any) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
-def checked_seed(seed: int) -> int:
+def checked_seed(seed: Any) -> int:
     """The seed, a whole number in [0, 2^32), else InputError."""
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
         raise InputError("not a seed", key="seed", value=seed, expected="a whole number in [0, 2^32)")

@@ -5,6 +5,7 @@ the user's own folders cannot be written, as in containers and batch jobs.
 """
 
 import _thread
+import importlib.util
 import os
 import re
 import resource
@@ -94,14 +95,28 @@ def caches_in(results: Path) -> None:
     except RuntimeError:  # no home, and a user that this system does not know
         cache = None
     if cache is not None and _can_be_written(cache):
+        _keep_bytecode(cache / "sweeplib")
         return
     folder = private_folder(Path(tempfile.gettempdir())) if is_lasting else None
     folder = folder or Path(tempfile.mkdtemp(prefix="sweeplib-"))
     instead = folder if folder.name.startswith("sweeplib-") else folder / "sweeplib-caches"
     home = {"HOME": instead} if cache is None else {}
     _set_folders(instead, XDG_CACHE_HOME=instead, MPLCONFIGDIR=instead / "matplotlib", **home)
+    _keep_bytecode(instead)
     problem = f"{cache} cannot be written" if cache else "this user has no home"
     sys.stderr.write(f"caches are kept in {instead}: {problem}\n")
+
+
+def _keep_bytecode(folder: Path) -> None:
+    """Let this process and its children keep bytecode in a folder if none may be beside the sources, and none is.
+
+    Else each of the processes of a sweep compiles all that it imports. No other user may write there.
+    """
+    is_there = Path(importlib.util.cache_from_source(__file__)).exists()
+    if sys.dont_write_bytecode and sys.pycache_prefix is None and not is_there:
+        _set_folders(folder / "bytecode", PYTHONPYCACHEPREFIX=folder / "bytecode")
+        sys.pycache_prefix, sys.dont_write_bytecode = str(folder / "bytecode"), False
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def _lasting_temporary_folder(results: Path) -> bool:

@@ -95,7 +95,7 @@ def _message_of(error: BaseException, directory: Path | None) -> str | None:
     if isinstance(error, OSError):
         return _system_message(error, directory)
     if isinstance(error, MemoryError):
-        return f"{where}not enough memory: {error or 'none left'}; {GOES_ON}, best with fewer workers"
+        return f"{where}not enough memory: {str(error) or 'none left'}; {GOES_ON}, best with fewer workers"
     if isinstance(error, json.JSONDecodeError) or type(error).__module__.partition(".")[0] == "zarr":
         return f"{where}a damaged file: {error}; restore it from a copy, or delete it and run again"
     return None

@@ -99,7 +99,7 @@ class Contents:
     def _attempt(self, kind: str, name: str, make: Callable[[str], T]) -> T | None:
         with attempt_of(self.directory, kind, name, REPRODUCE.format(kind=kind, name=name)):
             return make(name)
-        return None
+        return None  # type: ignore[unreachable]
 
 
 def different(plots: list[Plot]) -> list[Plot]:

@@ -121,14 +121,18 @@ def _free_port() -> int:
 
 
 def quantities(ds: xr.Dataset) -> list[str]:
-    """Return the recorded numbers of runs that can be drawn over an axis: exits first."""
+    """Return the recorded numbers of runs that can be drawn over an axis: observables, the risk first, exits, ends."""
     axes = {"dynamics", "seed", "time", "threshold", *ds["status"].dims}
     fits = [
         str(name)
         for name, array in ds.data_vars.items()
         if array.dtype.kind == "f" and {"seed", "dynamics"} <= set(array.dims) <= axes and horizontal(ds, str(name))
     ]
-    return sorted(fits, key=lambda name: (not name.startswith("exit_"), name.startswith("end_")))
+
+    def place(name: str) -> tuple[bool, ...]:
+        return name.startswith("end_"), name.startswith("exit_"), name.endswith("_error"), name != "risk"
+
+    return sorted(fits, key=place)
 
 
 def horizontal(ds: xr.Dataset, name: str) -> list[str]:

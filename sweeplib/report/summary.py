@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MOST_SHOWN = 10
+RESULTS = {"dataset": "dataset.zarr", "report": "report/index.html"}
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,13 @@ class Summary:
 
     text: str
     failed: bool
+    directory: Path
+
+    def record(self) -> dict[str, Any]:
+        """Return the summary as plain values, with the paths of the results that exist."""
+        paths = {name: self.directory / path for name, path in RESULTS.items()}
+        existing = {name: str(path) if path.exists() else None for name, path in paths.items()}
+        return {"failed": self.failed, **existing, "lines": self.text.splitlines()}
 
 
 def summary(sweep: Design, directory: str | Path) -> Summary:
@@ -41,7 +49,7 @@ def summary(sweep: Design, directory: str | Path) -> Summary:
     lines += _paths(directory)
     if old := outdated_names(directory, sweep.analyses, sweep.figures):
         lines.append(f"of an earlier dataset, until `sweeplib sweep` makes them again: {', '.join(old)}, the report")
-    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
+    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)), directory)
 
 
 def summary_by_records(directory: Path) -> Summary:
@@ -50,12 +58,12 @@ def summary_by_records(directory: Path) -> Summary:
     counts = Counter({status: count for status, count in counts.items() if count})
     unmade = [card for kind in ("analysis", "figure", *IN_REPORT) for card in failed_attempts(directory, kind)]
     lines = [_cases(directory.resolve().name, directory, counts), *undecided_lines(directory), *_paths(directory)]
-    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)))
+    return Summary("\n".join([*lines, *_failures(unmade)]), bool(unmade or failed(counts)), directory)
 
 
 def _paths(directory: Path) -> "Iterator[str]":
     """Yield where the results are."""
-    for name, path in (("dataset", "dataset.zarr"), ("report", "report/index.html")):
+    for name, path in RESULTS.items():
         yield f"{name}: {directory / path if (directory / path).exists() else 'not written yet'}"
 
 

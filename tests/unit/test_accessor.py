@@ -32,6 +32,16 @@ def test_every_analysis_is_a_method_of_the_dataset_and_of_its_parts(ds: xr.Datas
         _ = ds.sweep.exit_tims
 
 
+def test_it_says_what_there_is_and_how_the_runs_ended(ds: xr.Dataset) -> None:
+    text = repr(ds.sweep)
+    assert f"{ds.status.size:,} runs" in text and "exit_times" in text and "ds.sweep.explore()" in text
+    part = ds.isel(seed=slice(2)).assign(status=ds.status.where(ds.seed > 0, 2).astype("uint8"))
+    counts = part.sweep.status["ode"]
+    assert counts["diverged"] == part.sel(dynamics="ode").status[..., 0].size and counts["killed"] == 0
+    assert sum(counts.values()) == part.sel(dynamics="ode").status.size
+    assert f"{counts['diverged']:,} diverged" in repr(part.sweep) and "killed" not in repr(part.sweep)
+
+
 def test_figures_are_of_the_dataset(ds: xr.Dataset) -> None:
     [axes] = ds.sel(d=3000, Delta=0.0).sweep.figure("line", y="exit_steps", x="gamma_ratio").axes
     assert axes.get_xlabel() == r"$\gamma_{\mathrm{ratio}}$"

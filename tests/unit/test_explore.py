@@ -91,7 +91,7 @@ def test_an_axis_is_logarithmic_where_that_of_the_picture_is(
 
 
 def test_axes_that_can_be_chosen(ds: xr.Dataset) -> None:
-    assert quantities(ds)[0].startswith("exit_") and {"risk", "end_steps"} <= set(quantities(ds))
+    assert quantities(ds)[0] == "risk" and {"exit_steps", "end_steps"} <= set(quantities(ds))
     asked = ds.assign_coords(round=ds.status.isel(seed=0, drop=True) * 0)
     assert horizontal(asked, "risk")[0] == "time" and not {"seed", "round"} & set(horizontal(asked, "risk"))
     assert coloured(ds.risk, "gamma_ratio")[0] == "dynamics"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from hatch_build import Addresses
 from sweeplib.strict_yaml import document
@@ -16,7 +17,13 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 ENVIRONMENT = document((ROOT / "environment.yaml").read_text()).data
-PINS = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+
+
+def pins_of(file: str) -> list[str]:
+    """Return the lines of a file of constraints."""
+    return [line for line in (ROOT / file).read_text().splitlines() if not line.startswith("#")]
+
+
 REPOSITORY = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 
 
@@ -33,14 +40,26 @@ def test_container_and_environment_have_a_python_and_extras_that_exist() -> None
 
 
 def test_what_is_installed_has_one_version_and_no_address() -> None:
-    pins = [Requirement(line) for line in PINS]
+    pins = [Requirement(line) for line in pins_of("constraints.txt")]
     assert all(re.fullmatch(r"==[\w.]+", str(pin.specifier)) and not pin.url for pin in pins)
     assert pins == sorted(pins, key=lambda pin: pin.name.replace("_", "-").lower())
-    named = [*PROJECT["dependencies"], *(name for extra in PROJECT["optional-dependencies"].values() for name in extra)]
+    sets = [*PROJECT["optional-dependencies"].values(), *PYPROJECT["dependency-groups"].values()]
+    named = [*PROJECT["dependencies"], *(name for some in sets for name in some if isinstance(name, str))]
     for requirement in map(Requirement, named):
         versions = [pin.specifier for pin in pins if pin.name == requirement.name]
         assert versions or requirement.name == "xyzpy", requirement
         assert all(requirement.specifier.contains(str(version)[2:]) for version in versions), requirement
+
+
+def test_the_oldest_are_the_bounds() -> None:
+    """Of what is not in constraints-oldest.txt nothing is said; of two bounds of a package the tests' is the higher."""
+    pins = {pin.name: str(pin.specifier)[2:] for pin in map(Requirement, pins_of("constraints-oldest.txt"))}
+    named = [*PROJECT["dependencies"], *PYPROJECT["dependency-groups"]["test"]]
+    for requirement in map(Requirement, named):
+        assert requirement.specifier.contains(pins[requirement.name]), requirement
+    bounds = {name: Version(version) for name, version in pins.items()}
+    window = {"numpy": "2.2", "scipy": "1.15", "pandas": "2.3", "matplotlib": "3.10", "dask": "2025.5.1"}
+    assert all(bounds[name] < Version(version) for name, version in window.items())
 
 
 @pytest.mark.parametrize("repository", ["", "https://example.org/me/sweeplib"])

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import pytest
 import xarray as xr
 from matplotlib.text import Text
+from packaging.version import Version
 from zarr.storage import MemoryStore
 
 import sweeplib
@@ -119,10 +120,21 @@ def test_what_a_reader_makes_of_it_can_be_written_and_read(name: str, paths: tup
     xr.testing.assert_identical(again.load(), wanted.load())
 
 
+BY_ITSELF = pytest.param(
+    xr.open_zarr,
+    marks=pytest.mark.xfail(
+        Version(xr.__version__) < Version("2026"), reason="it wrote no strings of zarr as NetCDF", strict=False
+    ),
+)
+
+
+@pytest.mark.parametrize("opened", [BY_ITSELF, storage.open_dataset])
 @pytest.mark.parametrize("name", ["copy", "sel", "isel of a range", "mean"])
-def test_and_as_netcdf(name: str, paths: tuple[Path, Path], tmp_path: Path) -> None:
+def test_and_as_netcdf(
+    name: str, opened: Callable[[Path], xr.Dataset], paths: tuple[Path, Path], tmp_path: Path
+) -> None:
     """By scipy, in the oldest format, which has no booleans and no long integers."""
-    made = OPERATIONS[name](*map(xr.open_zarr, paths))
+    made = OPERATIONS[name](*map(opened, paths))
     made.to_netcdf(tmp_path / "made.nc", engine="scipy")
     again = xr.open_dataset(tmp_path / "made.nc", engine="scipy")
     wanted = made if isinstance(made, xr.Dataset) else made.to_dataset()

@@ -1,6 +1,9 @@
 """The workflow defines what runs when; the work is done in the library."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,16 @@ RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 
 
 def test_the_snakefile_is_short() -> None:
-    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 40
+    assert len((ROOT / "workflow/Snakefile").read_text().splitlines()) <= 40
+    assert (ROOT / "Snakefile").read_text().splitlines()[1:] == ['include: "workflow/Snakefile"']
+
+
+def test_a_container_runs_stages_by_its_own_python() -> None:
+    words = ["sh", "-c", stages.call("plan").replace("{{", "{").replace("}}", "}") + " results/it"]
+    environment = {"PATH": "/usr/bin:/bin", stages.PYTHON: "echo"}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "-P -m sweeplib.process.job sweeplib.stages:plan results/it\n"
+    assert shlex.quote(sys.executable) in stages.call("plan")
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda path: path.stem)

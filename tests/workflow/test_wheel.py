@@ -47,6 +47,17 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
     assert "sweeplib = sweeplib.__main__:main" in next(unpacked.glob("*.dist-info/entry_points.txt")).read_text()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
+def test_two_builds_are_the_same_to_the_bit(builder: type[WheelBuilder | SdistBuilder], tmp_path: Path) -> None:
+    """And leave nothing else in their folder."""
+    built = [tmp_path / name for name in ("one", "other")]
+    for folder in built:
+        list(builder(str(ROOT)).build(directory=str(folder)))
+    [[one], [other]] = map(list, map(Path.iterdir, built))
+    assert one.read_bytes() == other.read_bytes()
+
+
 @pytest.mark.long
 def test_it_has_types_for_programs_that_use_it(unpacked: Path, tmp_path: Path) -> None:
     """mypy, which is one of the tools of `make check`, sees the types of an installed sweeplib."""

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import zarr
-from zarr.errors import ZarrUserWarning
 
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.late_modules import xarray as xr
@@ -61,7 +60,7 @@ class GroupWriter:
         return self.group.create_array(
             name,
             shape=tuple(shape),
-            dtype="string" if dtype.kind == "T" else dtype,
+            dtype=str if dtype.kind == "T" else dtype,
             chunks=chunks_of(shape, dtype.itemsize),
             compressors=COMPRESSORS,
             fill_value=np.nan if dtype.kind == "f" else None,
@@ -126,7 +125,7 @@ def written_dataset(
         root = zarr.create_group(store)
         yield root
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ZarrUserWarning)  # of the format; a lost array is named below
+            warnings.simplefilter("ignore", UserWarning)  # of the format; a lost array is named below
             zarr.consolidate_metadata(store)
         version = Manifest(manifest_path(partial), store.meant, made_from or {}).write().digest
     if done is not None:
@@ -230,7 +229,7 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
 
     Every function of xarray, pandas and scipy takes these.
     """
-    strings = {name: array for name, array in ds.variables.items() if array.dtype.kind == "T"}
+    strings = {name: array for name, array in ds.variables.items() if array.dtype.kind in "OT"}
     lazy = {name: array for name, array in ds.variables.items() if array.chunks and name not in strings}
     if not strings and not lazy:
         return ds
@@ -243,8 +242,8 @@ def plain(ds: xr.Dataset) -> xr.Dataset:
     )
 
 
-_AS_BEFORE = {"dtype": np.dtypes.StringDType()}
-"""The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes those that were read."""
+_AS_BEFORE = {"dtype": object}
+"""The encoding of NumPy's own strings, which zarr does not specify, so that xarray writes strings of any length."""
 
 
 def _lazy_array(array: xr.Variable) -> Any:

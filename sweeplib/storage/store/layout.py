@@ -43,7 +43,7 @@ from sweeplib.storage.store.rows import OWN_FIELDS, by_block, cases_of, index_of
 INDEX_ROWS = 16384
 """Rows of a chunk of the index of a new layout."""
 RETRY = "`sweeplib retry CONFIG damaged` lets the next run compute the cases of its block again"
-INDEX = {"problem": "string", "seed": "int64", "clock": "float64", "case_id": "uint64"}
+INDEX = {"problem": str, "seed": "int64", "clock": "float64", "case_id": "uint64"}
 
 
 def cost_class(work: float | np.ndarray) -> Any:
@@ -147,7 +147,7 @@ class Layout:
         if name not in self._opened:
             metadata = read_metadata(self.path / name / "zarr.json", self._deletion)
             place = StorePath(LocalStore(self.path), name)
-            self._opened[name] = zarr.Array.from_dict(place, metadata).with_config({"write_empty_chunks": True})
+            self._opened[name] = zarr.Array.from_dict(place, metadata)
         return self._opened[name]
 
     def block(self, number: int) -> slice:
@@ -361,7 +361,7 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
 
 def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int, attributes: dict[str, Any]) -> None:
     """Create an array with `rows` in a chunk; all-NaN chunks will be written, because NaN can be a result."""
-    floating = dtype != "string" and np.issubdtype(np.dtype(dtype), np.floating)
+    floating = dtype is not str and np.issubdtype(np.dtype(dtype), np.floating)
     group.create_array(
         name,
         shape=shape,
