@@ -21,6 +21,7 @@ import psutil
 
 from sweeplib.errors import BusyError
 from sweeplib.process import place
+from sweeplib.process.terminal import harmless
 from sweeplib.regular_files import file_bytes
 
 BEAT = 2.0
@@ -110,10 +111,16 @@ def new_record(folder: Path) -> Path:
 
 def holder(path: Path) -> Holder | None:
     """Return the process that a file describes; None if there is none, or it is no such record."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):
         record = json.loads(file_bytes(path)) if path.is_file() else {}
-        return Holder(**{name: kind(record[name]) for name, kind in get_type_hints(Holder).items()})
+        values = {name: kind(record[name]) for name, kind in get_type_hints(Holder).items()}
+        time.localtime(values["since"])  # what others wrote may be no time, or of several lines
+        return Holder(**{name: _in_one_line(v) if isinstance(v, str) else v for name, v in values.items()})
     return None
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(harmless(text).split())
 
 
 def records(folder: Path, lock: str) -> dict[Path, Holder]:
