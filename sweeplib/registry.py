@@ -30,7 +30,7 @@ class Registry(Mapping[str, T], Generic[T]):
         REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:
-        """Register `thing` as `name` and return it; SweeplibError if the name is taken, or for another kind of thing."""
+        """Register `thing` as `name` and return it; SweeplibError for a taken name, or another kind of thing."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
         if thing is None:

@@ -63,8 +63,8 @@ def dispatched(
 ) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield each block with its report, when it is done.
 
-    A block whose worker died is given to another worker, which computes it in a child process (`blocks`). The blocks of
-    a machine that cannot compute cases are given to other machines; its workers end, and if there are no others, the run.
+    A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
+    machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
     SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
     lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
     disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
@@ -87,15 +87,15 @@ def dispatched(
 
 
 def run_blocks(blocks: Task) -> TaskReport:
-    """Compute the missing cases of blocks one after the other, and return their reports, up to a fault of the machine."""
+    """Compute the missing cases of blocks one after the other; return their reports, up to a fault of the machine."""
     from distributed import get_worker
 
     reports: list[BlockReport] = []
-    try:
-        for block in blocks:
+    for block in blocks:
+        try:
             reports.append(run_block(block))
-    except UnfitError as error:
-        return TaskReport(reports, get_worker().address, str(error))
+        except UnfitError as error:
+            return TaskReport(reports, get_worker().address, str(error))
     return TaskReport(reports)
 
 

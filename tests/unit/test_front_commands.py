@@ -237,7 +237,7 @@ def test_results_of_an_earlier_version_are_unfinished_in_the_list_and_by_the_sta
     changed = config.read_text().replace("times: [0, 1]", "times: [0, 2]")  # other identities, as by other code
     assert changed != config.read_text()
     config.write_text(changed)
-    write_json(directory / "plan.done.json", {name: 2 for name in sweep.runs})
+    write_json(directory / "plan.done.json", dict.fromkeys(sweep.runs, 2))
     (directory / "ode.done.json").unlink()
     if marked:
         write_json(directory / "ode.done.json", {"sweep": "tiny", "dynamics": "ode", "cases": {"ok": 2}, "digest": "0"})

@@ -52,11 +52,14 @@ def test_who_writes_is_refused_while_somebody_deletes(tmp_path: Path) -> None:
                 pass
 
 
-HOLDER = {
-    **{"lock": "sweep", "does": "runs all stages", "alone": True, "pid": 7, "parent": 1, "host": "far"},
-    **{"kernel": "far", "numbers": "far", "user": "ada", "command": "sweeplib sweep tiny.yaml"},
-    "since": datetime(2026, 1, 2, 3, 4).timestamp(),
-}
+THEN = datetime(2026, 1, 2, 3, 4).timestamp()
+HOLDER: dict[str, object] = dict(
+    zip(
+        ("lock", "does", "alone", "pid", "parent", "host", "kernel", "numbers", "user", "command", "since"),
+        ("sweep", "runs all stages", True, 7, 1, "far", "far", "far", "ada", "sweeplib sweep tiny.yaml", THEN),
+        strict=True,
+    )
+)
 """A command on another host."""
 WHOSE = "process 7 of ada on far runs all stages here since 2026-01-02 03:04 (`sweeplib sweep tiny.yaml`)"
 TO_DO = "expected one command at a time: wait for it (`sweeplib watch results/tiny` shows a sweep), or end it"

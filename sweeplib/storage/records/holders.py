@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import get_type_hints
 from uuid import uuid4
@@ -113,9 +113,10 @@ def holder(path: Path) -> Holder | None:
     """Return the process that a file describes; None if there is none, or it is no such record."""
     with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):
         record = json.loads(file_bytes(path)) if path.is_file() else {}
-        values = {name: kind(record[name]) for name, kind in get_type_hints(Holder).items()}
-        time.localtime(values["since"])  # what others wrote may be no time, or of several lines
-        return Holder(**{name: _in_one_line(v) if isinstance(v, str) else v for name, v in values.items()})
+        who = Holder(**{name: kind(record[name]) for name, kind in get_type_hints(Holder).items()})
+        time.localtime(who.since)  # what others wrote may be no time, or of several lines
+        texts = {name: _in_one_line(text) for name, text in asdict(who).items() if isinstance(text, str)}
+        return replace(who, **texts)
     return None
 
 
