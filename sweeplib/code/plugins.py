@@ -176,22 +176,22 @@ def _import(plugin: str, name: str) -> None:
 
 
 @contextmanager
-def _builtins_kept(name: str) -> Iterator[None]:
+def _builtins_kept(module: str) -> Iterator[None]:
     """A context in which a module is imported. SweeplibError if it replaces a builtin of Python, which is put back."""
     before, here = dict(vars(builtins)), vars(builtins)
     try:
         yield
     finally:
-        changed = [each for each, thing in before.items() if here.get(each) is not thing and each != "_"]
+        changed = [name for name, thing in before.items() if here.get(name) is not thing and name != "_"]
         here.update(before)
         if changed:
-            problem = f"it replaces Python's {changed[0]!r}, which all code needs{_line_about(changed[0], name)}"
+            problem = f"it replaces Python's {changed[0]!r}, which all code needs{_line_about(changed[0], module)}"
             raise SweeplibError(problem)
 
 
-def _line_about(builtin: str, name: str) -> str:
+def _line_about(builtin: str, module: str) -> str:
     """Return where a module of the user, or one that it imports, changes a builtin; "" if that is not known."""
-    for path in user_files([name]):
+    for path in user_files([module]):
         for number, line in enumerate(file_text(path).splitlines(), 1):
             if "builtins" in line and re.search(rf"\b{builtin}\b", line):
                 return f" ({path.name}, line {number})"

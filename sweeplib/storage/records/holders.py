@@ -12,9 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 from uuid import uuid4
 
 import psutil
@@ -113,15 +113,15 @@ def holder(path: Path) -> Holder | None:
     """Return the process that a file describes; None if there is none, or it is no such record."""
     with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):
         record = json.loads(file_bytes(path)) if path.is_file() else {}
-        who = Holder(**{name: kind(record[name]) for name, kind in get_type_hints(Holder).items()})
-        time.localtime(who.since)  # what others wrote may be no time, or of several lines
-        texts = {name: _in_one_line(text) for name, text in asdict(who).items() if isinstance(text, str)}
-        return replace(who, **texts)
+        who = Holder(**{name: _value(kind, record[name]) for name, kind in get_type_hints(Holder).items()})
+        time.localtime(who.since)  # what others wrote may be no time
+        return who
     return None
 
 
-def _in_one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
+def _value(kind: type, value: object) -> Any:
+    """Return a value of some kind; a text in one line, with which a terminal can do nothing but show it."""
+    return " ".join(harmless(str(value)).split()) if kind is str else kind(value)
 
 
 def records(folder: Path, lock: str) -> dict[Path, Holder]:
