@@ -6,7 +6,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from sweeplib.errors import SweeplibError, UnknownNameError
 
@@ -30,11 +30,15 @@ class Registry(Mapping[str, T], Generic[T]):
         REGISTRIES.append(self)
 
     def register(self, name: str, thing: T) -> T:
-        """Register `thing` as `name` and return it; SweeplibError if the name is taken, or for None."""
+        """Register `thing` as `name` and return it; SweeplibError for a taken name, or another kind of thing."""
         if name in self._things:
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
         if thing is None:
             raise SweeplibError(f"{self.kind} {name!r}: nothing to register, got None")
+        if not isinstance(name, str) or not name:
+            raise SweeplibError(f"{self.kind} {name!r}: the name is no text")
+        if (wanted := self._other_kind(thing)) is not None:
+            raise SweeplibError(f"{self.kind} {name!r}: {thing!r} is no {wanted}")
         if self._check is not None:
             self._check(name, thing)
         self._things[name] = thing
@@ -42,8 +46,17 @@ class Registry(Mapping[str, T], Generic[T]):
         return thing
 
     def add(self, thing: T) -> T:
-        """Register `thing` under its own `name` and return it."""
-        return self.register(cast(Any, thing).name, thing)
+        """Register `thing` under its own `name` and return it; SweeplibError as of `register`."""
+        return self.register(getattr(thing, "name", type(thing).__name__), thing)
+
+    def _other_kind(self, thing: T) -> str | None:
+        """Return what a thing should be, if it is nothing like the first one: a class, a function or an object."""
+        first = next(iter(self._things.values()), thing)
+        if isinstance(first, type):
+            return None if isinstance(thing, type) else "class"
+        if inspect.isfunction(first):
+            return None if callable(thing) else "function"
+        return None if isinstance(thing, type(first).__mro__[-2]) else type(first).__name__
 
     def origin(self, name: str) -> str:
         """Return the name of the module that was being imported when `name` was registered."""

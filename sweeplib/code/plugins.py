@@ -4,21 +4,24 @@ A plugin is the path of a `.py` file, the name of an installed plugin (an entry 
 folder of a file is appended to Python's path, so that the file can import the files beside it.
 """
 
+import builtins
 import hashlib
 import importlib
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
 from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
-from sweeplib.errors import InputError
+from sweeplib.errors import InputError, SweeplibError
 from sweeplib.owners import others_in
 from sweeplib.registry import REGISTRIES
+from sweeplib.regular_files import file_text
 
 STAGES = ("simulate", "analyse", "figure", "report")
 """The stages of a sweep that call code of plugins, in order."""
@@ -64,7 +67,8 @@ def import_plugins(plugins: Iterable[str]) -> None:
         if plugin not in _plugins:
             name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
             try:
-                _import(plugin, name)
+                with _builtins_kept(name):
+                    _import(plugin, name)
                 _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
             except KeyboardInterrupt:
                 raise
@@ -169,6 +173,29 @@ def _import(plugin: str, name: str) -> None:
     except BaseException:
         del sys.modules[name]
         raise
+
+
+@contextmanager
+def _builtins_kept(module: str) -> Iterator[None]:
+    """A context in which a module is imported. SweeplibError if it replaces a builtin of Python, which is put back."""
+    before, here = dict(vars(builtins)), vars(builtins)
+    try:
+        yield
+    finally:
+        changed = [name for name, thing in before.items() if here.get(name) is not thing and name != "_"]
+        here.update(before)
+        if changed:
+            problem = f"it replaces Python's {changed[0]!r}, which all code needs{_line_about(changed[0], module)}"
+            raise SweeplibError(problem)
+
+
+def _line_about(builtin: str, module: str) -> str:
+    """Return where a module of the user, or one that it imports, changes a builtin; "" if that is not known."""
+    for path in user_files([module]):
+        for number, line in enumerate(file_text(path).splitlines(), 1):
+            if "builtins" in line and re.search(rf"\b{builtin}\b", line):
+                return f" ({path.name}, line {number})"
+    return ""
 
 
 def _refuse_hidden(path: Path) -> None:

@@ -9,12 +9,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from datetime import timedelta
+from itertools import count
 from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import uuid4
 
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.blocks import Block, BlockReport, run_block
+from sweeplib.execution.machine import UnfitError
 from sweeplib.execution.probe import Probe, Probes
 
 if TYPE_CHECKING:
@@ -40,6 +42,14 @@ SECONDS_BETWEEN_NEWS = 300.0
 Task = tuple[Block, ...]
 
 
+class TaskReport(NamedTuple):
+    """The reports of the first blocks of a task; of all, unless there is a `fault` of the machine of a `worker`."""
+
+    blocks: list[BlockReport]
+    worker: str = ""
+    fault: str = ""
+
+
 def dispatched(
     client: "Client",
     blocks: Iterable[Block],
@@ -53,7 +63,8 @@ def dispatched(
 ) -> Generator[tuple[Block, BlockReport], None, None]:
     """Yield each block with its report, when it is done.
 
-    A block whose worker died is given to another worker, which computes it in a child process (`blocks`).
+    A block whose worker died is given to another worker, which computes it in a child process (`blocks`). Blocks of a
+    machine that cannot compute cases are given to others; its workers end, and if there are no others, the run.
     SweeplibError if there is no worker for `patience` seconds, or a `problem` while there is none, or the scheduler is
     lost; `say` gets a line earlier. An exception of a task ends the run: it is not caused by a case but by, say, the
     disk or the version of sweeplib; so does a worker that fails the `probe`, which each is given once. `expected` is
@@ -75,9 +86,17 @@ def dispatched(
         running.take_back()
 
 
-def run_blocks(blocks: Task) -> list[BlockReport]:
-    """Compute the missing cases of blocks one after the other, and return their reports."""
-    return [run_block(block) for block in blocks]
+def run_blocks(blocks: Task) -> TaskReport:
+    """Compute the missing cases of blocks one after the other; return their reports, up to a fault of the machine."""
+    from distributed import get_worker
+
+    reports: list[BlockReport] = []
+    for block in blocks:
+        try:
+            reports.append(run_block(block))
+        except UnfitError as error:
+            return TaskReport(reports, get_worker().address, str(error))
+    return TaskReport(reports)
 
 
 class _Waiting:
@@ -128,7 +147,7 @@ class _Running:
     ) -> None:
         self._client, self._say, self._submitted = client, say, submitted
         self.workers = workers
-        self._run = uuid4().hex
+        self._run, self._numbers = uuid4().hex, count()
         self._tasks: dict[str, Task] = {}
         self._futures: dict[str, Future] = {}
         self._losses: dict[Block, int] = {}
@@ -174,15 +193,19 @@ class _Running:
             task, _ = self._tasks.pop(future.key), self._futures.pop(future.key)
             if reports is None:
                 self._submit_again(task)
-            else:
+                continue
+            if reports.blocks:
                 self.workers.are_back()
-                yield from zip(task, reports, strict=True)
+            yield from zip(task, reports.blocks, strict=False)
+            if reports.fault:
+                self.workers.leave(reports.worker, reports.fault)
+                self.submit([(block,) for block in task[len(reports.blocks) :]])
 
     def _key(self, block: Block) -> str:
-        """Return the key of a task by its first block; Dask's dashboard groups keys by their part before a dash."""
-        return f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{self._losses.get(block, 0)}"
+        """Return a new key of a task by its first block; Dask's dashboard groups keys by their part before a dash."""
+        return f"{block.dynamics}-{block.layout}/{block.number}-{self._run}-{next(self._numbers)}"
 
-    def _reports(self, futures: Sequence["Future"]) -> "list[list[BlockReport] | None]":
+    def _reports(self, futures: Sequence["Future"]) -> list[TaskReport | None]:
         """Return the reports of tasks that have ended, None for one that was given up; all are asked for at once."""
         from distributed import KilledWorker
         from distributed.comm import CommClosedError
@@ -252,6 +275,21 @@ class _Workers:
     def are_back(self) -> None:
         """Forget that there were no workers."""
         self._since = None
+
+    def leave(self, worker: str, fault: str) -> None:
+        """Let the workers on the machine of one end, because of a fault of it. UnfitError if no other has workers."""
+        from distributed.comm import get_address_host
+
+        try:
+            workers = set(self._client.nthreads())
+            there = {other for other in workers if get_address_host(other) == get_address_host(worker)}
+            if workers <= there:
+                raise UnfitError(fault)
+            if there:  # a worker has several tasks
+                self._say(f"{fault}; its workers end, and others go on")
+                self._client.retire_workers(sorted(there))
+        except (TimeoutError, OSError, ValueError):
+            raise self.lost() from None
 
     def look(self) -> None:
         """Say when the last worker is lost. SweeplibError if no worker came for too long, or the scheduler is lost."""

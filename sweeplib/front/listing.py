@@ -1,14 +1,14 @@
 """Lists for a reader: the sweeps in a folder of results, and the names that a config may use."""
 
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
 from sweeplib.storage.records.files import DamageError, read_json
-from sweeplib.storage.records.jobs import jobs
+from sweeplib.storage.records.jobs import ended_cases, jobs, planned_cases
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -66,21 +66,18 @@ def name_records(entries: Iterable["Entry"]) -> list[dict[str, Any]]:
 def _cases(folder: Path) -> list[dict[str, int]]:
     """Return the number of cases with each status by the markers of a planned sweep, for each dynamics.
 
-    Without a marker, as of a run that was interrupted, all rows of the store that have a result count as computed.
+    Without a marker, as of a run that was interrupted, all rows of the store that have a result count as computed. All
+    cases of a plan or a run by an earlier version are computed again.
     """
     planned = read_json(folder / "plan.done.json") or {}
     runs = []
-    for name, total in planned.get("cases", planned).items():
+    for name, total in planned_cases(planned).items():
         marker = read_json(folder / f"{name}.done.json")
-        counts = _counts(marker) if marker else {"computed": min(total, _computed(folder, name))}
+        is_of_rows = marker is None and "made_from" in planned
+        counts = {"computed": min(total, _computed(folder, name))} if is_of_rows else ended_cases(marker)
         others = {status: count for status, count in counts.items() if status != "missing"}
         runs.append(others | {"missing": max(0, total - sum(others.values()))})  # a later plan may be of a smaller grid
     return runs
-
-
-def _counts(marker: Mapping[str, Any]) -> dict[str, int]:
-    """Return the numbers of cases of a marker; none of an earlier version's, whose cases all are computed again."""
-    return dict(marker.get("cases", {})) if "made_from" in marker else {}
 
 
 def _computed(folder: Path, dynamics: str) -> int:

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from numba.core.caching import UserProvidedCacheLocator
 import sweeplib
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.machine import unfit
+from tests.faults.cluster_of_others import Cluster
 from tests.faults.commands import SWEEPLIB
 from tests.faults.test_places import SWEEP
 from tests.tiers import slow_but
@@ -168,6 +170,42 @@ def test_a_fault_of_the_machine_ends_the_run_and_is_no_status(fault: str, kind: 
     done = ran("run")
     assert done.returncode == 0, done.stderr
     assert "8 cases computed now; in all 0 failed" in done.stdout
+
+
+HERE, THERE = "127.0.0.1", "127.0.0.2"
+"""Two machines, as far as the addresses of their workers say."""
+AT_ONE = f"""
+            import time
+            from distributed import get_worker
+            begun = os.path.join(os.path.dirname(__file__), "begun")
+            if "{THERE}" in get_worker().address:
+                open(begun, "w").close()
+                {FAULTS["library"]}
+            while not os.path.exists(begun):  # nothing ends before the fault
+                time.sleep(0.1)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hosts", [(HERE, THERE), (THERE,)])
+def test_the_cases_of_a_machine_with_a_fault_go_on_at_another(hosts: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "faulty.py").write_text(PLUGIN.replace("FAULT", AT_ONE))
+    cluster = f"{{kind: scheduler_file, path: {tmp_path}/scheduler.json, block_size: 1}}"
+    (tmp_path / "small.yaml").write_text(FAULTY.replace('{kind: local, dashboard_address: ":0"}', cluster))
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    with ExitStack() as processes:
+        machines = Cluster(tmp_path, processes)
+        workers = [machines.worker("--host", host) for host in hosts]
+        words = [SWEEPLIB, "run", "small.yaml"]
+        done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        [line] = [line for line in done.stderr.splitlines() if SAID["library"] in line]
+        assert CASES_LEFT in line and "Traceback" not in done.stderr
+        if HERE in hosts:
+            assert done.returncode == 0 and line.endswith("; its workers end, and others go on")
+            assert "8 cases computed now; in all 0 failed" in done.stdout
+            assert workers[1].wait(60) == 0 and workers[0].poll() is None
+        else:
+            assert done.returncode == 1 and line == done.stderr.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.plan import planned_advice, write_plan
 from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.front.starter import write_new
-from sweeplib.front.status import _last_error, state
+from sweeplib.front.status import _last_error, state, status_by_records
 from sweeplib.front.sweep import _at_the_end, _prepared
 from sweeplib.problem import PARAMETERS
 from sweeplib.storage.dataset.finalise import finalise
@@ -224,6 +224,27 @@ def test_the_list_counts_the_cases_of_an_interrupted_sweep(config: Path) -> None
     assert invoked("retry", directory, "gamma=0.1,dynamics=ode") == "ode: 1 case to run again\n"
     run_sweep(replace(sweep, runs={"ode": sweep.runs["ode"]}), directory, progress=False)
     assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "finished", "2", "of", "2"], "no plan but the run's"
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_results_of_an_earlier_version_are_unfinished_in_the_list_and_by_the_status(marked: bool, config: Path) -> None:
+    """All their cases are computed again, also those of a run that had not ended; these are the records of 0.2.0."""
+    directory = Path("results/tiny")
+    sweep = replace(load(config), cluster=InProcess(block_size=16))
+    write_plan(sweep, directory, progress=False)
+    run_sweep(sweep, directory, ["ode"], progress=False)
+    write_complete_config(sweep, directory)
+    changed = config.read_text().replace("times: [0, 1]", "times: [0, 2]")  # other identities, as by other code
+    assert changed != config.read_text()
+    config.write_text(changed)
+    write_json(directory / "plan.done.json", dict.fromkeys(sweep.runs, 2))
+    (directory / "ode.done.json").unlink()
+    if marked:
+        write_json(directory / "ode.done.json", {"sweep": "tiny", "dynamics": "ode", "cases": {"ok": 2}, "digest": "0"})
+    assert invoked("list").splitlines()[1].split()[:5] == ["tiny", "unfinished", "0", "of", "4"]
+    assert json.loads(invoked("status", config, "--json", status=3))["done"] == 0
+    by_records = status_by_records(directory)
+    assert (by_records.state, by_records.done, by_records.total) == ("unfinished", 0, 4)
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)

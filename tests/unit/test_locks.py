@@ -1,15 +1,22 @@
 """Locks of a sweep's folder: who deletes is alone, who writes is at work with others, on any host."""
 
+import fcntl
+import json
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from sweeplib.cli import app
 from sweeplib.errors import BusyError
 from sweeplib.process import place
 from sweeplib.storage.records import locks
-from sweeplib.storage.records.files import is_below, is_partial, partial, remove_partials
+from sweeplib.storage.records.files import is_below, is_partial, partial, remove_partials, write_json
 from sweeplib.storage.records.locks import alone, at_work, block_lock, driver_lock, remove_block_locks, writer_lock
 
 
@@ -43,6 +50,84 @@ def test_who_writes_is_refused_while_somebody_deletes(tmp_path: Path) -> None:
         for other in (at_work(tmp_path, "writes"), alone(tmp_path, "verifies"), driver_lock(tmp_path, "sgd")):
             with pytest.raises(BusyError, match=f"{os.getpid()} of .* on .* deletes stale results here"), other:
                 pass
+
+
+THEN = datetime(2026, 1, 2, 3, 4).timestamp()
+HOLDER: dict[str, object] = dict(
+    zip(
+        ("lock", "does", "alone", "pid", "parent", "host", "kernel", "numbers", "user", "command", "since"),
+        ("sweep", "runs all stages", True, 7, 1, "far", "far", "far", "ada", "sweeplib sweep tiny.yaml", THEN),
+        strict=True,
+    )
+)
+"""A command on another host."""
+WHOSE = "process 7 of ada on far runs all stages here since 2026-01-02 03:04 (`sweeplib sweep tiny.yaml`)"
+TO_DO = "expected one command at a time: wait for it (`sweeplib watch results/tiny` shows a sweep), or end it"
+
+
+@contextmanager
+def held_by(record: dict[str, object]) -> Iterator[None]:
+    """A context in the folder of a sweep of which another process has the lock, by this record."""
+    Path("tiny.yaml").write_text(
+        "problem: {p: 1, k: 1, Delta: 0, activation: square, spherical: true, d: 50, gamma: 0.1}\n"
+        "name: tiny\ndynamics: [ode]\ntimes: [0, 1]\n"
+    )
+    folder = Path("results/tiny/locks")
+    folder.mkdir(parents=True)
+    write_json(folder.parent / "jobs/simulate.json", {"name": "simulate", "pid": 7, "host": "far", "started": 1.0})
+    (folder / f"{'0' * 32}.holder.json").write_text(json.dumps(record))
+    with (folder / "sweep.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.mark.parametrize("command", [["figures"], ["analyse"], ["run"], ["plan"], ["verify"], ["retry"]])
+def test_a_command_says_in_a_line_whose_command_runs_since_when_on_which_host_and_what_to_do(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with held_by(HOLDER):
+        before = sorted(tmp_path.rglob("*"))
+        result = CliRunner().invoke(app, [*command, "tiny.yaml"])
+        assert (result.exit_code, result.output) == (1, f"results/tiny: {WHOSE}; {TO_DO} (`kill 7` on far)\n")
+        assert sorted(tmp_path.rglob("*")) == before
+        assert f"at work: {WHOSE}\n" in CliRunner().invoke(app, ["status", "tiny.yaml"]).output
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"user": "a\nda", "host": "f\x1b[2Jar"}, "process 7 of a da on f\\x1b[2Jar runs all stages"),
+        ({"since": float("nan")}, "another process is at work here; "),
+        ({"since": 1e300}, "another process is at work here; "),
+        ({"pid": "x"}, "another process is at work here; "),
+        ({"lock": "folder"}, "another process is at work here; "),
+    ],
+)
+def test_whatever_a_record_says_is_a_line(
+    change: dict[str, object], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with held_by(HOLDER | change):
+        for words in (["figures", "tiny.yaml"], ["status", "tiny.yaml"]):
+            output = CliRunner().invoke(app, words).output
+            assert "Traceback" not in output and "an error in sweeplib" not in output
+            assert all(map(str.isprintable, output.splitlines()))
+        [line] = CliRunner().invoke(app, ["figures", "tiny.yaml"]).output.splitlines()
+        assert line.startswith(f"results/tiny: {said}")
+
+
+@pytest.mark.parametrize("content", [b"", b'{"lock": "sweep", "do'])
+def test_a_record_that_was_cut_by_a_kill_goes_with_the_next_command(content: bytes, tmp_path: Path) -> None:
+    folder = tmp_path / "locks"
+    folder.mkdir()
+    (folder / f"{'0' * 32}.holder.json").write_bytes(content)
+    (folder / "thesis.holder.json").write_bytes(content)
+    with at_work(tmp_path, "writes"), pytest.raises(BusyError), alone(tmp_path, "deletes"):
+        pass
+    with alone(tmp_path, "deletes"):
+        pass
+    assert [path.name for path in folder.glob("*.json")] == ["thesis.holder.json"]
 
 
 def test_a_worker_waits_for_who_deletes(tmp_path: Path) -> None:

@@ -104,6 +104,35 @@ def test_a_file_with_the_name_of_a_module_of_python_is_refused_where_it_is_impor
             "from sweeplib.figures import FIGURES\nFIGURES.register('none', None)\n",
             "figure 'none': nothing to register, got None (broken.py, line 2)",
         ),
+        (
+            "from sweeplib.plugins import ACTIVATIONS\ndef own(): pass\nACTIVATIONS.add(own())\n",
+            "activation 'NoneType': nothing to register, got None (broken.py, line 3)",
+        ),
+        (
+            "from sweeplib.plugins import TARGETS\nTARGETS.register('own', 3)\n",
+            "target 'own': 3 is no Target (broken.py, line 2)",
+        ),
+        (
+            "from sweeplib.plugins import DYNAMICS\nDYNAMICS.register('own', print)\n",
+            "dynamics 'own': <built-in function print> is no class (broken.py, line 2)",
+        ),
+        (
+            "from sweeplib.plugins import FORMS\nFORMS.register('own', 'x**2')\n",
+            "form of activations 'own': 'x**2' is no function (broken.py, line 2)",
+        ),
+        (
+            "from sweeplib.plugins import ANALYSES, Analysis\nANALYSES.register(3, Analysis('3', print, 'Three'))\n",
+            "analysis 3: the name is no text (broken.py, line 2)",
+        ),
+        (
+            "import builtins\nbuiltins.open = None\n",
+            "it replaces Python's 'open', which all code needs (broken.py, line 2)",
+        ),
+        (
+            "import builtins\nfrom sweeplib.plugins import FIGURES\nsetattr(builtins, 'print', 3)\n1 / 0\n",
+            "it replaces Python's 'print', which all code needs (broken.py, line 3)",
+        ),
+        ("import builtins\ndel builtins.len\n", "it replaces Python's 'len', which all code needs (broken.py, line 2)"),
     ],
 )
 def test_a_plugin_that_fails_is_refused_in_one_line_that_says_where(tmp_path: Path, text: str, said: str) -> None:

@@ -60,8 +60,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     record_origin(Path("tiny.yaml"), directory)
     with nothing_left():
         write_complete_config(load("tiny.yaml"), directory)
-    write_json(directory / "plan.done.json", {"cases": {"ode": 2}})
-    write_json(directory / "ode.done.json", {"cases": {"ok": 2}})
+    write_json(directory / "plan.done.json", {"cases": {"ode": 2}, "made_from": {}})
+    write_json(directory / "ode.done.json", {"cases": {"ok": 2}, "made_from": {}})
     Path("executed").unlink()
     return tmp_path
 

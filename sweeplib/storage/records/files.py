@@ -176,8 +176,11 @@ def files_below(folder: Path) -> Iterator[Path]:
 
 
 def remove_own(folder: Path, is_own: Callable[[str], bool]) -> None:
-    """Remove those files below a folder that are one's own by their paths in there, no links, and empty folders."""
-    for path in list(files_below(folder)):
+    """Remove those files below a folder that are one's own by their paths in there, no links, and empty folders.
+
+    Nothing is removed behind a link, the folder itself included.
+    """
+    for path in [] if folder.is_symlink() else list(files_below(folder)):
         if not path.is_symlink() and is_own(path.relative_to(folder).as_posix()):
             path.unlink(missing_ok=True)
     remove_empty(folder)

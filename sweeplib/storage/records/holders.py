@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 from uuid import uuid4
 
 import psutil
 
 from sweeplib.errors import BusyError
 from sweeplib.process import place
+from sweeplib.process.terminal import harmless
 from sweeplib.regular_files import file_bytes
 
 BEAT = 2.0
@@ -110,10 +111,17 @@ def new_record(folder: Path) -> Path:
 
 def holder(path: Path) -> Holder | None:
     """Return the process that a file describes; None if there is none, or it is no such record."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
+    with suppress(OSError, ValueError, TypeError, KeyError, OverflowError):
         record = json.loads(file_bytes(path)) if path.is_file() else {}
-        return Holder(**{name: kind(record[name]) for name, kind in get_type_hints(Holder).items()})
+        who = Holder(**{name: _value(kind, record[name]) for name, kind in get_type_hints(Holder).items()})
+        time.localtime(who.since)  # what others wrote may be no time
+        return who
     return None
+
+
+def _value(kind: type, value: object) -> Any:
+    """Return a value of some kind; a text in one line, with which a terminal can do nothing but show it."""
+    return " ".join(harmless(str(value)).split()) if kind is str else kind(value)
 
 
 def records(folder: Path, lock: str) -> dict[Path, Holder]:

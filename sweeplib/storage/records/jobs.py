@@ -11,7 +11,7 @@ import socket
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -206,6 +206,16 @@ def _start_time(pid: int) -> float:
 def counts_when_done(directory: Path, names: Iterable[str]) -> dict[str, dict[str, int]]:
     """Return the number of cases of some dynamics with each status that occurs, as of the last run; {} before it."""
     return {name: (read_json(directory / f"{name}.done.json") or {}).get("cases", {}) for name in names}
+
+
+def planned_cases(plan: Mapping[str, Any]) -> dict[str, int]:
+    """Return the number of cases of each dynamics by the marker of a plan, also of one by an earlier version."""
+    return dict(plan.get("cases", plan))
+
+
+def ended_cases(marker: Mapping[str, Any] | None) -> dict[str, int]:
+    """Return the numbers of cases by the marker of a run; none by an earlier version's, which are computed again."""
+    return dict(marker["cases"]) if marker and "made_from" in marker else {}
 
 
 def _job_in(path: Path) -> Job | None:

@@ -121,10 +121,12 @@ def driver_lock(directory: Path, dynamics: str) -> Iterator[None]:
 
     A holder whose parent (for example Snakemake) was killed is doing the same work: the call prints a line on standard
     error and waits for it. So it does in what a command started that has the lock of the sweep: nobody else works then.
+    InputError for a link in the place of a layout of the dynamics or of one of its arrays.
     """
     record, does = directory / "locks" / f"{dynamics}.holder.json", f"runs {dynamics}"
     reported = False
-    refuse_links(directory, directory / "runs.zarr" / dynamics)
+    store = directory / "runs.zarr" / dynamics
+    refuse_links(directory, store, *store.glob("*/*"))
     with at_work(directory, does):
         while True:
             with _file_lock(_lock_path(directory, dynamics), fcntl.LOCK_EX, PATIENCE) as is_held:

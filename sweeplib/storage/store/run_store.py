@@ -13,6 +13,7 @@ import numpy as np
 
 from sweeplib.simulation import Case, Status
 from sweeplib.storage.records.files import DamageError, intact_json
+from sweeplib.storage.records.jobs import ended_cases, planned_cases
 from sweeplib.storage.store.journal import journal, processors
 from sweeplib.storage.store.layout import Layout, create_layout, layout_folders
 from sweeplib.storage.store.layout_files import read_metadata, write_metadata
@@ -40,14 +41,16 @@ def records(directory: Path, dynamics: str) -> list[Path]:
 def recorded_counts(directory: Path) -> dict[str, dict[str, int]]:
     """Return the number of cases with each status by dynamics, as the records and rows in a folder say it.
 
-    Without a config: rows of earlier grids count too where no run has ended. The number of all cases is the plan's.
+    Without a config: rows of earlier grids count too where no run has ended. The number of all cases is the plan's; all
+    those of a plan or a run by an earlier version are computed again.
     """
-    planned: dict[str, int] = intact_json(directory / "plan.done.json").get("cases", {})
+    plan = intact_json(directory / "plan.done.json")
+    planned, is_of_earlier = planned_cases(plan), bool(plan) and "made_from" not in plan
     counts: dict[str, dict[str, int]] = {}
     for name in dict.fromkeys([*planned, *stored_dynamics(directory)]):
-        done = intact_json(directory / f"{name}.done.json").get("cases")
-        numbers = Counter(done) if done else _row_counts(directory, name)
-        missing = max(0, planned.get(name, 0) - sum(numbers.values())) if done is None else numbers["missing"]
+        marker = intact_json(directory / f"{name}.done.json")
+        numbers = Counter(ended_cases(marker)) if marker or is_of_earlier else _row_counts(directory, name)
+        missing = max(0, planned.get(name, 0) - sum(numbers.values()))
         counts[name] = {status.name: numbers[status.name] for status in Status} | {Status.missing.name: missing}
     return counts
 
