@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
