@@ -35,7 +35,7 @@ class Registry(Mapping[str, T], Generic[T]):
             raise SweeplibError(f"{self.kind} {name!r} is registered twice")
         if thing is None:
             raise SweeplibError(f"{self.kind} {name!r}: nothing to register, got None")
-        if not isinstance(name, str) or not name:
+        if not (isinstance(name, str) and name):  # type: ignore[redundant-expr]
             raise SweeplibError(f"{self.kind} {name!r}: the name is no text")
         if (wanted := self._other_kind(thing)) is not None:
             raise SweeplibError(f"{self.kind} {name!r}: {thing!r} is no {wanted}")
