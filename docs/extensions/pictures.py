@@ -79,24 +79,24 @@ def _kept_digest(path: Path) -> str | None:
 
 def draw(names: Iterable[str]) -> None:
     """Run the configs of some pictures, each once, and write the pictures."""
-    names = list(names)
-    for config in dict.fromkeys(PICTURES[name]["config"] for name in names):
+    digests = {name: digest_of(name) for name in names}
+    for config in dict.fromkeys(PICTURES[name]["config"] for name in digests):
         command = [sys.executable, "-m", "sweeplib", "sweep", f"config/{config}.yaml", "--results", str(RESULTS)]
         subprocess.run(command, cwd=ROOT, check=True)
-        for name in names:
+        for name, made_from in digests.items():
             if PICTURES[name]["config"] == config:
                 click.echo(f"docs/images/{name}.png")
-                _write(name)
+                _write(name, made_from)
 
 
-def _write(name: str) -> None:
+def _write(name: str, made_from: str) -> None:
     """Write a picture from that of the report of its config, smaller and with its digest."""
     config, figure = (PICTURES[name][key] for key in ("config", "figure"))
     with Image.open(RESULTS / config / "figures" / f"{figure}.png") as drawn:
         size = tuple(round(length / SHRINKING) for length in drawn.size)
         picture = drawn.convert("RGB").resize(size, Image.Resampling.LANCZOS)
     text = PngInfo()
-    text.add_text(KEY, digest_of(name))
+    text.add_text(KEY, made_from)
     picture.quantize(COLOURS, dither=Image.Dither.NONE).save(file := io.BytesIO(), "png", optimize=True, pnginfo=text)
     (IMAGES / f"{name}.png").write_bytes(file.getvalue())
 
