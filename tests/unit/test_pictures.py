@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from docs.extensions import pictures
 from docs.extensions.pictures import IMAGES, PICTURES, digest_of, stale_pictures
 
