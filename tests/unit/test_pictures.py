@@ -49,7 +49,7 @@ def test_run_times_stand_in_one_table() -> None:
     """That of the gallery, which has all configs; other texts grow old."""
     gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
     configs = sorted((ROOT / "config").glob("*.yaml"))
-    table = re.findall(r"^\| `config/(\w+)\.yaml` \| [\d½⅙⅓ to]+ \|$", gallery, re.MULTILINE)
+    table = re.findall(r"^\| `config/(\w+)\.yaml` \| [\d½¼⅙⅓ to]+ \|$", gallery, re.MULTILINE)
     assert table == [path.stem for path in configs]
     for path in configs:
         assert not re.search(r"\b(minutes?|on two\s+(# )?cores)\b", path.read_text(encoding="utf-8")), path
