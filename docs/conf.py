@@ -17,7 +17,7 @@ REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository
 
 project, author, copyright = "sweeplib", "the sweeplib developers", "the sweeplib developers"  # noqa: A001
 version = release = __version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "claims", "docstrings", "mathematics", "source_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "claims", "docstrings", "mathematics", "notebook_runs", "source_pages"]
 myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_timeout = 900
