@@ -10,6 +10,7 @@ from scipy import stats
 
 from sweeplib.cli import app
 from sweeplib.config import from_mapping
+from sweeplib.design.axis import Axis
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.problem import Problem
@@ -17,7 +18,7 @@ from sweeplib.problem.weights import drawn_second_layer
 from sweeplib.simulation import simulate
 from sweeplib.storage import open_dataset
 
-FIELDS: dict[str, Any] = {"p": 4, "k": 1, "d": 30, "gamma": 0.2, "Delta": 0.0, "activation": "square"}
+FIELDS: dict[str, Any] = {"p": 4, "k": 1, "d": 30, "gamma": 0.2, "Delta": 0.0, "activation": "erf"}
 
 
 def drawn(law: str, seeds: int, **fields: Any) -> np.ndarray:
@@ -60,8 +61,13 @@ def test_a_law_that_does_not_exist_is_refused() -> None:
         Problem(**FIELDS, a="norm")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="`normal` or `signs`"):
         from_mapping(
-            {"name": "any", "problem": dict(FIELDS), "grid": {"a": ["norm", 1]},
+            {"name": "any", "problem": dict(FIELDS), "grid": {"a": ["norm", "signs"]},
              "seeds": 1, "dynamics": ["ode"], "times": [0, 1]}, Path())  # fmt: skip
+
+
+def test_numbers_and_laws_are_no_axis() -> None:
+    with pytest.raises(InputError, match="an axis of numbers and names"):
+        Axis("a", (1, "signs"))
 
 
 def test_units_in_the_field_of_many_need_one_number() -> None:
@@ -73,7 +79,7 @@ def test_units_in_the_field_of_many_need_one_number() -> None:
 @pytest.mark.slow
 def test_a_sweep_over_laws_has_them_as_an_axis(tmp_path: Path) -> None:
     """By the command."""
-    text = "problem: {p: 4, k: 1, d: 30, gamma: 0.2, Delta: 0, activation: square}\ngrid: {a: [1, signs, normal]}\n"
+    text = "problem: {p: 4, k: 1, d: 30, gamma: 0.2, Delta: 0, activation: square}\ngrid: {a: [signs, normal]}\n"
     text += "seeds: 2\ndynamics: [sgd]\ntimes: [0, 0.1]\nobservables: [risk, second_layer]\n"
     (tmp_path / "laws.yaml").write_text(text)
     arguments = ["sweep", str(tmp_path / "laws.yaml"), "--results", str(tmp_path / "results")]
@@ -81,4 +87,4 @@ def test_a_sweep_over_laws_has_them_as_an_axis(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     ds = open_dataset(tmp_path / "results" / "laws" / "dataset.zarr")
     assert (ds.status == 1).all()
-    assert list(map(str, ds.a.values)) == ["1.0", "signs", "normal"]
+    assert list(map(str, ds.a.values)) == ["signs", "normal"]
