@@ -1,7 +1,7 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-slow | test-long | test-oldest | test-newest | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | schema | clean
+# make test | test-slow | test-long | test-oldest | test-newest | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | pictures | schema | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(PINS),--constraint $(PINS))
 
-.PHONY: sweep plan test test-slow test-long test-oldest test-newest test-slurm test-s3 test-kubernetes bench check format docs schema clean
+.PHONY: sweep plan test test-slow test-long test-oldest test-newest test-slurm test-s3 test-kubernetes bench check format docs pictures schema clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -85,6 +85,10 @@ docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --fresh-env --quiet \
 		--doctree-dir build/doctrees docs build/docs
 	@echo build/docs/index.html
+
+# The pictures of docs that differ from what they were made from, drawn again by their configs. PICTURES="staircase reuse": these.
+pictures: $(VENV)/.run
+	$(BIN)/python docs/extensions/pictures.py $(PICTURES)
 
 schema: $(VENV)/.run
 	$(BIN)/sweeplib schema

@@ -17,7 +17,7 @@ REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository
 
 project, author, copyright = "sweeplib", "the sweeplib developers", "the sweeplib developers"  # noqa: A001
 version = release = __version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "docstrings", "source_pages"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "claims", "docstrings", "mathematics", "notebook_runs", "source_pages"]
 myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_timeout = 900
@@ -39,6 +39,7 @@ add_module_names = False
 toc_object_entries_show_parents = "hide"
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
 html_title = f"sweeplib {__version__}"
 html_static_path = ["static"]
 html_css_files = ["site.css"]

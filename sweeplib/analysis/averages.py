@@ -114,7 +114,7 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
 def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
     """Return the number of steps until each recorded time."""
     steps = ds["time"] * field(ds, "clock", 1.0) / step_time(ds)
-    return steps.round().assign_attrs(label("steps"))
+    return labelled(steps.round(), **label("steps"))
 
 
 def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> Outline:

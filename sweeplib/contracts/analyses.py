@@ -173,9 +173,14 @@ def its_outline_is_that_of_its_result(name: str) -> None:
 
 
 def everything_is_labelled(name: str) -> None:
-    """`long_name` of each variable and coordinate, and `units` of those that have a dimension."""
+    """`long_name` of each variable and coordinate, and `units` of those that have a dimension.
+
+    Only times have the unit of the recording times, `scale` and `clock`, which arithmetic passes on.
+    """
     for words, result in results_by_dataset(analysed, name).items():
         for variable in result.variables:
+            unit = {"scale", "clock"}.intersection(result[variable].attrs)
+            require(not unit or variable == "time", f"of {words}, {variable} has the unit of the recording times")
             problem = f"of {words}, {variable} has no `long_name`; `keep_attrs=True` keeps that of a mean"
             require(bool(result[variable].attrs.get("long_name")), problem)
 

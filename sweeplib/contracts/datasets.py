@@ -13,7 +13,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from sweeplib.simulation.labels import label
+from sweeplib.simulation.labels import label, time_attributes
 from sweeplib.theory.regimes import deviation_exponent, excess_risk_exponent
 from sweeplib.views import QUANTILES
 
@@ -125,7 +125,7 @@ def giant_steps_dataset(
 ) -> xr.Dataset:
     """A sweep over the batch size in which direction r is learned at step r, and exits take 10⁴ n_b^slope steps.
 
-    The last direction stays at its first cosine, about 0.05. Times are numbers of steps.
+    The last direction stays at its first cosine, about 0.05. Times are in units of a step, its `stride`.
     """
     rng = np.random.default_rng(random_seed)
     names = ("dynamics", "batch_size", "seed", "time", "teacher")
@@ -149,8 +149,10 @@ def giant_steps_dataset(
             "dynamics": list(dynamics), "batch_size": list(batch_size), "seed": np.arange(seeds),
             "time": np.arange(steps + 1.0), "threshold": [0.5],
         },
-    ).assign_attrs(FIXED | {"d": 1000, "gamma": 1000.0, "Delta": 0.0, "k": directions})  # fmt: skip
-    return labelled(ds)
+    ).assign_attrs(FIXED | {"d": 1000, "gamma": 1000.0, "Delta": 0.0, "k": directions, "stride": 1.0})  # fmt: skip
+    ds = labelled(ds)
+    ds["time"].attrs = time_attributes(None, "stride")
+    return ds
 
 
 def norms_dataset(*, p: Sequence[int] = (50, 200, 800), seeds: int = 6, random_seed: int = 0) -> xr.Dataset:

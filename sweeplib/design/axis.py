@@ -131,6 +131,9 @@ def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
             expected = "a number, a name or true/false"
             raise InputError("not a value for an axis", key=f"{name}[{place}]", value=value, expected=expected)
     checked = field_values(name, values)
+    if {str, int} <= {str if isinstance(value, str) else int for value in checked if value is not None}:
+        expected = "numbers alone, or names alone; other values in a second sweep"
+        raise InputError("an axis of numbers and names", key=name, value=list(checked), expected=expected)
     try:
         return tuple(map(float, checked)) if any(isinstance(value, float) for value in checked) else checked
     except OverflowError:

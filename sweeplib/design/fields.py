@@ -72,7 +72,8 @@ def _refusal(name: str, value: Any, details: Any) -> InputError:
     """Return the error for a value of a field, by what pydantic says of it."""
     problem = f"not a value of {name}"
     if name in ("a", "a_star"):
-        return InputError(problem, value=value, expected="a finite number, or a list of them, one per unit")
+        laws = "; `normal` or `signs`" if name == "a" else ""
+        return InputError(problem, value=value, expected=f"a finite number, or a list of them, one per unit{laws}")
     if is_whole(name) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
     if _type(name) is Symbol:

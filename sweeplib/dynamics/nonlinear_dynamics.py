@@ -107,7 +107,7 @@ class NonlinearDynamics(MeanField):
         if options.particles < problem.p:
             expected = f"at least the p = {problem.p} units"
             raise InputError("too few particles", key="particles", value=options.particles, expected=expected)
-        if isinstance(problem.a, tuple) and len(set(problem.a)) > 1:
+        if isinstance(problem.a, str) or (isinstance(problem.a, tuple) and len(set(problem.a)) > 1):
             raise InputError("no law for the other particles", key="a", value=problem.a, expected="one number")
 
     @classmethod

@@ -12,6 +12,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Width = Annotated[int, Field(ge=1, lt=2**63)]
 SecondLayer = Finite | tuple[Finite, ...]
+SecondLayerLaw = Literal["normal", "signs"]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid", use_attribute_docstrings=True))
@@ -35,8 +36,9 @@ class Core:
     """the teacher's activation function; the student's unless given."""
     spherical: bool = parameter(False, "student rows projected on the sphere", "", True)
     """project each student row onto the sphere ‖w‖² = d after every step."""
-    a: SecondLayer = parameter(1.0, "second layer of the student", "a", [1, -1])
-    """second layer of the student at the start; one number for all units, or one per unit."""
+    a: SecondLayer | SecondLayerLaw = parameter(1.0, "second layer of the student", "a", [1, -1])
+    """second layer of the student at the start; one number for all units, one per unit, or a law by which each seed
+    draws its own: `normal` has N(0, 1) numbers, `signs` ±1 of equal odds."""
     a_star: SecondLayer = parameter(1.0, "second layer of the teacher", "a^*", 2.0)
     """second layer of the teacher; one number for all units, or one per unit."""
     second_layer_rate: NotNegative = parameter(

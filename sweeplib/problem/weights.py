@@ -106,6 +106,17 @@ def drawn_offsets(problem: Problem, count: int, *, root_seed: int, seed: int) ->
     return problem.offset_scale * normals(stream_key(root_seed, "offsets", count), seed, 0, count)
 
 
+def drawn_second_layer(problem: Problem, *, root_seed: int, seed: int) -> Array:
+    """The student's second layer a (p,) of replica `seed` at the start: as it is given, or drawn by its law.
+
+    It is the same for all problems of one width.
+    """
+    if not isinstance(problem.a, str):
+        return np.broadcast_to(problem.a, problem.p)
+    numbers = normals(stream_key(root_seed, "student layer", problem.a, problem.p), seed, 0, problem.p)
+    return numbers if problem.a == "normal" else np.sign(numbers)
+
+
 def weights_of_overlaps(overlaps: Overlaps, d: int, *, root_seed: int, seed: int) -> tuple[Array, Array]:
     """Weights W (p, d), W* (k, d) that have these overlaps, in a uniformly random frame of R^d.
 

@@ -18,6 +18,7 @@ from sweeplib.kernels.numbers import REAL
 from sweeplib.numerics.random import stream_key
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, parameters_of
+from sweeplib.problem.weights import drawn_second_layer
 from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
@@ -309,7 +310,7 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         eigenvalues=cases.arrays(lambda case: case.problem.blocks[0]),
         multiplicities=cases.arrays(lambda case: case.problem.blocks[1]),
         refit_keys=cases.numbers(lambda case: stream_key(case.root_seed, "second layer"), np.uint64),
-        a=cases.arrays(lambda case: np.broadcast_to(case.problem.a, problem.p)),
+        a=cases.arrays(_second_layer),
         a_star=cases.arrays(_first_a_star),
         has_offsets=problem.has_offsets,
         starts=CaseStarts(cases, initial),
@@ -321,6 +322,11 @@ def replicas_of(cases: Sequence[Case], initial: Initial = None) -> Replicas:
         levels=cases.levels(),
         lessons=_lessons(cases),
     )
+
+
+def _second_layer(case: Case) -> Array:
+    """The student's second layer (p,) at the start."""
+    return drawn_second_layer(case.problem, root_seed=case.root_seed, seed=case.seed)
 
 
 class _Instant(NamedTuple):
@@ -350,7 +356,7 @@ def _lessons(cases: Cases) -> Lessons | None:
     if not problem.in_turn:
         return None
     course, a_star = problem.course, cases.arrays(lambda case: case.problem.course.a_star)
-    heads = cases.arrays(lambda case: np.broadcast_to(case.problem.a, (1, problem.p)))
+    heads = cases.arrays(lambda case: _second_layer(case)[None])
     heads = np.repeat(heads, a_star.shape[1] if course.own_heads else 1, axis=1)
     shares = cases.arrays(lambda case: [case.problem.course.shares(phase) for phase in range(len(course.order))])
     return Lessons(a_star, course.order, heads, shares, replays=course.replay > 0.0)

@@ -102,7 +102,10 @@ def same_at_all_d(values: xr.DataArray) -> xr.DataArray:
 
 
 def ones(layer: xr.DataArray) -> xr.DataArray:
-    """Return a mask: where all units of a second layer have the weight 1, given as a number or the text of a list."""
+    """Return a mask: where all units of a second layer have the weight 1, given as a number or a text.
+
+    The text is a list of numbers, or the name of a law.
+    """
     if layer.dtype.kind not in "OU":
         return layer == 1.0
     are_ones: xr.DataArray = xr.apply_ufunc(_all_one, layer, vectorize=True, output_dtypes=[bool])
@@ -110,7 +113,8 @@ def ones(layer: xr.DataArray) -> xr.DataArray:
 
 
 def _all_one(text: str) -> bool:
-    return all(float(number) == 1.0 for number in str(text).strip("[()]").split(",") if number.strip())
+    numbers = str(text).strip("[()]").split(",")
+    return not str(text).isalpha() and all(float(number) == 1.0 for number in numbers if number.strip())
 
 
 def with_plain_steps(ds: xr.Dataset) -> xr.DataArray:

@@ -1,0 +1,33 @@
+"""The runs of the notebooks: one that is not ok ends a build of the site with an error."""
+
+from pathlib import Path
+
+import xarray as xr
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+RESULTS = Path(__file__).parents[2] / "build" / "notebooks"
+MISSING, OK = 0, 1
+
+
+def failed_runs(results: Path) -> list[str]:
+    """Return the sweeps in a folder of results that have runs that are not ok, with their numbers."""
+    lines = []
+    for path in sorted(results.glob("*/dataset.zarr")):
+        with xr.open_zarr(path) as ds:
+            number = int((~ds["status"].isin([MISSING, OK])).sum())
+        if number:
+            lines.append(f"{path.parent.name}: {number} runs are not ok")
+    return lines
+
+
+def check(app: Sphinx, error: Exception | None) -> None:
+    """Raise an error if a build that went well has such runs."""
+    if error is None and app.builder.format == "html" and (lines := failed_runs(RESULTS)):
+        raise ExtensionError("; ".join(lines))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Look at the runs when the pages are written."""
+    app.connect("build-finished", check)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,106 @@
+"""The pictures of the pages: which of them differ from what they were made from, and how they are drawn again.
+
+`make pictures` runs the configs of those that do, in build/pictures, and writes their PNG files, which carry the digest
+of what they were made from: the config but for what only says how it is run, the options of the figure and of the
+analyses that it draws, and the code of these, of the labels and of the style. Other code is left out, because most of
+its changes are no changes of a picture; who makes one that is draws all of them: `make pictures PICTURES=all`.
+"""
+
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from sweeplib.code.sources import code
+from sweeplib.data.published import references_digest
+from sweeplib.figures.figure import requested
+from sweeplib.registry import origin_of
+from sweeplib.storage.records.artefacts import settings_digest
+from sweeplib.storage.records.files import digest
+from sweeplib.strict_yaml import parsed
+
+ROOT = Path(__file__).parents[2]
+IMAGES, RESULTS = ROOT / "docs" / "images", ROOT / "build" / "pictures"
+PICTURES: dict[str, dict[str, str]] = parsed((ROOT / "docs" / "pictures.yaml").read_text(encoding="utf-8"))
+KEY = "made from"
+"""The name of the digest in the text of a PNG file."""
+LOOKS = ("sweeplib.simulation.labels", "sweeplib.figures.kit.style")
+"""The modules of labels and style."""
+SHRINKING, COLOURS = 1.5, 128
+"""By how much a picture is smaller on a page than in a report, and the most colours that it has."""
+
+
+def digest_of(picture: str) -> str:
+    """Return the digest of what a picture would be made from now."""
+    config, entry = (PICTURES[picture][key] for key in ("config", "figure"))
+    text = (ROOT / "config" / f"{config}.yaml").read_text(encoding="utf-8")
+    figures, analyses = (_options(parsed(text).get(section)) for section in ("figures", "analyses"))
+    figure, options = requested(entry, figures[entry])
+    needs = figure.needed(options)
+    modules = [origin_of("figure", figure.name), *(origin_of("analysis", need) for need in needs), *LOOKS]
+    parts = {
+        "settings": settings_digest(text),
+        "options": figures[entry] | {"reference": references_digest(options.get("reference", []))},
+        "analyses": {need: analyses.get(need, {}) for need in needs},
+        "code": [digest(code(_file(module)).encode()) for module in modules],
+    }
+    return digest(json.dumps(parts, sort_keys=True, default=str).encode())
+
+
+def _options(section: list[str] | dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """Return the entries of `figures` or `analyses` in a config with their options."""
+    names = section if isinstance(section, dict) else dict.fromkeys(section or ())
+    return {name: options or {} for name, options in names.items()}
+
+
+def _file(module: str) -> Path:
+    return ROOT.joinpath(*module.split(".")).with_suffix(".py")
+
+
+def stale_pictures() -> list[str]:
+    """Return the names of the pictures that were made from something else than they would be now, or are missing."""
+    return [name for name in PICTURES if _kept_digest(IMAGES / f"{name}.png") != digest_of(name)]
+
+
+def _kept_digest(path: Path) -> str | None:
+    """Return the digest in a picture; None without a picture or a digest."""
+    if not path.exists():
+        return None
+    with Image.open(path) as picture:
+        return picture.info.get(KEY)
+
+
+def draw(names: Iterable[str]) -> None:
+    """Run the configs of some pictures, each once, and write the pictures."""
+    digests = {name: digest_of(name) for name in names}
+    for config in dict.fromkeys(PICTURES[name]["config"] for name in digests):
+        command = [sys.executable, "-m", "sweeplib", "sweep", f"config/{config}.yaml", "--results", str(RESULTS)]
+        subprocess.run(command, cwd=ROOT, check=True)
+        for name, made_from in digests.items():
+            if PICTURES[name]["config"] == config:
+                click.echo(f"docs/images/{name}.png")
+                _write(name, made_from)
+
+
+def _write(name: str, made_from: str) -> None:
+    """Write a picture from that of the report of its config, smaller and with its digest."""
+    config, figure = (PICTURES[name][key] for key in ("config", "figure"))
+    with Image.open(RESULTS / config / "figures" / f"{figure}.png") as drawn:
+        size = tuple(round(length / SHRINKING) for length in drawn.size)
+        picture = drawn.convert("RGB").resize(size, Image.Resampling.LANCZOS)
+    text = PngInfo()
+    text.add_text(KEY, made_from)
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(file := io.BytesIO(), "png", optimize=True, pnginfo=text)
+    (IMAGES / f"{name}.png").write_bytes(file.getvalue())
+
+
+if __name__ == "__main__":
+    asked = sys.argv[1:]
+    draw(PICTURES if asked == ["all"] else asked or stale_pictures())

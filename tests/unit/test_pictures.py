@@ -1,0 +1,67 @@
+"""The pictures of the pages are those that their configs draw, and run times stand in one table."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from docs.extensions import pictures
+from docs.extensions.pictures import IMAGES, PICTURES, digest_of, stale_pictures
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+SCREENSHOTS = {"report_desktop", "report_phone"}
+"""Pictures of the report in a browser."""
+WITHOUT_DIGEST = set(
+    re.findall(
+        r"\w+",
+        """
+    batch_size classical continual crossover effective_noise exit_map exited_fraction high_dimensional
+    joint_limits learning_rates_of_widths limits_diagram limits_of_wide_networks losses
+    mean_field mean_field_distances mean_field_units momentum noise offsets optimal_learning_rate optimal_schedule
+    optimal_schedule_knots overparametrisation_gain phase_diagram power_law power_law_blocks reuse reuse_samples
+    risk_floor risk_of_width risk_to_the_ode sample_complexity sde_fans second_layer sgd_and_ode step_size
+    two_clocks two_gaussians two_gaussians_norms units_of_width weight_decay wide_limits
+        """,
+    )
+)
+"""Pictures from before they had digests, which nobody has drawn again: this set only shrinks."""
+
+
+def test_every_picture_has_a_config_and_a_page() -> None:
+    shown = {name for page in PAGES for name in re.findall(r"images/(\w+)\.png", page.read_text(encoding="utf-8"))}
+    assert shown == {*PICTURES, *SCREENSHOTS} == {path.stem for path in IMAGES.glob("*.png")}
+
+
+def test_no_picture_is_stale() -> None:
+    """`make pictures` draws those that are."""
+    assert set(stale_pictures()) == WITHOUT_DIGEST, "or the set has a picture that was drawn again"
+
+
+@pytest.mark.parametrize("name", ["exit_map", "risk_floor"])
+def test_a_digest_is_that_of_what_is_drawn(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It changes with the seeds and with the options of the figure, not with what only says how a config is run."""
+    config = PICTURES[name]["config"]
+    text = (ROOT / "config" / f"{config}.yaml").read_text(encoding="utf-8")
+    before = digest_of(name)
+    monkeypatch.setattr(pictures, "ROOT", tmp_path)
+    monkeypatch.setattr(pictures, "_file", lambda module: ROOT.joinpath(*module.split(".")).with_suffix(".py"))
+    (tmp_path / "config").mkdir()
+
+    def of(changed: str) -> str:
+        (tmp_path / "config" / f"{config}.yaml").write_text(changed, encoding="utf-8")
+        return digest_of(name)
+
+    assert of(f"# a comment\n{text}\ntimeout: 60\n") == before
+    assert of(re.sub(r"^seeds: \d+", "seeds: 5", text, flags=re.MULTILINE)) != before
+    assert of(re.sub(rf"^  {PICTURES[name]['figure']}: {{", r"\g<0>where: {}, ", text, flags=re.MULTILINE)) != before
+
+
+def test_run_times_stand_in_one_table() -> None:
+    """That of the gallery, which has all configs; other texts grow old."""
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    configs = sorted((ROOT / "config").glob("*.yaml"))
+    table = re.findall(r"^\| `config/(\w+)\.yaml` \| [\d½¼⅙⅓ to]+ \|$", gallery, re.MULTILINE)
+    assert table == [path.stem for path in configs]
+    for path in configs:
+        assert not re.search(r"\b(minutes?|on two\s+(# )?cores)\b", path.read_text(encoding="utf-8")), path
