@@ -1,10 +1,13 @@
 """The claims of the five sources: the tables at the ends of the notebooks, and the page that is made of them."""
 
+from __future__ import annotations
+
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from sphinx.application import Sphinx
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 SOURCES = (

@@ -16,7 +16,7 @@ RULES = sorted((ROOT / "workflow/rules").glob("*.smk"))
 
 def test_the_snakefile_is_short() -> None:
     assert len((ROOT / "workflow/Snakefile").read_text().splitlines()) <= 40
-    assert (ROOT / "Snakefile").read_text().splitlines()[1:] == ['include: "workflow/Snakefile"']
+    assert len((ROOT / "Snakefile").read_text().splitlines()) <= 8
 
 
 def test_a_container_runs_stages_by_its_own_python() -> None:

@@ -124,7 +124,7 @@ class MoreSeeds:
         rows, named, dims = AskedRows(ds), names_of(variable), [str(dim) for dim in variable.dims]
         flag = result[variable.attrs["bound"]] if "bound" in variable.attrs else xr.zeros_like(variable, dtype=bool)
         lasting = result[flag.attrs["lasting"]] if "lasting" in flag.attrs else flag
-        is_open, is_lasting = (values_at(one.broadcast_like(variable), dims) for one in (flag, lasting))
+        is_open, is_lasting = (values_at(array.broadcast_like(variable), dims) for array in (flag, lasting))
         columns = [values_at(array, dims) for array in (variable, low, high)]
         unmoved, sight_at = np.zeros(variable.shape, bool), self._sights(result, variable, high - low)
         if every is not None:
