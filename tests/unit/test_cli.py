@@ -76,7 +76,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     stage("sweeplib.analysis", "write_analysis", lambda _, name, directory: Attempt("analysis", name, (directory,)))
     stage("sweeplib.figures", "write_figure", lambda _, name, directory: FIGURE_ATTEMPTS[name])
     stage("sweeplib.report", "write_report", lambda _, directory: directory / "report")
-    stage("sweeplib.report", "summary", lambda *_: Summary("all is well", failed=False, directory=tmp_path))
+    stage("sweeplib.report", "summary", lambda *_: Summary("all is well", failed=False, directory=Path()))
     return seen
 
 
