@@ -1,7 +1,7 @@
 # make sweep CONFIG=config/quickstart.yaml   from a YAML file to results/NAME: dataset, figures, report
 # With other values:   make sweep SET="seeds=256 grid.d=300,1000"
 # From another folder: make -C HERE sweep CONFIG=$PWD/mine.yaml RESULTS=$PWD/results
-# make test | test-slow | test-long | test-oldest | test-newest | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | pictures | schema | clean
+# make test | test-rest | test-slow | test-long | test-oldest | test-newest | test-slurm | test-s3 | test-kubernetes | bench | check | format | docs | pictures | schema | clean
 # Another interpreter, another environment: make test PYTHON=python3.13 VENV=.venv-3.13
 
 PYTHON ?= python3
@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --no-compile --disable-pip-version-check $(if $(PINS),--constraint $(PINS))
 
-.PHONY: sweep plan test test-slow test-long test-oldest test-newest test-slurm test-s3 test-kubernetes bench check format docs pictures schema clean
+.PHONY: sweep plan test test-rest test-slow test-long test-oldest test-newest test-slurm test-s3 test-kubernetes bench check format docs pictures schema clean
 .DELETE_ON_ERROR:
 
 sweep plan: export PYTHONSAFEPATH := 1
@@ -30,13 +30,16 @@ plan: $(VENV)/.run
 	$(BIN)/sweeplib plan "$(CONFIG)" $(SET) --results "$(RESULTS)"
 
 # Two processes on two cores leave none for a second thread of linear algebra.
-test test-slow: export OPENBLAS_NUM_THREADS := 1
+test test-rest test-slow: export OPENBLAS_NUM_THREADS := 1
 TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -m "not slow and not long" $(TWO_PROCESSES)
+	$(BIN)/python -m pytest -m "not rest and not slow and not long" $(TWO_PROCESSES)
 
-# What `make test` leaves out to stay short, for a change that is about to be merged.
+# What `make test` leaves out to stay short, for a change that is about to be merged: first what has quicker files, then what is slow.
+test-rest: $(VENV)/.test
+	$(BIN)/python -m pytest -m "rest and not slow and not long" $(TWO_PROCESSES)
+
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m "slow and not long" $(TWO_PROCESSES)
 
@@ -45,10 +48,10 @@ test-long: $(VENV)/.test
 
 # The oldest packages that pyproject.toml allows, and the newest that there are, in environments of their own.
 test-oldest:
-	$(MAKE) test PINS=constraints-oldest.txt VENV=$(VENV)-oldest
+	$(MAKE) test test-rest PINS=constraints-oldest.txt VENV=$(VENV)-oldest
 
 test-newest:
-	$(MAKE) test PINS= VENV=$(VENV)-newest
+	$(MAKE) test test-rest PINS= VENV=$(VENV)-newest
 
 # As root, with Debian's slurm-wlm and munge: starts a SLURM of one machine.
 test-slurm: $(VENV)/.test

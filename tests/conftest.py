@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import runtime_types
 
+from tests.tiers import QUICKER
+
 CHECKED = [
     "analysis",
     "config",
@@ -107,8 +109,12 @@ def looks(value: Any) -> Any:
     return type(value) if isinstance(value, int | float | np.generic) else value
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the slowest files first, so that no long one is left to one process at the end."""
+    """Mark the files that have a quicker one; run the slowest first, so that no long one is left at the end."""
+    for item in items:
+        if item.path.relative_to(TESTS).as_posix() in QUICKER:
+            item.add_marker(pytest.mark.rest)
 
     def place(item: pytest.Item) -> int:
         path = item.path.relative_to(TESTS).as_posix()

@@ -13,6 +13,7 @@ from runtime_types import checked, jaxtyped
 
 from sweeplib import __version__
 from sweeplib.storage.records.files import digest
+from tests.tiers import QUICKER
 
 ROOT = Path(__file__).parents[1]
 FILES = {path.relative_to(ROOT): path.read_text().count("\n") for path in (ROOT / "sweeplib").rglob("*.py")}
@@ -100,3 +101,9 @@ def test_one_version_is_cited_and_has_its_changes() -> None:
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
     changes = (ROOT / "CHANGELOG.md").read_text()
     assert f"\n## [{__version__}] - " in changes
+
+
+def test_files_that_make_test_leaves_out_have_quicker_ones_that_it_runs():
+    tests = Path(__file__).parent
+    assert all((tests / path).exists() for pair in QUICKER.items() for path in pair)
+    assert not set(QUICKER) & set(QUICKER.values())

@@ -1,4 +1,4 @@
-"""Which parameters of a test `make test` runs, and which `make test-slow`."""
+"""Which tests `make test` runs, which `make test-rest`, and which `make test-slow`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -7,6 +7,51 @@ import pytest
 
 ALONE = ("dmft", "nonlinear_dynamics", "overlap_map")
 """Dynamics that are slow or whose kernels no other one needs, with tests of their own: their contract is slow."""
+
+QUICKER = {
+    "contracts/test_analyses_figures.py": "unit/test_analysis_exit_times.py",
+    "contracts/test_clusters.py": "unit/test_local_cluster.py",
+    "contracts/test_dynamics.py": "unit/test_simulation.py",
+    "contracts/test_observables.py": "unit/test_overlaps.py",
+    "contracts/test_reads.py": "unit/test_problem.py",
+    "faults/test_by_folder.py": "unit/test_front_commands.py",
+    "faults/test_damage.py": "unit/test_sealed.py",
+    "faults/test_irregular.py": "unit/test_regular_files.py",
+    "faults/test_links.py": "unit/test_file_system.py",
+    "faults/test_machine.py": "unit/test_environment.py",
+    "faults/test_places.py": "unit/test_config_paths.py",
+    "faults/test_troubles.py": "unit/test_troubles.py",
+    "faults/test_upkeep.py": "unit/test_file_system.py",
+    "faults/test_verify.py": "unit/test_sealed.py",
+    "laws/test_chain_batches.py": "unit/test_batches.py",
+    "laws/test_chain_of_spectra.py": "unit/test_spectra.py",
+    "laws/test_chain_of_updates.py": "unit/test_updates.py",
+    "laws/test_chain_with_noise.py": "unit/test_noise.py",
+    "laws/test_finite_size.py": "laws/test_chain_is_sgd.py",
+    "laws/test_sde.py": "laws/test_sgd_follows_ode.py",
+    "unit/test_accessor.py": "unit/test_interface.py",
+    "unit/test_child.py": "unit/test_children.py",
+    "unit/test_combined.py": "unit/test_table.py",
+    "unit/test_dmft.py": "unit/test_training_sets.py",
+    "unit/test_export_analyses.py": "unit/test_export.py",
+    "unit/test_extrapolation.py": "unit/test_analysis_fits.py",
+    "unit/test_figures_fit.py": "unit/test_figures_scaling.py",
+    "unit/test_figures_general.py": "unit/test_figures.py",
+    "unit/test_figures_published.py": "unit/test_references.py",
+    "unit/test_forks.py": "unit/test_jobs.py",
+    "unit/test_identity.py": "unit/test_versions.py",
+    "unit/test_mean_field.py": "unit/test_nonlinear_dynamics.py",
+    "unit/test_optimal_schedules.py": "unit/test_schedules.py",
+    "unit/test_other_stores.py": "unit/test_growth.py",
+    "unit/test_parameters.py": "unit/test_plugins.py",
+    "unit/test_plugin_checks.py": "unit/test_plugins.py",
+    "unit/test_readers.py": "unit/test_storage_dataset.py",
+    "unit/test_report_comparison.py": "unit/test_report.py",
+    "unit/test_report_plots.py": "unit/test_report.py",
+    "unit/test_store_model.py": "unit/test_storage.py",
+    "workflow/test_documents.py": "unit/test_config.py",
+}
+"""The files of tests that `make test` leaves to `make test-rest`, each with one that sees the gravest faults there."""
 
 
 def slow_among(values: Iterable[Any], *slow: Any) -> list[Any]:
