@@ -107,9 +107,9 @@ $(VENV)/.docs: GROUP := docs
 $(VENV)/.test-s3: GROUP := test-s3
 $(VENV)/.test-kubernetes: GROUP := test-kubernetes
 $(VENV)/.run $(VENV)/.test $(VENV)/.dev $(VENV)/.docs $(VENV)/.test-s3 $(VENV)/.test-kubernetes: pyproject.toml $(PINS) | $(BIN)/pip
+	$(INSTALL) "pip >=25.1" # which knows groups
 	$(INSTALL) --editable . $(addprefix --group ,$(GROUP))
 	@touch $@
 
 $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --upgrade pip
