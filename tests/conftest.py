@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import runtime_types
 
-from tests.tiers import QUICKER
+from tests.tiers import COSTLY, QUICKER, is_left_to_the_rest
 
 CHECKED = [
     "analysis",
@@ -109,11 +109,20 @@ def looks(value: Any) -> Any:
     return type(value) if isinstance(value, int | float | np.generic) else value
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Return True for a file of which `make test` or `make test-rest` runs nothing: its import takes time."""
+    if collection_path.suffix != ".py":
+        return None
+    path, marks = collection_path.relative_to(TESTS).as_posix(), config.getoption("markexpr")
+    unneeded = path in QUICKER if marks.startswith("not rest ") else path not in QUICKER.keys() | COSTLY.keys()
+    return True if unneeded and marks.startswith(("not rest ", "rest ")) else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the files that have a quicker one; run the slowest first, so that no long one is left at the end."""
+    """Mark the tests that have quicker ones; run the slowest first, so that no long one is left at the end."""
     for item in items:
-        if item.path.relative_to(TESTS).as_posix() in QUICKER:
+        if is_left_to_the_rest(item.path.relative_to(TESTS).as_posix(), getattr(item, "originalname", item.name)):
             item.add_marker(pytest.mark.rest)
 
     def place(item: pytest.Item) -> int:
