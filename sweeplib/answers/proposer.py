@@ -52,5 +52,5 @@ def proposer_of(name: str, question: Question) -> Proposer:
         return PROPOSERS[proposer](name, question)
     axes = ", ".join(question.bounds)
     problem = f"nothing proposes values of {axes} for {question.of}, {question.variable}"
-    expected = "`refine: seeds`, or for `of: optimal_learning_rate` the axis of the learning rates with its bounds"
+    expected = "`refine: seeds`, or for `optimal_learning_rate`, `optimum` and `crossing` their axis with its bounds"
     raise InputError(problem, key=f"answers.{name}.refine", expected=expected)

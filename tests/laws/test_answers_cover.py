@@ -12,9 +12,10 @@ from scipy.special import stdtrit
 
 from sweeplib.analysis.kit.estimators import Estimator, Fraction, Mean, Quantile
 from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.proposers.along_axis import ScanFinding
 from sweeplib.answers.proposers.boundary import GROWTH, MOST
 from sweeplib.answers.proposers.line import Line, Ruler
-from sweeplib.answers.proposers.optimum import ScanColumn, ScanFinding, ScanLook
+from sweeplib.answers.proposers.optimum import ScanColumn, ScanLook
 from sweeplib.answers.proposers.seeds import FIRST, growth_needed, next_totals
 from sweeplib.design.questions import Precision, Question
 from tests.scans import exits_like, exponential, lognormal
@@ -113,7 +114,7 @@ def test_optima_to_a_precision_are_covered(truth: str) -> None:
     found = [answered_scan(law, rng, 0.08) for _ in range(sweeps)]
     given = [each for each in found if each.state is State.given]
     assert len(given) > 0.9 * sweeps
-    assert np.mean([each.optimum.low <= best <= each.optimum.high for each in given]) > least(len(given))
+    assert np.mean([each.low <= best <= each.high for each in given]) > least(len(given))
 
 
 def located(rng: np.random.Generator, truth: float, slope: float, first: int = 32) -> list[tuple[float, float]]:

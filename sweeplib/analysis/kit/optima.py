@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sweeplib.analysis.kit.bootstrap import linear_means, log_means_by_leaving_out, moments
+from sweeplib.analysis.kit.bootstrap import PointErrors, linear_means, log_means_by_leaving_out, moments
 from sweeplib.analysis.kit.smooth_curve import Crossing, SmoothCurve
 from sweeplib.arrays import Array
 from sweeplib.late_modules import scipy
@@ -70,22 +70,44 @@ class MeanCurve:
         """Return whether there are FEWEST values of the axis."""
         return len(self.x) >= FEWEST
 
+    @cached_property
+    def linear(self) -> PointErrors:
+        """The means themselves, of any sign."""
+        return linear_means(self._values)
+
+    @cached_property
+    def hidden_variances(self) -> Array | None:
+        """Variances (n,) of fractions that runs do not show: equal outcomes do not make them certain (Agresti).
+
+        None unless all values are 0 or 1.
+        """
+        if not np.isin(self._values[self.points.present], (0.0, 1.0)).all():
+            return None
+        counts = self.linear.present.sum(axis=0)
+        share = (self.linear.logs * counts + 2.0) / (counts + 4.0)
+        return np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(self.linear.covariance), 0.0)
+
+    @property
+    def errors(self) -> Array:
+        """Return the standard errors (n,) of the means."""
+        hidden = self.hidden_variances
+        return np.asarray(np.sqrt(np.diag(self.linear.covariance) + (0.0 if hidden is None else hidden)))
+
+    @cached_property
+    def at_levels(self) -> SmoothCurve:
+        """The smooth curve of which crossings of a level are looked for: of fractions it has no logarithms."""
+        variances = self.hidden_variances
+        points = self.points if variances is None else self.linear
+        return SmoothCurve(
+            self.x, points.values, points.parts, of_logarithms=self.of_logarithms and variances is None,
+            with_shared=True, variances=variances,
+        )  # fmt: skip
+
     def crossings(self, level: float, confidence: float) -> list[Crossing]:
         """Return the places at which the curve passes a level, with their intervals; none at a level of no sense."""
         if not self.is_enough or (self.of_logarithms and level <= 0.0):
             return []
-        points, variances = self.points, None
-        if np.isin(
-            self._values[points.present], (0.0, 1.0)
-        ).all():  # fractions: equal outcomes do not make them certain (Agresti)
-            points, counts = linear_means(self._values), points.present.sum(axis=0)
-            share = (points.logs * counts + 2.0) / (counts + 4.0)
-            variances = np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(points.covariance), 0.0)
-        of_logarithms = self.of_logarithms and variances is None
-        curve = SmoothCurve(
-            self.x, points.values, points.parts, of_logarithms=of_logarithms, with_shared=True, variances=variances
-        )
-        return curve.crossings(np.log(level) if of_logarithms else level, confidence)
+        return self.at_levels.crossings(np.log(level) if self.at_levels.of_logarithms else level, confidence)
 
     @cached_property
     def smooth(self) -> SmoothCurve:

@@ -103,7 +103,7 @@ class SmoothCurve:
         self, x: Array, values: Array, parts: Array, *, of_logarithms: bool, with_shared: bool = False,
         variances: Array | None = None,
     ) -> None:  # fmt: skip
-        self.x, self.values = x, values
+        self.x, self.values, self.of_logarithms = x, values, of_logarithms
         self._errors, self.freedom = errors_of_differences(parts)
         if with_shared:
             self._errors = self._errors + float(np.sum(parts.mean(axis=1) ** 2))
@@ -271,6 +271,11 @@ class SmoothCurve:
     def _reciprocals(self, y: Array) -> Array:
         """Return the reciprocals of values whose negatives are y: not below a part of the least one measured."""
         return np.maximum(-y, LEAST_RECIPROCAL * float(np.exp(self.values.mean() - self.values.max())))
+
+    def noise_at(self, at: float) -> float:
+        """Return the standard error of the value at a place by the errors of the values alone."""
+        weights = self.tangent(at).value_weights
+        return float(np.sqrt(weights @ self._errors @ weights))
 
     def tangent(self, at: float) -> Tangent:
         """Return the value and the slope of the curve at a place, with their weights."""

@@ -11,27 +11,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.bootstrap import log_means
-from sweeplib.analysis.kit.optima import MeanCurve, Optimum
+from sweeplib.analysis.kit.optima import MeanCurve
 from sweeplib.analysis.kit.scan import scan_dim
-from sweeplib.analysis.kit.seed_values import axis_along, curves_along
 from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
-from sweeplib.answers.answer import Answer, State
+from sweeplib.answers.answer import State
 from sweeplib.answers.proposer import PROPOSERS
+from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
-from sweeplib.answers.table import named, points, seeds_asked, value
 from sweeplib.answers.unexited_runs import exits_go_on
 from sweeplib.budget import SEEDS
-from sweeplib.design.questions import Question, Row
+from sweeplib.design.questions import Question
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline
@@ -39,7 +36,7 @@ from sweeplib.storage.dataset.outline import Outline
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-OPTIMA = {("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")}
+OPTIMA = frozenset({("optimal_learning_rate", "gamma_opt"), ("optimum", "optimum")})
 """The analyses, and their variables, for which values of an axis may be added."""
 RISE, END_RISE, SOME_RISE = 2.0, 1.5, 1.1
 """The factors above the least mean steps to which the range goes, a scan to its ends, and one that is cut off by rates
@@ -48,10 +45,6 @@ BINS = 7
 """Rows in the range."""
 WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
 """The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
-TOLD = 3.0
-"""The standard errors by which one mean is clearly larger than another."""
-MOST_TO_TELL = 8192
-"""Seeds of a row after which two minima, or an optimum and a bound, count as not told apart, and needs are believed."""
 MOSTLY, MOST_RATES = 4.0, 24
 """The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few."""
 LEAST_PART = 0.02
@@ -60,21 +53,7 @@ CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
 
 
-@dataclass(frozen=True)
-class ScanFinding:
-    """What a look at a scan says: the optimum and its interval, the state and why, and the seeds of rows by their x.
-
-    needed : an estimate of the runs that are missing for the answer.
-    """
-
-    why: str
-    seeds: dict[float, int] = field(default_factory=dict)
-    state: State = State.open
-    optimum: Optimum = field(default_factory=Optimum)
-    needed: float = math.nan
-
-
-class OptimumAlong:
+class OptimumAlong(AlongAxis):
     """Asks for values of an axis, and seeds, until the interval of an optimum along it is narrow enough.
 
     The optimum is that of `optimal_learning_rate`, or of `optimum`: of any quantity whose means are positive.
@@ -85,72 +64,33 @@ class OptimumAlong:
         "to": "10 %",
         "refine": {"gamma": [0.05, 1.9]},
     }
+    place, variables = "optimum", OPTIMA
 
     def __init__(self, name: str, question: Question) -> None:
-        self.name, self.question = name, question
-        [(self.dim, (low, high))] = question.bounds.items()
+        super().__init__(name, question)
+        low, high = question.bounds[self.dim]
         if low <= 0.0 and (self.dim == "gamma" or question.of == "optimum"):
             key = f"answers.{name}.refine.{self.dim}"
             raise InputError("not bounds of such an axis", key=key, value=[low, high], expected="both above 0")
-        if not question.relative and (width := question.half_width(low)) > (high - low) / 2:
-            problem = "a half width beyond the bounds, in units of the axis"
-            raise InputError(problem, key=f"answers.{name}.to", value=width, expected=f"less, or `{width:g} %`")
 
-    @classmethod
-    def takes(cls, question: Question) -> bool:
-        """Return whether values of one axis may be added for an optimum."""
-        return len(question.bounds) == 1 and (question.of, question.variable) in OPTIMA
-
-    def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
-        """Raise InputError unless the optimum is looked for along the axis that may get values."""
-        complete = ANALYSES[self.question.of].check(options)
+    def axis(self, outline: Outline, options: Mapping[str, Any]) -> str:
+        """Return the axis of the optimum."""
         if self.question.of == "optimum":
-            axis = axis_along(outline, complete["of"], complete["along"])
-        else:
-            axis = scan_dim(outline, complete["along"])
-        if axis != self.dim:
-            problem, key = "not the axis of the optimum", f"answers.{self.name}.refine"
-            raise InputError(problem, key=key, value=self.dim, choices=[axis])
+            return super().axis(outline, options)
+        return scan_dim(outline, options["along"])
 
-    def tell(self, ds: xr.Dataset, options: Mapping[str, Any]) -> list[Answer]:
-        """Return the optima at all points, each with the rows that it needs."""
-        from sweeplib.analysis.kit.problem_fields import with_constants
+    def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
+        """Return the values of single runs along the axis, of exits up to the horizon too."""
+        if self.question.of == "optimum":
+            return super().runs(ds, options)
+        return rate_scan(ds, min(CUT_OFF, options["max_censored"]), options["max_lost"])
 
-        complete = ANALYSES[self.question.of].check(options)
-        runs = self._runs(with_constants(ds), complete)
-        seeds, variable = seeds_asked(ds), runs.steps.isel({"seed": 0, self.dim: 0}, drop=True)
-        answers = []
-        for place in points(variable, self.question.at):
-            column = ScanColumn.of(runs, seeds, place, self.dim)
-            if len(column.x):
-                row = {name: value(ds, name, index) for name, index in place.items() if name in ds["status"].dims}
-                row.pop("dynamics")
-                answers.append(self._answer(Answer(self.name, named(variable, place)), column, row, complete))
-        return answers
-
-    def _runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
-        """Return the values of single runs along the axis."""
-        if self.question.of != "optimum":
-            return rate_scan(ds, min(CUT_OFF, options["max_censored"]), options["max_lost"])
-        values, x, _ = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
-        never = xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool)
-        return RateScan(values, x.broadcast_like(ds["status"].isel(seed=0, drop=True)), never, never, values)
-
-    def _answer(self, answer: Answer, column: ScanColumn, row: dict[str, Any], options: Mapping[str, Any]) -> Answer:
-        look = ScanLook(
+    def finding(self, column: ScanColumn, options: Mapping[str, Any]) -> ScanFinding:
+        """Return what a look at the rows of one point finds."""
+        return ScanLook(
             column, self.question, self.question.bounds[self.dim], options["confidence"],
             greatest=options.get("greatest", False),
-        )  # fmt: skip
-        finding = look.finding()
-        requests, (at, low, high, *_) = tuple(self._rows(finding, row, column.is_whole)), finding.optimum
-        return Answer(
-            answer.question, answer.at, at, low, high, self.question.half_width(at), finding.state, finding.why,
-            finding.needed, requests,
-        )  # fmt: skip
-
-    def _rows(self, finding: ScanFinding, row: dict[str, Any], whole: bool) -> Iterator[Row]:
-        for x, count in sorted(finding.seeds.items()):
-            yield Row({**row, self.dim: round(x) if whole else x}, count, f"{self.name}: {finding.why}")
+        ).finding()  # fmt: skip
 
 
 class ScanLook:
@@ -353,7 +293,7 @@ class ScanLook:
         half = max(optimum.at - optimum.low, optimum.high - optimum.at)
         ratio = self.question.half_width(optimum.at) / half
         if ratio >= 1.0:
-            return ScanFinding("", {}, State.given, optimum, 0.0)
+            return ScanFinding("", {}, State.given, *optimum[:3], 0.0)
         tangent, covariance = curve.smooth.tangent(optimum.at), curve.points.covariance
         weights = tangent.slope_weights
         noise, form = float(weights @ covariance @ weights), tangent.slope_form**2
@@ -361,7 +301,7 @@ class ScanLook:
             more = self._rates_near(optimum.at)
             if more or form > MOSTLY**4 * noise:
                 why = "the form of the curve is to be told" if more else self._untold
-                return ScanFinding(why, more, State.open if more else State.none, optimum)
+                return ScanFinding(why, more, State.open if more else State.none, *optimum[:3])
         variation = np.sqrt(np.diag(covariance) * seeds)
         price = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
         costs = np.abs(weights) * variation / np.exp(0.5 * price)
@@ -375,9 +315,9 @@ class ScanLook:
         needed = float(np.maximum(goals - seeds, 0.0).sum())
         if goals.max() > SEEDS and seeds.max() >= MOST_TO_TELL:
             why = f"a rate would need more than {SEEDS:,} seeds"
-            return ScanFinding(why, {}, State.none, optimum, needed)
+            return ScanFinding(why, {}, State.none, *optimum[:3], needed)
         more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))
-        return ScanFinding(WIDE, more, State.open, optimum, needed)
+        return ScanFinding(WIDE, more, State.open, *optimum[:3], needed)
 
     @property
     def _untold(self) -> str:
