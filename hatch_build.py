@@ -1,6 +1,7 @@
 """The commit from which a wheel is built, as a file of the package: a result of an installed sweeplib names it.
 
-And the addresses of the project in its metadata, from the one in pyproject.toml.
+The file's second line says `release` if the tag `v` with the version names the commit. And the addresses of the
+project in its metadata, from the one in pyproject.toml.
 """
 
 import subprocess
@@ -21,20 +22,21 @@ class Commit(BuildHookInterface):
         """Add the file; a source distribution has that of the checkout from which it was made."""
         if version == "editable" or not (Path(self.root) / ".git").exists():
             return
-        git = ["git", "-C", self.root]
         try:
-            commit = subprocess.run(
-                [*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-            ).stdout.strip()
-            changed = subprocess.run(
-                [*git, "status", "--porcelain", "sweeplib"], capture_output=True, text=True, check=True
-            )
+            commit = self._told("rev-parse", "HEAD")
+            changed = self._told("status", "--porcelain", "sweeplib")
+            tags = self._told("tag", "--points-at", "HEAD").split()
         except (OSError, subprocess.CalledProcessError):
             return
+        is_release = not changed and f"v{self.metadata.version}" in tags
         self.folder = tempfile.TemporaryDirectory()
         file = Path(self.folder.name) / "commit.txt"
-        file.write_text(commit + ("-dirty" if changed.stdout.strip() else ""), encoding="utf-8")
+        file.write_text(commit + "-dirty" * bool(changed) + "\nrelease" * is_release, encoding="utf-8")
         build_data["force_include"][str(file)] = "sweeplib/commit.txt"
+
+    def _told(self, *arguments: str) -> str:
+        command = ["git", "-C", self.root, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Delete the file, which the artefact has."""

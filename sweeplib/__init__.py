@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sweeplib.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
     from sweeplib.sweep import Sweep
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "ACTIVATIONS": "sweeplib.maths.activations",

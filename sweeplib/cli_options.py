@@ -61,9 +61,9 @@ def beginnings(words: Sequence[str]) -> Callable[[click.Context, click.Parameter
 
 def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        from sweeplib import __version__
+        from sweeplib.storage.records import provenance
 
-        echo(f"sweeplib {__version__}")
+        echo(f"sweeplib {provenance.version()}")
         ctx.exit()
 
 

@@ -76,6 +76,8 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         cluster=cluster,
         timeout=config.timeout,
         publish=checked_address(config.publish) if config.publish is not None else None,
+        authors=tuple(config.authors),
+        licence=config.license,
         table=points if isinstance(points, str) else None,
         plugins=plugins,
     )

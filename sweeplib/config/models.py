@@ -38,6 +38,7 @@ class Axes(BaseModel):
     zip: list[dict[str, Values]] = Field(default_factory=list)
 
 
+Line = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
 Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
 Named = Annotated[
     dict[str, dict[str, Any]],
@@ -324,6 +325,16 @@ class SweepConfig(Section):
         description="Where to send the finished dataset: an address of fsspec, with the credentials of its package "
         "(`s3://` needs the extra `s3`). Nothing else may be there.",
         examples=["s3://bucket/sweeps/mine.zarr"],
+    )
+    authors: list[Line] = Field(
+        default_factory=list,
+        description="Who made the sweep: the dataset, the report and the README.md in its folder name them.",
+        examples=[["Ada Lovelace, https://orcid.org/0000-0000-0000-0000"]],
+    )
+    license: Line | None = Field(
+        default=None,
+        description="The licence under which you publish the results, best by its name in the list of SPDX.",
+        examples=["CC-BY-4.0"],
     )
     plugins: list[str] = Field(
         default_factory=list,

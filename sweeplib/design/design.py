@@ -90,7 +90,8 @@ class Design:
     user's modules, or absolute paths of files, and are imported here; `table` is the path of a table of points, `bases`
     are the configs that the sweep's own starts from.
     `source` has only the names of files, so that it does not depend on the folder.
-    The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one.
+    The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one,
+    and names its `authors` and the `licence` under which they publish it.
     """
 
     name: str
@@ -108,6 +109,8 @@ class Design:
     cluster: ClusterSettings | None = None
     timeout: float | None = None
     publish: str | None = None
+    authors: tuple[str, ...] = ()
+    licence: str | None = None
     table: str | None = None
     bases: tuple[Path, ...] = ()
     plugins: tuple[str, ...] = ()

@@ -39,6 +39,7 @@ from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import tell
 from sweeplib.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.storage.records.publish import check_publishing
+from sweeplib.storage.records.readme import write_readme
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
@@ -92,6 +93,7 @@ def run_sweep(
         for name in sorted(names):
             locks.enter_context(driver_lock(directory, name))
         write_complete_config(sweep, directory)
+        write_readme(sweep, directory)
         states = [_state(sweep, name, directory, workers) for name in names]
         if any(map(_State.lacks_a_plan, states)) and not cluster_of(sweep).block_size:
             write_plan(sweep, directory, workers=workers, progress=progress)

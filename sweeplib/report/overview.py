@@ -95,6 +95,8 @@ def provenance(
     attrs = dataset.attrs
     journals = list(journals)
     pairs = [
+        ("Authors", attrs.get("creator_name")),
+        ("Licence of the results", attrs.get("license")),
         ("Commit of sweeplib", attrs.get("git_commit")),
         ("Packages", attrs.get("versions")),
         ("Processors", attrs.get("processors")),

@@ -11,7 +11,7 @@ from zarr.storage import MemoryStore
 
 from sweeplib.design.design import Design
 from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import meanings
+from sweeplib.simulation.labels import CREDITS, meanings
 from sweeplib.simulation.variables import STATUS_LABELS
 from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, written_dataset
@@ -22,12 +22,13 @@ from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.locks import writer_lock
 from sweeplib.storage.records.provenance import git_commit, versions
+from sweeplib.storage.records.readme import write_readme
 from sweeplib.storage.store.journal import journal
 from sweeplib.strict_yaml import parsed, written
 
 
 def finalise(sweep: Design, directory: Path) -> Path:
-    """Write the sweep's dataset under `directory`, with its done.json and its complete config; return its path.
+    """Write the sweep's dataset under `directory`, its done.json, complete config and README.md; return its path.
 
     InputError if a case is missing, DamageError if a case cannot be read. The bytes of the dataset depend only on the
     config and on the numerics, not on block sizes, workers, crashes, or the order in which the sweep grew. One variable
@@ -39,6 +40,7 @@ def finalise(sweep: Design, directory: Path) -> Path:
         counts = {dynamics: of_run.wanted.counts() for dynamics, of_run in results.items()}
         _write(sweep, directory, results, path, {"cases": counts})
         write_complete_config(sweep, directory)
+        write_readme(sweep, directory)
     return path
 
 
@@ -140,9 +142,11 @@ def _attributes(sweep: Design, directory: Path, results: Mapping[str, Results]) 
         digest.update(of_run.wanted.ids.tobytes())
     journals = (read_lines(journal(directory, run)) for run in sweep.runs)
     processors = {str(entry["cpu"]) for journal in journals for entry in journal if "cpu" in entry}
+    credited = zip(CREDITS, ("; ".join(sweep.authors), sweep.licence), strict=True)
     return {
         "title": sweep.name,
         "Conventions": "CF-1.11",
+        **{name: text for name, text in credited if text},
         "config": _physics(sweep.source),
         "digest": digest.hexdigest(),
         "versions": ", ".join(f"{name} {version}" for name, version in versions().items()),

@@ -32,7 +32,7 @@ PAGE = Path("report", "index")
 """The report, as an artefact."""
 EXECUTION_KEYS = ("cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
-UNREAD = (*EXECUTION_KEYS, "analyses", "figures", "plugins")
+UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""
 
 
@@ -76,7 +76,8 @@ def cases_made_from(sweep: "Design") -> dict[str, Any]:
 def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
     """Return what the artefact of a stage, an analysis or a figure by its name, is made from now."""
     if stage == "finalise":
-        return cases_made_from(sweep) | {"code": _code(sweep, "simulate", "sweeplib.storage.dataset.finalise")}
+        code = _code(sweep, "simulate", "sweeplib.storage.dataset.finalise")
+        return cases_made_from(sweep) | {"code": code, "credits": [*sweep.authors, sweep.licence]}
     kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
     if stage == "analyse":
         options, modules = sweep.analyses[name], ["sweeplib.analysis.write", origin_of("analysis", name)]

@@ -16,7 +16,7 @@ LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
 @cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the libraries that a result depends on."""
-    packages = {"sweeplib": sweeplib.__version__, "python": platform.python_version()}
+    packages = {"sweeplib": version(), "python": platform.python_version()}
     return packages | {name: _version(name) for name in LIBRARIES}
 
 
@@ -28,17 +28,43 @@ def _version(name: str) -> str:
 
 
 @cache
+def version() -> str:
+    """Return the version of sweeplib that runs: a release's, or with the commit: `0.3.0`, `0.3.0+1a2b3c4d5e.dirty`."""
+    commit, is_release = _checkout()
+    if is_release:
+        return sweeplib.__version__
+    number, _, dirty = (commit or "unknown").partition("-")
+    return f"{sweeplib.__version__}+{number[:10]}{dirty and f'.{dirty}'}"
+
+
 def git_commit() -> str | None:
     """Return the commit of sweeplib's own checkout, with "-dirty" if files differ.
 
     Outside a checkout it is that of which the installed wheel was built, None if it was built elsewhere.
     """
+    return _checkout()[0]
+
+
+@cache
+def _checkout() -> tuple[str | None, bool]:
+    """Return the commit, and whether it is the one of the release, which the tag `v` with the version names."""
     if _git("ls-files", "--error-unmatch", "__init__.py") is None:
         built = PACKAGE / "commit.txt"
-        return file_text(built) if built.exists() else None
-    dirty = _git("status", "--porcelain", "--untracked-files=no", ".")
+        commit, *words = file_text(built).split() if built.exists() else [None]
+        return commit, "release" in words
     commit = _git("rev-parse", "HEAD")
-    return f"{commit}-dirty" if dirty else commit
+    if _git("status", "--porcelain", "--untracked-files=no", "."):
+        return f"{commit}-dirty", False
+    return commit, f"v{sweeplib.__version__}" in (_git("tag", "--points-at", "HEAD") or "").split()
+
+
+def home_page() -> str:
+    """Return the address of the source of sweeplib, as the installed package has it; empty if it has none."""
+    try:
+        links = importlib.metadata.metadata("sweeplib").get_all("Project-URL") or []
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+    return next((link.partition(", ")[2] for link in links if link.startswith("Repository,")), "")
 
 
 def _git(*arguments: str) -> str | None:

@@ -1,0 +1,62 @@
+"""README.md of a results folder, for a reader who has nothing but the folder."""
+
+from pathlib import Path
+
+import pytest
+
+import sweeplib
+from sweeplib.errors import InputError
+from sweeplib.storage.records.provenance import version
+from sweeplib.storage.records.readme import OWN
+from tests.in_process import InProcess
+
+CONTENT = {
+    "name": "told",
+    "problem": {"p": 1, "k": 1, "activation": "linear", "d": 50, "Delta": 0},
+    "grid": {"gamma": [0.02, 0.08]},
+    "seeds": 3,
+    "dynamics": ["ode"],
+    "times": [0, 1],
+    "figures": [],
+}
+
+
+def run(results: Path, **keys: object) -> Path:
+    """Run the sweep; return the README.md of its folder."""
+    with InProcess().client() as client:
+        sweeplib.Sweep(results=results, **(CONTENT | keys)).run(client, progress=False)
+    return results / "told" / "README.md"
+
+
+def test_it_says_what_it_is_who_made_it_and_under_which_licence(tmp_path: Path) -> None:
+    """And so do the attributes of the dataset; what the config does not say has its place named."""
+    text = run(tmp_path).read_text()
+    assert text.splitlines()[:2] == [OWN, "# told"]
+    assert "`ode` over `gamma` (2 values), `seed` (3): at most 6 cases." in text
+    assert "key `authors`" in text and "license: CC-BY-4.0" in text and f"sweeplib {version()}" in text
+    attributes = sweeplib.open(tmp_path / "told" / "dataset.zarr").attrs
+    assert not {"creator_name", "license"} & set(attributes)
+    assert attributes["versions"].startswith(f"sweeplib {version()}, ")
+
+    text = run(tmp_path, authors=["Ada Lovelace", "Bo Ba"], license="CC0-1.0").read_text()
+    assert "- Authors: Ada Lovelace; Bo Ba\n- Licence of the results: CC0-1.0\n" in text
+    dataset = sweeplib.open(tmp_path / "told" / "dataset.zarr")
+    assert (dataset.attrs["creator_name"], dataset.attrs["license"]) == ("Ada Lovelace; Bo Ba", "CC0-1.0")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    names: dict[str, object] = {}
+    exec(code.replace('"dataset.zarr"', f'"{tmp_path}/told/dataset.zarr"'), names)
+    assert dict(names["ds"].sizes) == dict(dataset.sizes)  # type: ignore[attr-defined]
+
+
+def test_a_file_of_ones_own_stays(tmp_path: Path) -> None:
+    own = tmp_path / "told" / "README.md"
+    own.parent.mkdir()
+    own.write_text("mine\n")
+    assert run(tmp_path).read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("keys", [{"license": "two\nlines"}, {"authors": [""]}, {"authors": "Ada"}, {"license": " "}])
+def test_what_is_no_line_is_refused(keys: dict[str, object]) -> None:
+    with pytest.raises(InputError) as refused:
+        sweeplib.Sweep(**(CONTENT | keys))
+    assert next(iter(keys)) in str(refused.value)
