@@ -97,10 +97,13 @@ def test_names_are_nouns_that_say_what_a_thing_is() -> None:
     assert not refused
 
 
-def test_one_version_is_cited_and_has_its_changes() -> None:
-    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
-    changes = (ROOT / "CHANGELOG.md").read_text()
-    assert f"\n## [{__version__}] - " in changes
+def test_the_changes_of_a_release_can_be_read_at_once() -> None:
+    """Below those of the next one; which release brought what stands in a table above."""
+    text = (ROOT / "CHANGELOG.md").read_text()
+    table, *releases = text.split("\n## [")
+    assert [release.partition("]")[0] for release in releases][:2] == ["Unreleased", __version__]
+    assert len(releases[1].strip().splitlines()) <= 80
+    assert f"[{__version__}](#" in table
 
 
 def test_what_make_test_leaves_out_has_something_quicker_that_it_runs() -> None:

@@ -1,5 +1,6 @@
 """What a container, a conda environment and the metadata of the package say of each other."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -10,6 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from hatch_build import Addresses
+from sweeplib import __version__
 from sweeplib.strict_yaml import document
 
 ROOT = Path(__file__).parents[2]
@@ -74,3 +76,20 @@ def test_addresses_follow_from_that_of_the_repository(repository: str) -> None:
 def test_the_citation_has_the_address_of_the_repository() -> None:
     cited = document((ROOT / "CITATION.cff").read_text()).data.get("repository-code", "")
     assert cited == REPOSITORY
+
+
+def test_citation_and_codemeta_say_what_the_package_says() -> None:
+    cited = document((ROOT / "CITATION.cff").read_text()).data
+    described = json.loads((ROOT / "codemeta.json").read_text())
+    assert cited["title"].startswith(f"{PROJECT['name']}: ") and described["name"] == PROJECT["name"]
+    assert described["description"] == PROJECT["description"]
+    assert cited["version"] == described["version"] == __version__
+    assert str(cited["date-released"]) == described["dateModified"]
+    assert f"\n## [{__version__}] - {described['dateModified']}\n" in (ROOT / "CHANGELOG.md").read_text()
+    assert cited["license"] == described["license"].rpartition("/")[2] == PROJECT["license"]
+    names = [author["name"] for author in PROJECT["authors"]]
+    assert [author["name"] for author in cited["authors"]] == names == [each["name"] for each in described["author"]]
+    assert cited["keywords"] == described["keywords"] == PROJECT["keywords"]
+    assert described["runtimePlatform"] == f"Python {PROJECT['requires-python']}"
+    assert described.get("codeRepository", "") == REPOSITORY
+    assert PROJECT["name"] in cited["abstract"]
