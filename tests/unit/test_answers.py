@@ -1,5 +1,6 @@
 """Questions to a precision: configs, rows, rounds that are interrupted, what cannot be answered."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -299,6 +300,16 @@ def test_the_command_shows_answers_and_says_what_is_missing(tmp_path: Path) -> N
     shown = CliRunner().invoke(app, ["answer", path, "answers.exits.budget=1000", "answers.exits.to=30 %", *results])
     assert shown.exit_code == 0
     assert "given" in shown.output
+    told = CliRunner().invoke(
+        app, ["answer", path, "answers.exits.budget=1000", "answers.exits.to=30 %", "--json", *results]
+    )
+    answers = json.loads(told.stdout, parse_constant=pytest.fail)
+    assert told.exit_code == 0 and [answer["at"]["gamma"] for answer in answers] == [0.05, 0.08]
+    for answer in answers:
+        assert (answer["question"], answer["state"]) == ("exits", "given")
+        assert answer["low"] < answer["value"] < answer["high"]
+        assert max(answer["value"] - answer["low"], answer["high"] - answer["value"]) <= 0.3 * answer["value"]
+        assert f"{answer['value']:.4g}" in shown.output
 
 
 def test_the_command_refuses_a_config_without_questions(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 import _thread
 import asyncio
+import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from distributed import Client, LocalCluster
 
+import sweeplib
 from sweeplib import InputError, Sweep
 from sweeplib.cli import app
 from sweeplib.execution.clusters.dashboard import dashboard_link, page_link
@@ -26,6 +29,7 @@ SWEEP = {
     "dynamics": ["sgd_chain"],
     "times": [0, 1],
 }
+SOURCES = Path(sweeplib.__file__).parent
 PROGRAM = str(Path(sys.executable).with_name("sweeplib"))
 
 
@@ -129,3 +133,34 @@ def test_a_plugin_that_ends_the_process_is_no_success(tmp_path: Path, module: st
 )
 def test_the_page_of_a_sweep_is_beside_the_status_of_the_dashboard(link: str, page: str) -> None:
     assert page_link(link) == page
+
+
+@pytest.mark.slow
+def test_bytecode_is_kept_in_the_users_cache_where_none_may_be_written(tmp_path: Path) -> None:
+    """Else each process of a sweep compiles what it imports. Bytecode beside the sources is used, and is written."""
+    package, cache = tmp_path / "site" / "sweeplib", tmp_path / "cache"
+    shutil.copytree(SOURCES, package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "wrong.yaml").write_text("wrong: 1\n")
+    variables = {"PYTHONPATH": str(package.parent), "XDG_CACHE_HOME": str(cache)}
+    own = {"PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
+    environment = {name: value for name, value in os.environ.items() if name not in own} | variables
+
+    def refused(**others: str) -> None:
+        command = [sys.executable, "-P", "-m", "sweeplib", "plan", "wrong.yaml"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment | others, capture_output=True, check=False)
+        assert done.returncode == 2 and b"unknown key" in done.stderr, done.stderr
+
+    refused(PYTHONDONTWRITEBYTECODE="1")
+    kept = list((cache / "sweeplib" / "bytecode").rglob("*.pyc"))
+    assert any(path.name.startswith("models.") for path in kept), "the models of a config"
+    assert not list(package.rglob("*.pyc"))
+    assert (cache / "sweeplib" / "bytecode").stat().st_mode & 0o777 == 0o700
+
+    times = {path: path.stat().st_mtime_ns for path in kept}
+    refused(PYTHONDONTWRITEBYTECODE="1")
+    assert {path: path.stat().st_mtime_ns for path in kept} == times, "it is read again"
+    shutil.rmtree(cache / "sweeplib")
+    refused()
+    assert list(package.rglob("*.pyc"))
+    refused(PYTHONDONTWRITEBYTECODE="1")
+    assert not (cache / "sweeplib" / "bytecode").exists()

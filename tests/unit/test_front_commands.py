@@ -43,6 +43,7 @@ from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.config_files import READ, check_origin, record_origin, write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.jobs import DIED, INTERRUPTED, WHOLE, Job, job, tell
+from sweeplib.storage.records.provenance import version
 from sweeplib.strict_yaml import document
 from tests.datasets import sweep_dataset
 from tests.in_process import InProcess
@@ -75,7 +76,8 @@ def invoked(*arguments: Any, status: int = 0) -> str:
 
 
 def test_the_version() -> None:
-    assert invoked("--version") == f"sweeplib {__version__}\n"
+    assert invoked("--version") == f"sweeplib {version()}\n"
+    assert version().partition("+")[0] == __version__
 
 
 def test_status_of_an_unfinished_and_of_a_running_sweep(config: Path) -> None:
@@ -186,6 +188,42 @@ def test_advice_for_another_number_of_cases_is_not_shown(tmp_path: Path) -> None
     write_json(tmp_path / "plan.json", {"advice": ["fewer seeds"], "dynamics": {"ode": {"cases": 4}}})
     assert planned_advice(tmp_path, {"ode": 4}) == ("fewer seeds",)
     assert planned_advice(tmp_path, {"ode": 2}) == planned_advice(tmp_path, {"ode": 4, "sgd": 4}) == ()
+
+
+def plain(text: str) -> Any:
+    """Return what JSON says; it has no NaN, which other readers refuse."""
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_are_listed_for_programs(kind: str) -> None:
+    """All that the list for people has, each name with the meaning and the default of each option."""
+    records = plain(invoked("list", kind, "--json"))
+    lines = invoked("list", kind).splitlines()
+    for record in records:
+        assert {"name", "meaning", "options"} == record.keys() and record["meaning"]
+        assert all({"name", "default", "meaning"} == option.keys() for option in record["options"])
+        assert any(line.startswith(record["name"]) for line in lines), record["name"]
+    if records and records[0]["name"].isidentifier():
+        assert plain(invoked("list", kind, records[0]["name"], "--json")) == records[:1]
+
+
+def test_a_folder_is_listed_for_programs_as_for_people(config: Path) -> None:
+    directory = Path("results/tiny")
+    assert plain(invoked("list", "--json")) == []
+    record_origin(config, directory)
+    record = {"sweep": "tiny", "state": "unfinished", "done": None, "cases": None, "report": None}
+    assert plain(invoked("list", "--json")) == [record], "without a plan"
+    write_json(directory / "plan.done.json", {"ode": 1200})
+    write_json(directory / "ode.done.json", {"cases": {"ok": 1100, "failed": 1}, "made_from": {}})
+    (directory / "report").mkdir()
+    (page := directory / "report" / "index.html").write_text("")
+    record |= {"state": "failed", "done": 1101, "cases": 1200, "report": str(page)}
+    assert plain(invoked("list", "--json")) == [record]
 
 
 def test_the_sweeps_in_a_folder(config: Path) -> None:

@@ -1,5 +1,6 @@
 """What is made from a dataset that was written again later, by Python or by the command of a single stage."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -88,6 +89,20 @@ def test_a_report_of_parts_of_different_datasets_is_refused_in_one_line(folder: 
     sweep_with(2, folder.parent).report()
     assert said("report", folder)[0] == 0
     assert "earlier" not in said("summary", folder / "config.yaml", "--results", folder.parent)[1]
+
+
+def test_a_program_reads_the_summary_that_people_read(folder: Path) -> None:
+    """Of a file and of the folder alone; a path is there once its file is."""
+    for named in ([folder / "config.yaml", "--results", folder.parent], [folder]):
+        (code, text), (same, record) = said("summary", *named), said("summary", *named, "--json")
+        told = json.loads(record)
+        assert code == same == 0 and told.pop("failed") is False
+        assert told.pop("lines") == text.splitlines() and "8 cases" not in text
+        assert all(path is not None and Path(path).exists() for path in told.values()), told
+        assert {"dataset", "report"} <= told.keys()
+    shutil.rmtree(folder / "report")
+    code, record = said("summary", folder / "config.yaml", "--results", folder.parent, "--json")
+    assert json.loads(record)["report"] is None
 
 
 @pytest.mark.slow

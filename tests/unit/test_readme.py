@@ -12,10 +12,10 @@ from tests.in_process import InProcess
 
 CONTENT = {
     "name": "told",
-    "problem": {"p": 1, "k": 1, "activation": "linear", "d": 50, "Delta": 0},
+    "problem": {"p": 1, "k": 1, "activation": "square", "spherical": True, "d": 50, "Delta": 0},
     "grid": {"gamma": [0.02, 0.08]},
     "seeds": 3,
-    "dynamics": ["ode"],
+    "dynamics": ["sgd_chain"],
     "times": [0, 1],
     "figures": [],
 }
@@ -32,7 +32,7 @@ def test_it_says_what_it_is_who_made_it_and_under_which_licence(tmp_path: Path) 
     """And so do the attributes of the dataset; what the config does not say has its place named."""
     text = run(tmp_path).read_text()
     assert text.splitlines()[:2] == [OWN, "# told"]
-    assert "`ode` over `gamma` (2 values), `seed` (3): at most 6 cases." in text
+    assert "`sgd_chain` over `gamma` (2 values), `seed` (3): at most 6 cases." in text
     assert "key `authors`" in text and "license: CC-BY-4.0" in text and f"sweeplib {version()}" in text
     attributes = sweeplib.open(tmp_path / "told" / "dataset.zarr").attrs
     assert not {"creator_name", "license"} & set(attributes)
