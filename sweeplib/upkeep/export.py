@@ -169,12 +169,15 @@ def _new_file(path: Path) -> Path:
 
 
 def _variables_by_axes(ds: "xr.Dataset") -> dict[tuple[str, ...], list[str]]:
-    """Return the names of the variables by the axes that they have beside those of a case."""
+    """Return the names of the variables by the axes that they have beside those of a case, few axes first.
+
+    Releases of zarr list the variables of a dataset in orders of their own.
+    """
     groups: dict[tuple[str, ...], list[str]] = {(): []}
-    for name, variable in ds.data_vars.items():
-        axes = tuple(str(dim) for dim in variable.dims if dim not in ds.status.dims)
-        groups.setdefault(axes, []).append(str(name))
-    return groups
+    for name in sorted(map(str, ds.data_vars)):
+        axes = tuple(str(dim) for dim in ds[name].dims if dim not in ds.status.dims)
+        groups.setdefault(axes, []).append(name)
+    return {axes: groups[axes] for axes in sorted(groups, key=lambda axes: (len(axes), axes))}
 
 
 def _table(ds: "xr.Dataset") -> "pd.DataFrame":
