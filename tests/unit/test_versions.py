@@ -1,5 +1,7 @@
 """A dataset that is written again while it is read: a reader sees one version, and writers wait for each other."""
 
+import asyncio
+import json
 import os
 import pickle
 import subprocess
@@ -11,15 +13,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xarray as xr
+from zarr.core.buffer import default_buffer_prototype
 
 import sweeplib
 from sweeplib.errors import InputError
 from sweeplib.storage.dataset.folder import GroupWriter, open_dataset, write_dataset, written_dataset
+from sweeplib.storage.dataset.stores import LinkingStore
 from sweeplib.storage.dataset.versions import replacement
 from sweeplib.storage.records.artefacts import made_from, stale_outputs
 from sweeplib.storage.records.files import DamageError, exchange, partial, write_text
 from sweeplib.storage.records.locks import writer_lock
-from sweeplib.storage.records.manifest import MANIFEST, UNLISTED, examination, manifest_of
+from sweeplib.storage.records.manifest import MANIFEST, UNLISTED, entry_of, examination, manifest_of
 from sweeplib.upkeep.other_files import OtherFiles
 from tests.faults.sweeps import files
 
@@ -238,6 +242,21 @@ def test_a_damaged_version_is_written_again_and_not_kept(tmp_path: Path) -> None
         written(path, number)
     assert files(written(path, 1)) == before
     assert [open_dataset(tmp_path / "datasets" / each).attrs["number"] for each in versions(path)] == [2]
+
+
+def test_metadata_are_in_one_order_whatever_the_order_of_a_listing(tmp_path: Path) -> None:
+    """Releases of zarr list them as the file system answers, or sorted."""
+    store = LinkingStore(tmp_path)
+    nodes = {name: {"node_type": "array"} for name in ("b", "p1_k1/a", "C", "a")}
+    content = {"node_type": "group", "consolidated_metadata": {"kind": "inline", "metadata": nodes}}
+    buffer = default_buffer_prototype().buffer
+    asyncio.run(store.set("zarr.json", buffer.from_bytes(json.dumps(content).encode())))
+    written_text = (tmp_path / "zarr.json").read_bytes()
+    assert list(json.loads(written_text)["consolidated_metadata"]["metadata"]) == ["a", "b", "C", "p1_k1/a"]
+    assert json.loads(written_text) == content
+    asyncio.run(store.set("zarr.json", buffer.from_bytes(written_text)))
+    assert (tmp_path / "zarr.json").read_bytes() == written_text
+    assert store.meant["zarr.json"] == entry_of("zarr.json", written_text)
 
 
 def test_what_is_lost_while_a_dataset_is_written_is_noticed(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Zarr stores of datasets: one that writes a new version, and one that reads a version, whatever its writer does."""
 
+import json
 import os
+import unicodedata
 from collections import defaultdict
 from contextlib import suppress
 from functools import cached_property
@@ -49,11 +51,13 @@ class LinkingStore(LocalStore):
 
     async def set(self, key: str, value: Any) -> None:
         """Write the bytes of a file, or link it."""
+        value = _in_order(key, value)
         if not self._is_linked(key, value):
             await super().set(key, value)
 
     def set_sync(self, key: str, value: Any) -> None:
         """Write the bytes of a file, or link it."""
+        value = _in_order(key, value)
         if not self._is_linked(key, value):
             super().set_sync(key, value)
 
@@ -86,6 +90,22 @@ class LinkingStore(LocalStore):
                             file.seek(max(0, size - 4))
                             chunks[size, file.read()].append(path)
         return chunks
+
+
+def _in_order(key: str, value: Any) -> Any:
+    """Return metadata whose consolidated part has the arrays in the order of newer releases of zarr.
+
+    Older ones list them as the answers of the file system come: two writers of one dataset wrote other bytes.
+    """
+    if not key.endswith("zarr.json"):
+        return value
+    content = json.loads(value.to_bytes())
+    nodes = (content.get("consolidated_metadata") or {}).get("metadata", {})
+    order = sorted(nodes, key=lambda name: (name.count("/"), unicodedata.normalize("NFKC", name).casefold()))
+    if list(nodes) == order:
+        return value
+    content["consolidated_metadata"]["metadata"] = {name: nodes[name] for name in order}
+    return default_buffer_prototype().buffer.from_bytes(json.dumps(content, indent=2).encode())
 
 
 class VersionStore(RegularStore):
