@@ -32,7 +32,7 @@ class SweepAccessor:
         _check(self._ds)
         sizes = ", ".join(f"{dim} {size}" for dim, size in self._ds["status"].sizes.items())
         lines = [
-            f"Sweep {self._ds.attrs.get('sweep', 'without a name')}: {self._ds['status'].size:,} runs ({sizes})",
+            f"Sweep {self._ds.attrs.get('title', 'without a name')}: {self._ds['status'].size:,} runs ({sizes})",
             *(f"  {name}: {_counted(counts)}" for name, counts in self.status.items()),
             f"  analyses: {', '.join(ANALYSES)}",
             '  ds.sweep.NAME() is an analysis, ds.sweep.figure("NAME") a figure, ds.sweep.explore() a page',

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -16,6 +17,8 @@ from sweeplib.cli import app
 from sweeplib.cli_start import KINDS
 from sweeplib.config import load
 from sweeplib.config.catalogue import KINDS as LISTED
+from sweeplib.contracts import observables as levels
+from sweeplib.contracts.check import LeftOutError
 from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
@@ -404,3 +407,13 @@ def test_a_file_that_is_no_plugin_is_refused_in_one_line(text: str | None, said:
         written(Path("own.py"), text)
     output = invoked("test-plugin", "own.py", status=2)
     assert re.search(said, output) and output.count("\n") == 1
+
+
+def test_exits_on_a_level_are_tried_at_a_threshold_that_runs_reach() -> None:
+    """Half of the largest fall of a replica, where none falls by the least of the usual thresholds."""
+    assert levels._thresholds(np.array([[1.0, 0.5], [2.0, 2.0]])) == levels.EXITS
+    least, *others = levels._thresholds(np.array([[1.0, 0.9999, 1.0], [4.0, 4.0, 3.9998]]))
+    assert least == pytest.approx(5e-5) and tuple(others) == levels.EXITS
+    for values, words in ((np.full((2, 3), np.nan), "NaN on the test's dataset"), (np.ones((2, 3)), "never falls")):
+        with pytest.raises(LeftOutError, match=words):
+            levels._thresholds(values)

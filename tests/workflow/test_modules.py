@@ -64,6 +64,9 @@ def test_two_sweeps_are_combined_and_a_change_of_one_is_noticed(foreign: Project
     run(foreign)
     assert compared.read_text().startswith("[1, 3]")
 
+    run(foreign, "--report", "report.html")
+    assert "The sweep described by" not in (foreign.desk / "report.html").read_text(), "the start page of a sweep alone"
+
 
 @pytest.mark.slow
 def test_keys_of_a_sweep_have_no_effect_in_a_module_and_are_refused(foreign: Project) -> None:
