@@ -11,6 +11,8 @@ import pytest
 from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
+from sweeplib import __version__
+
 ROOT = Path(__file__).parents[2]
 FILES = [
     "Snakefile",
@@ -48,14 +50,33 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("builder", [WheelBuilder, SdistBuilder])
-def test_two_builds_are_the_same_to_the_bit(builder: type[WheelBuilder | SdistBuilder], tmp_path: Path) -> None:
-    """And leave nothing else in their folder."""
-    built = [tmp_path / name for name in ("one", "other")]
-    for folder in built:
-        list(builder(str(ROOT)).build(directory=str(folder)))
-    [[one], [other]] = map(list, map(Path.iterdir, built))
-    assert one.read_bytes() == other.read_bytes()
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout, of which a release is built")
+def test_two_builds_of_a_release_are_the_same_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In two clones, of which one can be read by nobody else; they leave nothing else, and datasets name the release."""
+    built: dict[str, dict[str, bytes]] = {}
+    for name, mask in (("one", 0o022), ("other", 0o077)):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", "1796000000")
+        before = os.umask(mask)
+        try:
+            git("clone", "--quiet", "--depth", "1", ROOT.as_uri(), str(tmp_path / name))
+            git("-C", str(tmp_path / name), "tag", "--force", f"v{__version__}")
+            for builder in (WheelBuilder, SdistBuilder):
+                list(builder(str(tmp_path / name)).build(directory=str(tmp_path / name / "dist")))
+        finally:
+            os.umask(before)
+        built[name] = {path.name: path.read_bytes() for path in (tmp_path / name / "dist").iterdir()}
+    assert built["one"] == built["other"]
+    assert sorted(built["one"]) == [f"sweeplib-{__version__}-py3-none-any.whl", f"sweeplib-{__version__}.tar.gz"]
+    with zipfile.ZipFile(tmp_path / "one" / "dist" / f"sweeplib-{__version__}-py3-none-any.whl") as wheel:
+        wheel.extractall(tmp_path / "site")
+    telling = "from sweeplib.storage.records.provenance import version; print(version())"
+    command, path = [sys.executable, "-P", "-c", telling], {"PYTHONPATH": str(tmp_path / "site")}
+    told = subprocess.run(command, cwd=tmp_path, env=os.environ | path, capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == __version__
+
+
+def git(*arguments: str) -> None:
+    subprocess.run(["git", *arguments], check=True)
 
 
 @pytest.mark.long
