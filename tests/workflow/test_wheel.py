@@ -52,7 +52,7 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no checkout, of which a release is built")
 def test_two_builds_of_a_release_are_the_same_to_the_bit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In two clones, of which one can be read by nobody else; they leave nothing else, and datasets name the release."""
+    """In two clones with other rights; they leave nothing else, and datasets that they make name the release."""
     built: dict[str, dict[str, bytes]] = {}
     for name, mask in (("one", 0o022), ("other", 0o077)):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", "1796000000")
