@@ -34,10 +34,7 @@ def test_every_analysis_is_a_method_of_the_dataset_and_of_its_parts(ds: xr.Datas
 
 def test_it_says_what_there_is_and_how_the_runs_ended(ds: xr.Dataset) -> None:
     text = repr(ds.sweep)
-    assert text.startswith("Sweep without a name: ")
-    assert repr(ds.assign_attrs(title="scan").sweep).startswith("Sweep scan: "), (
-        "as the dataset of a sweep has its name"
-    )
+    assert text.startswith(f"Sweep {ds.attrs['title']}: ")
     assert f"{ds.status.size:,} runs" in text and "exit_times" in text and "ds.sweep.explore()" in text
     part = ds.isel(seed=slice(2)).assign(status=ds.status.where(ds.seed > 0, 2).astype("uint8"))
     counts = part.sweep.status["ode"]
