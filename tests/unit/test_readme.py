@@ -1,5 +1,6 @@
 """README.md of a results folder, for a reader who has nothing but the folder."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 import sweeplib
 from sweeplib.errors import InputError
 from sweeplib.storage.records.provenance import version
-from sweeplib.storage.records.readme import OWN
+from sweeplib.storage.records.readme import OWN, write_readme
 from tests.in_process import InProcess
 
 CONTENT = {
@@ -48,11 +49,20 @@ def test_it_says_what_it_is_who_made_it_and_under_which_licence(tmp_path: Path) 
     assert dict(names["ds"].sizes) == dict(dataset.sizes)  # type: ignore[attr-defined]
 
 
-def test_a_file_of_ones_own_stays(tmp_path: Path) -> None:
-    own = tmp_path / "told" / "README.md"
-    own.parent.mkdir()
-    own.write_text("mine\n")
-    assert run(tmp_path).read_text() == "mine\n"
+@pytest.mark.parametrize("kind", ["text", "bytes", "link", "folder", "pipe"])
+def test_what_is_ones_own_stays(kind: str, tmp_path: Path) -> None:
+    own = tmp_path / "README.md"
+    makes = {
+        "text": lambda: own.write_text("mine\n"),
+        "bytes": lambda: own.write_bytes(b"\xff"),
+        "link": lambda: own.symlink_to("nowhere"),
+        "folder": own.mkdir,
+        "pipe": lambda: os.mkfifo(own),
+    }
+    makes[kind]()
+    before = own.lstat()
+    write_readme(sweeplib.Sweep(results=tmp_path, **CONTENT).design, tmp_path)
+    assert own.lstat() == before and [path.name for path in tmp_path.iterdir()] == ["README.md"]
 
 
 @pytest.mark.parametrize("keys", [{"license": "two\nlines"}, {"authors": [""]}, {"authors": "Ada"}, {"license": " "}])

@@ -1,5 +1,6 @@
 """README.md of a results folder: what it is, who made it, under which licence, how to open it."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,15 +40,15 @@ bits. `sweeplib sweep config.yaml` continues, with other values, such as `seeds=
 
 
 def write_readme(sweep: "Design", directory: Path) -> None:
-    """Write README.md into a sweep's directory, unless somebody has put one of their own there."""
+    """Write README.md into a sweep's directory, unless somebody has put something of their own there."""
     path = directory / README
-    if not path.exists() or _is_own(path):
+    if not os.path.lexists(path) or _is_own(path):
         write_text(path, readme(sweep))
 
 
 def _is_own(path: Path) -> bool:
     try:
-        return path.is_file() and file_text(path).startswith(OWN)
+        return not path.is_symlink() and path.is_file() and file_text(path).startswith(OWN)
     except (OSError, ValueError):
         return False
 
