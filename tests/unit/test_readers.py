@@ -123,7 +123,9 @@ def test_what_a_reader_makes_of_it_can_be_written_and_read(name: str, paths: tup
 BY_ITSELF = pytest.param(
     xr.open_zarr,
     marks=pytest.mark.xfail(
-        Version(xr.__version__) < Version("2026"), reason="it wrote no strings of zarr as NetCDF", strict=False
+        Version(xr.__version__) < Version("2026"),
+        reason=f"xarray {xr.__version__} writes no strings of zarr as NetCDF",
+        strict=False,
     ),
 )
 
