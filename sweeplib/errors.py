@@ -96,7 +96,7 @@ class InputError(SweeplibError, ValueError):
         if nearest is not None:
             parts.append(f"did you mean {nearest if isinstance(self.value, int | float) else repr(nearest)}?")
         text = "; ".join(parts).replace("\n", " ")
-        line = _printable(f"{where}: {text}" if where else text)
+        line = printable(f"{where}: {text}" if where else text)
         return "\n".join([line, *map(str, self.others), *[f"and {self.more:,} more"] * (self.more > 0)])
 
 
@@ -208,6 +208,6 @@ def _cut(text: str, longest: int = LONGEST_PART) -> str:
     return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Return the text in one printable line; other characters are written as Python escapes."""
     return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.errors import printable
 from sweeplib.front.status import state
 from sweeplib.process.terminal import table
 from sweeplib.storage.records.files import DamageError, read_json
@@ -25,7 +26,7 @@ def sweeps(results: Path) -> "Table | None":
     """Return the sweeps in a folder of results: their state, finished cases and reports; None if there are none."""
     rows = [
         [
-            record["sweep"],
+            printable(record["sweep"]),
             record["state"],
             "-" if record["cases"] is None else f"{record['done']:,} of {record['cases']:,}",
             record["report"] or "-",

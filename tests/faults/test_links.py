@@ -33,3 +33,18 @@ def test_what_a_link_leads_to_stays_as_it_is(place: str, done: Done, tmp_path: P
     status, said = done.told(*COMMANDS[place][0])
     [line] = [line for line in said.splitlines() if "link to" in line]
     assert status in (1, 2) and str(path) in line and "which sweeplib did not make" in line
+
+
+@pytest.mark.parametrize("name", ["config.yaml", "command.yaml", "plan.json"])
+def test_a_linked_record_is_refused_before_anything_is_written(name: str, done: Done, tmp_path: Path) -> None:
+    path, outside = done.directory / name, tmp_path / name
+    if path.exists():
+        shutil.move(path, outside)
+    else:
+        outside.write_text("of a person")
+    path.symlink_to(outside)
+    before = files(done.directory), outside.read_bytes()
+    status, said = done.told("finalise", "--set", "seeds=2")
+    [line] = said.splitlines()
+    assert status in (1, 2) and str(path) in line and "which sweeplib did not make" in line
+    assert (files(done.directory), outside.read_bytes()) == before

@@ -226,6 +226,11 @@ def test_a_folder_is_listed_for_programs_as_for_people(config: Path) -> None:
     assert plain(invoked("list", "--json")) == [record]
 
 
+def test_a_folder_with_a_line_in_its_name_is_one_row(config: Path) -> None:
+    record_origin(config, Path("results/two\nlines"))
+    assert invoked("list").splitlines()[1].split() == ["two\\nlines", "unfinished", "-", "-"]
+
+
 def test_the_sweeps_in_a_folder(config: Path) -> None:
     assert invoked("list") == "no sweeps in results\n"
     record_origin(config, Path("results/tiny"))

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from sweeplib.errors import InputError
 
-FOLDERS = (
+PLACES = (
     *("analysis", "datasets", "failures", "figures", "inventory", "jobs", "journal", "locks", "outcomes", "report"),
-    "runs.zarr",
+    *("runs.zarr", "config.yaml", "command.yaml", "origin.json", "plan.json"),
 )
-"""The folders in that of a sweep into which commands write; `dataset.zarr` is exchanged, and has a rule of its own."""
+"""What commands write in the folder of a sweep; `dataset.zarr` is exchanged, and has a rule of its own."""
 
 
 def links_on_the_way(folder: Path, path: Path) -> Iterator[Path]:
@@ -28,9 +28,9 @@ def refuse_links(folder: Path, *paths: Path) -> None:
             raise linked(link)
 
 
-def refuse_linked_folders(directory: Path) -> None:
-    """Raise InputError if one of the folders of a sweep's folder into which commands write is a link."""
-    refuse_links(directory, *(directory / name for name in FOLDERS))
+def refuse_linked_places(directory: Path) -> None:
+    """Raise InputError if what commands write in the folder of a sweep is a link: before anything is written."""
+    refuse_links(directory, *(directory / name for name in PLACES))
 
 
 def linked(link: Path) -> InputError:

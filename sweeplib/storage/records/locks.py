@@ -28,7 +28,7 @@ from sweeplib.storage.records.holders import (
     refusal,
     remove_dead,
 )
-from sweeplib.storage.records.links import refuse_linked_folders, refuse_links
+from sweeplib.storage.records.links import refuse_linked_places, refuse_links
 
 PATIENCE = 0.5
 """Seconds after which a lock counts as held."""
@@ -92,7 +92,7 @@ def alone(directory: Path, does: str, *, writes: bool = True) -> Iterator[None]:
 def _named_lock(directory: Path, name: str, does: str, *, alone: bool, writes: bool = True) -> Iterator[Path]:
     """Hold a lock of a folder, alone or with others, and yield the record of that; BusyError that names a process."""
     if writes:
-        refuse_linked_folders(directory)
+        refuse_linked_places(directory)
     refuse_links(directory, directory / "locks")
     lock, is_of_sweep = _lock_path(directory, name), name == SWEEP
     with ExitStack() as held:
