@@ -122,7 +122,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests that have quicker ones; run the slowest first, so that no long one is left at the end."""
     for item in items:
-        if is_left_to_the_rest(item.path.relative_to(TESTS).as_posix(), getattr(item, "originalname", item.name)):
+        if is_left_to_the_rest(item.path.relative_to(TESTS).as_posix(), item.name):
             item.add_marker(pytest.mark.rest)
 
     def place(item: pytest.Item) -> int:

@@ -37,7 +37,7 @@ from sweeplib.language import Expression, FormulaWithNames
 from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
-from sweeplib.simulation.variables import observable_of
+from sweeplib.simulation.variables import CREDITS, observable_of
 from sweeplib.storage.dataset.outline import Outline, planned_outline
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
@@ -251,7 +251,7 @@ def _check_points(sweep: Design, name: str) -> None:
     recorded = recorded_variables(case)
     dims = {dim for variable in recorded.values() for dim in variable.dims}
     totals = [] if sweep.clock is None or sweep.clock.count is None else [TOTALS[sweep.clock.count]]
-    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *totals):
+    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *CREDITS, *totals):
         if word in sweep.grid.names:
             raise InputError("the name of a result", key=sweep.grid.origin(word), value=word, expected="another name")
 

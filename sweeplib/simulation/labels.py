@@ -89,10 +89,7 @@ def exit_words(exit_on: str) -> str:
 
 OF_RUNS = "exit_on", "stop"
 """The attributes that say what exits are of, if not of the risk, and where runs stop; combined sweeps share them."""
-CREDITS = "creator_name", "license"
-"""The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
-ORIGINS = "config", "digest", "fixed", "git_commit", "processors", "title", "versions"
-ATTRIBUTES = (*OF_RUNS, *CREDITS, "Conventions", *ORIGINS)
+ATTRIBUTES = (*OF_RUNS, "Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
 """The attributes of a sweep's dataset other than its constants; constants cannot have these names."""
 
 

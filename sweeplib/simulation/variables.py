@@ -20,6 +20,8 @@ STATUS_LABELS = {
     "flag_values": [int(status) for status in Status],
     "flag_meanings": " ".join(status.name for status in Status),
 }
+CREDITS = "creator_name", "license"
+"""The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
 SCHEDULE_LABELS = {
     "schedule_rate": {
         "long_name": "factor of the learning rate at a knot of the optimal schedule",

@@ -15,7 +15,7 @@ from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
 from sweeplib.simulation import Recording, Status, run_cases
-from sweeplib.simulation.labels import ATTRIBUTES, CREDITS, explained_constants
+from sweeplib.simulation.labels import ATTRIBUTES, explained_constants
 from sweeplib.storage.dataset.coordinates import constants, coordinates
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
@@ -86,7 +86,7 @@ def test_what_does_not_vary_is_an_attribute_and_explained(dataset: xr.Dataset, p
     assert not [name for name, coordinate in dataset.coords.items() if not coordinate.dims]
     assert {type(value) for value in dataset.attrs.values()} <= {int, float, str}
     assert "k: teacher width; " in dataset.attrs["fixed"]
-    attributes = {*ATTRIBUTES} - {"exit_on", *CREDITS}  # there if exits are not on the risk; if the config has them
+    attributes = {*ATTRIBUTES} - {"exit_on"}  # there if exits are not on the risk
     assert set(dataset.attrs) == {*attributes, *explained_constants(dataset.attrs["fixed"])}
     assert fixed.items() <= xr.open_zarr(path, group="p1_k1").attrs.items()
 

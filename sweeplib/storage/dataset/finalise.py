@@ -11,8 +11,8 @@ from zarr.storage import MemoryStore
 
 from sweeplib.design.design import Design
 from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import CREDITS, meanings
-from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.simulation.labels import meanings
+from sweeplib.simulation.variables import CREDITS, STATUS_LABELS
 from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, written_dataset
 from sweeplib.storage.dataset.outline import SHARED_DIMS
