@@ -79,6 +79,12 @@ def test_means_that_all_runs_share_have_a_crossing_that_more_values_tell() -> No
     assert answer.state is State.given, answer.why
     assert answer.low <= 2 / 3 <= answer.high
     assert max(exact.rows.values()) <= 64
+    whole = SyntheticSweep(lambda x: 1000.0 * x, dict.fromkeys((1, 2, 3, 4, 5, 6), 64),
+                           crossing(to=1e-6, of="exit_steps", level=3500.0, bounds=(1, 6)),
+                           noise=lambda _, count: np.ones(count))  # fmt: skip
+    [none] = whole.answered()
+    assert none.state is State.none
+    assert "do not tell the form of the curve as precisely" in none.why
 
 
 def test_an_axis_of_whole_numbers_gets_whole_numbers() -> None:

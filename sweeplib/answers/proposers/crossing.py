@@ -157,6 +157,9 @@ class CrossingLook:
         if new := self._narrower(right, self.crossings[0], wanted):
             seeds = int(self.seeds[beside].max())
             return ScanFinding("the gap in which it lies is wide", dict.fromkeys(new, seeds), State.open, at, low, high)
+        if not self.curve.errors.any():  # of a deterministic dynamics: seeds tell no more
+            why = f"its {len(self.x)} values do not tell the form of the curve as precisely as that"
+            return ScanFinding(why, {}, State.none, at, low, high)
         goals = self._goals(at, ratio)
         needed = float(np.maximum(goals - self.seeds, 0.0).sum())
         if not goals.max() <= SEEDS:
