@@ -36,7 +36,7 @@ TWO_PROCESSES := --numprocesses 2 --dist loadfile --no-loadscope-reorder
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -m "not rest and not slow and not long" $(TWO_PROCESSES)
 
-# What `make test` leaves out to stay short, for a change that is about to be merged: first what has quicker files, then what is slow.
+# What `make test` leaves out to stay short, for a change that is about to be merged: first what has quicker tests, then what is slow.
 test-rest: $(VENV)/.test
 	$(BIN)/python -m pytest -m "rest and not slow and not long" $(TWO_PROCESSES)
 

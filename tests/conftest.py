@@ -111,11 +111,12 @@ def looks(value: Any) -> Any:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Return True for a file of which `make test` or `make test-rest` runs nothing: its import takes time."""
-    if collection_path.suffix != ".py":
-        return None
     path, marks = collection_path.relative_to(TESTS).as_posix(), config.getoption("markexpr")
-    unneeded = path in QUICKER if marks.startswith("not rest ") else path not in QUICKER.keys() | COSTLY.keys()
-    return True if unneeded and marks.startswith(("not rest ", "rest ")) else None
+    if marks.startswith("not rest "):
+        return path in QUICKER or None
+    if marks.startswith("rest ") and collection_path.suffix == ".py":
+        return path not in QUICKER.keys() | COSTLY.keys() or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.seed_values import axis_along, curves_along
 from sweeplib.analysis.optimal_learning_rate import RateScan
 from sweeplib.answers.answer import Answer, State
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.table import named, points, seeds_asked, value
+from sweeplib.arrays import Array
 from sweeplib.design.questions import Question, Row
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
@@ -23,8 +26,22 @@ if TYPE_CHECKING:
 
 TOLD = 3.0
 """The standard errors by which one mean is clearly larger than another."""
+LEAST_PART = 0.02
+"""The least part of the seeds that a row gets."""
 MOST_TO_TELL = 8192
 """Seeds of a row after which values that are not told apart count as equal, and needs are believed."""
+
+
+def neyman_goals(spreads: Array, prices: Array, seeds: Array, growth: float) -> Array:
+    """Return the seeds of rows that make the variance of a number `growth` times smaller for the least price (Neyman).
+
+    The variance is Σ spreads²/seeds, the price Σ prices·seeds, over the rows.
+    """
+    costs = spreads / np.sqrt(prices)
+    parts = np.maximum(costs / costs.sum(), LEAST_PART)
+    parts /= parts.sum()
+    goals = growth * parts * np.sum(spreads**2 / parts) / np.sum(spreads**2 / seeds)
+    return np.asarray(growth * seeds if (goals <= seeds).all() else goals)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from sweeplib.analysis.kit.optima import FEWEST, MeanCurve
 from sweeplib.analysis.kit.smooth_curve import Crossing
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding
+from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding, neyman_goals
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.arrays import Array
@@ -38,8 +38,6 @@ DIGIT = 20.0
 """The parts of a gap to which a value in it is rounded."""
 MOST_ROWS = 60
 """The rows beyond which none are added."""
-LEAST_PART = 0.01
-"""The least part of the seeds that a row counts for."""
 
 
 class CrossingAlong(AlongAxis):
@@ -88,8 +86,10 @@ class CrossingLook:
         every = np.array(sorted({*self.column.x, *self.bounds}))
         new = self._between(every, FEWEST - len(self.x))
         if len(self.column.x) >= MOST_ROWS or not new:
-            return ScanFinding(f"it needs {FEWEST} values with means, and has {len(self.x)}", state=State.none)
-        return ScanFinding("it has too few values", dict.fromkeys(new, FIRST))
+            return ScanFinding(
+                f"a crossing needs {FEWEST} values with means, of which there are {len(self.x)}", state=State.none
+            )
+        return ScanFinding("too few values have a mean", dict.fromkeys(new, FIRST))
 
     def _between(self, places: Array, count: int) -> list[float]:
         """Return values in the widest gaps between places, so many at most."""
@@ -118,7 +118,7 @@ class CrossingLook:
             bound, step = self.bounds[end], abs(self.x[end] - self.x[end + 1 if end == 0 else end - 1])
             place = max(bound, first - step) if end == 0 else min(bound, last + step)
             if new := [x for x in self._new(np.array([place]), step) if not first <= x <= last]:
-                return ScanFinding(f"it may lie beyond {self.x[end]:.3g}", dict.fromkeys(new, FIRST))
+                return ScanFinding(f"the crossing may lie beyond {self.x[end]:.3g}", dict.fromkeys(new, FIRST))
         return self._untold("the level is not passed between the bounds", np.ones(len(self.x), bool))
 
     def _several(self) -> ScanFinding | None:
@@ -156,24 +156,19 @@ class CrossingLook:
             return ScanFinding("", {}, State.given, at, low, high, 0.0)
         if new := self._narrower(right, self.crossings[0], wanted):
             seeds = int(self.seeds[beside].max())
-            return ScanFinding("the gap in which it lies is wide", dict.fromkeys(new, seeds), State.open, at, low, high)
+            return ScanFinding(
+                "the gap in which the crossing lies is wide", dict.fromkeys(new, seeds), State.open, at, low, high
+            )
         if not self.curve.errors.any():  # of a deterministic dynamics: seeds tell no more
             why = f"its {len(self.x)} values do not tell the form of the curve as precisely as that"
             return ScanFinding(why, {}, State.none, at, low, high)
-        goals = self._goals(at, ratio)
+        spreads = np.abs(self.curve.at_levels.tangent(at).value_weights) * self.curve.errors * np.sqrt(self.seeds)
+        goals = neyman_goals(spreads, np.ones_like(spreads), self.seeds, ratio**2)
         needed = float(np.maximum(goals - self.seeds, 0.0).sum())
         if not goals.max() <= SEEDS:
             return ScanFinding(f"a value would need more than {SEEDS:,} seeds", {}, State.none, at, low, high, needed)
         more = dict(zip(map(float, self.x), next_totals(self.seeds, goals), strict=True))
         return ScanFinding(WIDE, more, State.open, at, low, high, needed)
-
-    def _goals(self, at: float, ratio: float) -> Array:
-        """Return the seeds of rows that make the error `ratio` times smaller with the fewest runs (Neyman)."""
-        weights = np.abs(self.curve.at_levels.tangent(at).value_weights)
-        costs = weights * self.curve.errors * np.sqrt(self.seeds)
-        parts = np.maximum(costs / costs.sum(), LEAST_PART)
-        total = ratio**2 * np.sum(costs**2 / parts) / np.sum(costs**2 / self.seeds)
-        return np.asarray(np.maximum(parts * total, self.seeds * ratio**2 * (costs == costs.max())))
 
     def _narrower(self, right: int, crossing: Crossing, wanted: float) -> list[float]:
         """Return values that narrow the gap below a row, at the ends of the interval; none if seeds are better."""

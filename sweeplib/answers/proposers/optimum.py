@@ -23,7 +23,7 @@ from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding
+from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding, neyman_goals
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.unexited_runs import exits_go_on
@@ -47,8 +47,6 @@ WIDEST_STEP, LEAST_STEP, NEAR = 0.7, 0.2, 1e-6
 """The distances in ln γ between the end of a scan and the next rate beyond it; below which a rate is at a bound."""
 MOSTLY, MOST_RATES = 4.0, 24
 """The variance by the form of the curve, over that by seeds, from which on rates are added, while there are so few."""
-LEAST_PART = 0.02
-"""The least part of the seeds that a row gets."""
 CUT_OFF = 0.002
 """The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
 
@@ -304,14 +302,7 @@ class ScanLook:
                 return ScanFinding(why, more, State.open if more else State.none, *optimum[:3])
         variation = np.sqrt(np.diag(covariance) * seeds)
         price = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
-        costs = np.abs(weights) * variation / np.exp(0.5 * price)
-        parts = np.maximum(costs / costs.sum(), LEAST_PART)
-        parts /= parts.sum()
-        shared = noise / float(np.sum((weights * variation) ** 2 / seeds))  # by seeds that rows share
-        total = shared * float(np.sum((weights * variation) ** 2 / parts)) / (ratio**2 * noise)
-        goals = parts * total
-        if (goals <= seeds).all():
-            goals = seeds / ratio**2
+        goals = neyman_goals(np.abs(weights) * variation, np.exp(price), seeds, ratio**-2)
         needed = float(np.maximum(goals - seeds, 0.0).sum())
         if goals.max() > SEEDS and seeds.max() >= MOST_TO_TELL:
             why = f"a rate would need more than {SEEDS:,} seeds"
