@@ -67,9 +67,13 @@ def test_numbers_to_a_precision_are_covered(asked: str, sweeps: int) -> None:
 
 @pytest.mark.parametrize("law", slow_but(LAWS, "exits"))
 def test_means_to_one_per_cent_cost_a_third_more_than_where_the_spread_is_known(law: str) -> None:
-    """(2.11/1.96)² = 1.16 of it is for skewness that few seeds do not show, and for the stop."""
+    """(2.11/1.96)² = 1.16 of it is for skewness that few seeds do not show, and for the stop.
+
+    Of 60 other sweeps the medians were 1.22, 1.19 and 1.25, the means 1.25, 1.21 and 1.32: where tails are heavy, the
+    spread that is estimated, and the cost with it, varies by a seventh, so that a mean of ten sweeps decides nothing.
+    """
     rng, (noise, cv) = np.random.default_rng(2), LAWS[law]
-    seeds = np.mean([answered(noise, Mean(), rng, 0.01)[0] for _ in range(10)])
+    seeds = np.median([answered(noise, Mean(), rng, 0.01)[0] for _ in range(40)])
     assert seeds < 1.35 * (1.96 * cv / 0.01) ** 2
 
 
