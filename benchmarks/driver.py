@@ -21,7 +21,8 @@ from sweeplib.design.grid import Axis, Grid
 from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.language import Expression
-from sweeplib.simulation import Recording, Status
+from sweeplib.engine.status import Status
+from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.store.inventory import inventory, sweep_status
 from sweeplib.storage.store.run_store import RunStore

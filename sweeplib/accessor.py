@@ -42,7 +42,7 @@ class SweepAccessor:
     @property
     def status(self) -> dict[str, dict[str, int]]:
         """The number of runs with each status, by dynamics, as `Sweep.status` has it of the store."""
-        from sweeplib.simulation.recording import Status
+        from sweeplib.engine.status import Status
 
         _check(self._ds)
         of = {str(name): self._ds["status"].sel(dynamics=name) for name in self._ds["dynamics"].values}

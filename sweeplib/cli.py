@@ -130,8 +130,8 @@ def run(
     with job(directory, "simulate"):
         record_origin(config, directory)
         summaries = simulate(sweep, directory, chosen, workers=workers, progress=progress)
+    from sweeplib.engine.status import failed, outcomes
     from sweeplib.process.terminal import counts_table
-    from sweeplib.simulation import failed, outcomes
 
     show(counts_table({name: summary.cases for name, summary in summaries.items()}, sweep.name))
     computed = sum(summary.computed for summary in summaries.values())

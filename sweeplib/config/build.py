@@ -37,8 +37,9 @@ from sweeplib.language import Expression, FormulaWithNames
 from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES
-from sweeplib.simulation.variables import CREDITS, observable_of
+from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.dataset.outline import Outline, planned_outline
+from sweeplib.storage.records.provenance import CREDITS
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from sweeplib.contracts.check import require, require_equal
 from sweeplib.contracts.problems import needed, two_values
+from sweeplib.engine.status import Status
 from sweeplib.problem import DATA, Problem
-from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.simulation import Case, Recording, run_cases
 
 
 def _with_data(name: str) -> Problem:

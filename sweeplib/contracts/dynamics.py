@@ -14,12 +14,13 @@ from sweeplib.contracts.observables import quick
 from sweeplib.contracts.problems import CHANGED, CHANGED_OF, OTHERS, PROBLEMS
 from sweeplib.dynamics import DYNAMICS, Dynamics
 from sweeplib.dynamics.dynamics import NumericalOptions
+from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
 from sweeplib.late_modules import scipy
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, DEFAULTS, Problem, names_with_parts, parameters_of
 from sweeplib.problem.parameters import any_problem
-from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.labelled_runs import simulate

@@ -13,13 +13,15 @@ import numpy as np
 
 from sweeplib.code.plugins import import_plugins
 from sweeplib.design.cluster import MEMORY_SHARE
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.status import Status
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.block_size import BLOCK_OVERHEAD
 from sweeplib.execution.earlier_runs import EarlierRuns
 from sweeplib.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
 from sweeplib.process.troubles import reason
-from sweeplib.simulation import Begun, Case, Cases, Records, Status
+from sweeplib.simulation import Case, Cases
 from sweeplib.storage.records.files import append_line
 from sweeplib.storage.records.locks import block_lock
 from sweeplib.storage.records.provenance import cpu_model

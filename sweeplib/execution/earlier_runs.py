@@ -6,8 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sweeplib.simulation import Begun, Cases, Status, stored_variables
-from sweeplib.simulation.variables import END_STATE
+from sweeplib.engine.records import Begun
+from sweeplib.engine.status import Status
+from sweeplib.engine.variable import END_STATE
+from sweeplib.simulation import Cases, stored_variables
 from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import Beginnings, reached, stored_block

@@ -10,11 +10,13 @@ from functools import partial
 
 import numpy as np
 
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.status import Excess, Status
 from sweeplib.execution.block_size import lanes_of
 from sweeplib.execution.child import DiedError, Limits, RaisedError, TaskError, lent
 from sweeplib.execution.machine import unfit
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Begun, Case, Excess, Records, Status, run_cases
+from sweeplib.simulation import Case, run_cases
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.engine.status import Status
 from sweeplib.execution.calibration import Calibration, Pilot, spread
 from sweeplib.execution.child import TaskError, TimeUpError
-from sweeplib.simulation import Case, Status, case_work, run_cases
+from sweeplib.simulation import Case, case_work, run_cases
 from sweeplib.simulation.labels import time_text
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.other_stores import OtherCases

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.status import Status
 from sweeplib.regular_files import file_text
-from sweeplib.simulation import Case, Status, run_cases
+from sweeplib.simulation import Case, run_cases
 
 FEW_CASES, GROWTH = 16, 16
 """The cases that are measured together at first, at most, and the factor by which they grow while there is time."""

@@ -13,7 +13,7 @@ from datetime import timedelta
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.simulation import outcomes
+from sweeplib.engine.status import outcomes
 from sweeplib.storage.records.jobs import tell
 
 if TYPE_CHECKING:

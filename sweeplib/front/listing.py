@@ -83,7 +83,7 @@ def _cases(folder: Path) -> list[dict[str, int]]:
 
 def _computed(folder: Path, dynamics: str) -> int:
     """Return the number of rows with a result in the store of a dynamics; 0 if the store is damaged."""
-    from sweeplib.simulation import Status
+    from sweeplib.engine.status import Status
     from sweeplib.storage.store.run_store import RunStore
 
     try:

@@ -124,7 +124,7 @@ def _outcomes(counts: Mapping[str, int]) -> str:
     """Return the outcomes of cases in words; it takes imports to know of any but ok."""
     if not any(count for status, count in counts.items() if status != "ok"):
         return "0 failed"
-    from sweeplib.simulation import outcomes
+    from sweeplib.engine.status import outcomes
 
     return outcomes(counts)
 

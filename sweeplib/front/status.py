@@ -102,7 +102,7 @@ def status_by_records(directory: Path) -> SweepStatus:
 
 def status_when_done(sweep: "Design", directory: Path) -> SweepStatus:
     """Return the status of a sweep all of whose stages have ended well, by their markers."""
-    from sweeplib.simulation import Status
+    from sweeplib.engine.status import Status
 
     cases = counts_when_done(directory, sweep.runs)
     complete = {name: {status.name: counts.get(status.name, 0) for status in Status} for name, counts in cases.items()}
@@ -113,7 +113,7 @@ def _status(
     name: str, directory: Path, jobs_of_sweep: Mapping[str, Job], cases: Mapping[str, Mapping[str, int]]
 ) -> SweepStatus:
     """Return the status of a sweep from its jobs and the numbers of cases with each status, by dynamics."""
-    from sweeplib.simulation import failed, outcomes
+    from sweeplib.engine.status import failed, outcomes
 
     now, page = time.time(), directory / "report" / "index.html"
     running = [job for job in jobs_of_sweep.values() if job.running and job.name != WHOLE]
@@ -175,7 +175,7 @@ def _has_failures(occurring: set[str]) -> bool:
     """Return whether some of the statuses that occur are failures; it takes imports to know of any."""
     if not occurring:
         return False
-    from sweeplib.simulation import FAILURES
+    from sweeplib.engine.status import FAILURES
 
     return any(status.name in occurring for status in FAILURES)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.design.design import Design
-from sweeplib.simulation import OUTCOMES, failed
+from sweeplib.engine.status import OUTCOMES, failed
 from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.store.outcomes import first_outcomes, outcomes_path, reason_in_words
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sweeplib.analysis.kit.headlines import MOST, Headline
 from sweeplib.design.design import Design
+from sweeplib.engine.status import failed
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import counted
 from sweeplib.report.failures import cards
-from sweeplib.simulation import failed
 from sweeplib.storage.records.artefacts import cases_made_from, is_of, outdated_names
 from sweeplib.storage.records.attempts import IN_REPORT, failed_attempts
 from sweeplib.storage.records.files import read_json

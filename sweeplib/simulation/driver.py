@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from sweeplib.arrays import Array
 from sweeplib.dynamics import DYNAMICS, Dynamics, Replicas
 from sweeplib.dynamics.replicas import Lessons
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.status import Excess, Status
+from sweeplib.engine.variable import END_STATE, Variable
 from sweeplib.errors import SweeplibError
 from sweeplib.kernels.numbers import REAL
 from sweeplib.numerics.random import stream_key
@@ -23,8 +26,8 @@ from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.optima import schedule_of
-from sweeplib.simulation.recording import Excess, Recording, Status
-from sweeplib.simulation.variables import END_STATE, EXIT_ERRORS, Variable, error_of, stored_variables
+from sweeplib.simulation.recording import Recording
+from sweeplib.simulation.variables import EXIT_ERRORS, error_of, stored_variables
 from sweeplib.table import Table
 from sweeplib.views import View
 
@@ -36,58 +39,6 @@ EXITS = "exit_steps", "exit_time", *EXIT_ERRORS
 """The variables of exits; those after the last accurate record of a run are not known."""
 BYTES_AT_ONCE = 2**26
 """Of the large arrays of cases that are run together."""
-
-
-@dataclass(frozen=True, eq=False)
-class Records:
-    """The results of n cases: arrays (n, ...) by name of the variable, and the status (n,).
-
-    data : empty if nothing is known of the cases.
-    excess : why cases are inaccurate, by their index.
-    """
-
-    data: dict[str, Array]
-    status: NDArray[np.uint8]
-    excess: Mapping[int, Excess] = field(default_factory=dict)
-
-    @classmethod
-    def joined(cls, parts: Sequence["Records"]) -> "Records":
-        """The records of one or more cases each as one; NaN where there are no data."""
-        data_of_any = next((piece.data for piece in parts if piece.data), {})
-        data = {
-            name: np.concatenate([piece.data[name] if piece.data else _no_data(values, piece) for piece in parts])
-            for name, values in data_of_any.items()
-        }
-        excess, start = dict[int, Excess](), 0
-        for piece in parts:
-            excess |= {start + at: reason for at, reason in piece.excess.items()}
-            start += len(piece.status)
-        return cls(data, np.concatenate([piece.status for piece in parts]), excess)
-
-
-@dataclass(frozen=True, eq=False)
-class Begun:
-    """n runs that ended ok at an earlier last time: what they stored (n, ...), NaN at the later times of their cases.
-
-    times : how many of their cases' recording times were reached.
-    """
-
-    data: Mapping[str, Array]
-    times: int
-
-    def at(self, places: NDArray[np.intp] | slice) -> "Begun":
-        """Some of the runs."""
-        return Begun({name: values[places] for name, values in self.data.items()}, self.times)
-
-    def unfinished(self, recording: Recording) -> NDArray[np.intp]:
-        """The runs that have not stopped at their last exit."""
-        if recording.stop != "exit":
-            return np.arange(len(self.data["end_steps"]))
-        return np.flatnonzero(np.isnan(self.data["exit_steps"]).any(axis=1))
-
-
-def _no_data(like: Array, records: Records) -> Array:
-    return np.full((len(records.status), *like.shape[1:]), np.nan)
 
 
 def run_cases(
@@ -107,7 +58,7 @@ def run_cases(
 
 def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
     """The records of cases whose runs have begun; those that have stopped are complete."""
-    names, places = stored_variables(cases[0]), begun.unfinished(cases[0].recording)
+    names, places = stored_variables(cases[0]), _unfinished(begun, cases[0].recording)
     records = Records({name: begun.data[name].copy() for name in names}, np.full(len(cases), Status.ok, np.uint8))
     if not places.size:
         return records
@@ -116,6 +67,13 @@ def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
         records.data[name][places] = values
     records.status[places] = more.status
     return replace(records, excess={int(places[at]): reason for at, reason in more.excess.items()})
+
+
+def _unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:
+    """The runs that have not stopped at their last exit."""
+    if recording.stop != "exit":
+        return np.arange(len(begun.data["end_steps"]))
+    return np.flatnonzero(np.isnan(begun.data["exit_steps"]).any(axis=1))
 
 
 def run_checked(cases: Cases, timeout: float | None, initial: Initial, begun: Begun | None = None) -> Records:

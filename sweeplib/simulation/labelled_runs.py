@@ -11,6 +11,7 @@ import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import Dynamics
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.numerics.compiled import compilation_message
@@ -24,7 +25,7 @@ from sweeplib.simulation.initial import Initial
 from sweeplib.simulation.labels import label, stored_attributes
 from sweeplib.simulation.numerics_version import numerics_version
 from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import STATUS_LABELS, recorded_variables
+from sweeplib.simulation.variables import recorded_variables
 from sweeplib.views import QUANTILES
 
 

@@ -1,59 +1,14 @@
-"""Recording: what a run records. Status: how it ended."""
+"""Recording: what a run records."""
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from enum import IntEnum
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
-
-
-class Status(IntEnum):
-    """How a case ended; `missing` means not run yet. The numbers are stored in results and must not change.
-
-    Cases that failed or were killed are failures: nothing is known of them. All others that ran have an outcome, which
-    is a result: `diverged`, `timeout` (it was stopped at its time limit), and `inaccurate` (the error of its results
-    became larger than its bound; it has no values from then on).
-    """
-
-    missing = 0
-    ok = 1
-    diverged = 2
-    failed = 3
-    killed = 4
-    timeout = 5
-    inaccurate = 6
-
-
-FAILURES = (Status.failed, Status.killed)
-OUTCOMES = (Status.diverged, Status.timeout, Status.inaccurate)
-
-
-def failed(counts: Mapping[str, int]) -> int:
-    """The number of failures among cases, from the number of those with each status."""
-    return sum(counts.get(status.name, 0) for status in FAILURES)
-
-
-def outcomes(counts: Mapping[str, int]) -> str:
-    """The number of failures in words, and of each outcome other than ok that occurs."""
-    counted = [f"{counts[status.name]:,} {status.name}" for status in OUTCOMES if counts.get(status.name)]
-    return ", ".join([f"{failed(counts):,} failed", *counted])
-
-
-class Excess(NamedTuple):
-    """Why a run is inaccurate: at a recording time the value of a quantity was above its bound."""
-
-    time: float
-    quantity: str
-    value: float
-    bound: float
-
-    def __str__(self) -> str:
-        return f"at time {self.time:.6g}, {self.quantity} = {self.value:.3g} was above its bound {self.bound:.3g}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,27 +1,18 @@
 """The variables that a case records: names, dimensions, labels."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.variable import END_STATE, Variable
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.simulation.labels import exit_words, label
-from sweeplib.simulation.recording import Status
 
 if TYPE_CHECKING:
     from sweeplib.simulation.cases import Case
 
 STEPS = label("steps") | {"units": "steps"}
-STATUS_LABELS = {
-    "long_name": "status of the case",
-    "flag_values": [int(status) for status in Status],
-    "flag_meanings": " ".join(status.name for status in Status),
-}
-CREDITS = "creator_name", "license"
-"""The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
 SCHEDULE_LABELS = {
     "schedule_rate": {
         "long_name": "factor of the learning rate at a knot of the optimal schedule",
@@ -47,18 +38,6 @@ SCHEDULE_LABELS = {
 EXIT_ERRORS = "exit_steps_error", "exit_time_error"
 """The variables of the errors of exits, of dynamics that state them."""
 EXIT_ERROR = {"comment": "error of the level there, over the rate at which it falls"}
-END_STATE = "end_state"
-"""The variable of states from which runs go on; the store has it, datasets do not."""
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A recorded array of one case: the names and lengths of its dimensions, its type and labels."""
-
-    dims: tuple[str, ...]
-    shape: tuple[int, ...]
-    attrs: dict[str, str] = field(hash=False)
-    dtype: np.dtype[np.float64] = field(default_factory=lambda: np.dtype(np.float64))
 
 
 def recorded_variables(case: "Case") -> dict[str, Variable]:

@@ -11,9 +11,9 @@ from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.analysis.kit.rows import rows_of
 from sweeplib.analysis.write import analysis_failure
+from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation import Status
 from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.artefacts import refuse_outdated

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sweeplib.engine.records import Records
+from sweeplib.engine.status import Status
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
-from sweeplib.simulation import Case, Records, Status, run_cases
+from sweeplib.simulation import Case, run_cases
 from sweeplib.storage.records.provenance import cpu_model
 from sweeplib.storage.store.journal import processors
 from sweeplib.storage.store.layout import Layout

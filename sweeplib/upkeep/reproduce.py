@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sweeplib.design.design import Design
+from sweeplib.engine.records import Records
+from sweeplib.engine.status import Status
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import echo
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, Records, Status, run_cases
+from sweeplib.simulation import Case, run_cases
 from sweeplib.storage.store.journal import taken_from
 from sweeplib.storage.store.outcomes import reason_in_words, reasons
 from sweeplib.upkeep.cases import ChosenCase, chosen_case, name_of

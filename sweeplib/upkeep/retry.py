@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from sweeplib.design.design import Design
+from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
-from sweeplib.simulation import Status
 from sweeplib.storage.records.locks import alone
 from sweeplib.storage.store.examination import damaged_blocks
 from sweeplib.storage.store.inventory import inventory

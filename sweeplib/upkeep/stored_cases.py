@@ -11,9 +11,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from sweeplib.design.design import Design
+from sweeplib.engine.status import Status
 from sweeplib.process.terminal import counted
 from sweeplib.regular_files import file_bytes
-from sweeplib.simulation import Case, Cases, Status
+from sweeplib.simulation import Case, Cases
 from sweeplib.storage.records.files import (
     DAMAGED,
     LOST,

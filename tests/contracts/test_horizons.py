@@ -10,8 +10,10 @@ import pytest
 from sweeplib.contracts.dynamics import recordable, suited
 from sweeplib.contracts.observables import quick
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.records import Begun
+from sweeplib.engine.status import Status
 from sweeplib.problem import Problem
-from sweeplib.simulation import Begun, Case, Recording, Status, run_cases, stored_variables
+from sweeplib.simulation import Case, Recording, run_cases, stored_variables
 from sweeplib.simulation.cases import numerical_options
 from sweeplib.storage.store.other_stores import at_wanted, reached
 from tests.tiers import slow_but

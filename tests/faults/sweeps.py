@@ -11,9 +11,10 @@ from pathlib import Path
 from sweeplib.code.plugins import load_plugins
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.status import Status
 from sweeplib.execution.clusters import CLUSTERS
 from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording, Status
+from sweeplib.simulation import Recording
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.store.run_store import RunStore
 

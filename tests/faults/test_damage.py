@@ -15,8 +15,8 @@ import sweeplib
 from sweeplib.cli import app
 from sweeplib.config import load
 from sweeplib.design.design import Design
+from sweeplib.engine.status import Status
 from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.files import DamageError

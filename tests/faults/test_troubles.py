@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from sweeplib.engine.status import FAILURES, Status
 from sweeplib.execution.run import DynamicsSummary, run_sweep
-from sweeplib.simulation import FAILURES, Status
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.store.inventory import sweep_status
 from sweeplib.storage.store.outcomes import reasons

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from sweeplib.cli import app
+from sweeplib.engine.status import Status
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Status
 from sweeplib.storage.records.files import partial, write_json
 from sweeplib.storage.store import identity_file
 from sweeplib.storage.store.outcomes import append_reasons

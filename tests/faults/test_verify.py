@@ -12,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sweeplib.simulation import Case, Records, Status
+from sweeplib.engine.records import Records
+from sweeplib.engine.status import Status
+from sweeplib.simulation import Case
 from sweeplib.storage.records.files import partial, read_json, read_lines, write_json
 from sweeplib.storage.records.locks import driver_lock
 from sweeplib.storage.records.manifest import manifest_of

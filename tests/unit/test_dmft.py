@@ -12,10 +12,10 @@ from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.dynamics.dmft import BATCHES
 from sweeplib.dynamics.effective_process import EffectiveProcess, Setting, tails
+from sweeplib.engine.status import Status
 from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.numbers import COUNT, Numbers
 from sweeplib.numerics.low_discrepancy import low_discrepancy_normals, with_wider_half
-from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import finalise
 from tests.giant_steps import TARGETS, descent, staircase
 from tests.in_process import InProcess

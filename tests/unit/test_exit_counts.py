@@ -7,7 +7,7 @@ import pytest
 import xarray as xr
 
 from sweeplib.analysis.kit.exit_counts import exit_counts, exit_lines
-from sweeplib.simulation import Status
+from sweeplib.engine.status import Status
 from sweeplib.simulation.labels import time_attributes
 from tests.datasets import FLAGS
 

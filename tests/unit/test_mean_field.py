@@ -11,6 +11,7 @@ from scipy.stats import norm
 from sweeplib import DYNAMICS, InputError, Overlaps, Problem, simulate
 from sweeplib.dynamics.diagnostics import risk_bounds
 from sweeplib.dynamics.particle_dynamics import ParticleOptions
+from sweeplib.engine.status import Status
 from sweeplib.maths.activations import activation
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
@@ -20,7 +21,6 @@ from sweeplib.maths.particles.smoothing import Means, fill_means, fill_smoothed,
 from sweeplib.numerics.compiled import specialised
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
-from sweeplib.simulation.recording import Status
 from tests.tiers import slow_but
 
 DIMENSIONS = (2, 3, 10, 400, math.inf)

@@ -15,6 +15,7 @@ from distributed import Client, LocalCluster
 
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.status import Status
 from sweeplib.execution import work
 from sweeplib.execution.live import news
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
@@ -25,7 +26,6 @@ from sweeplib.execution.live.teller import Teller, teller_of
 from sweeplib.execution.live.text import answers, failures, heading, legend, paces, plain
 from sweeplib.execution.progress import RunProgress
 from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Status
 from sweeplib.storage.dataset.finalise import dataset_in_memory
 from sweeplib.storage.records.files import append_line, appended_lines
 from sweeplib.storage.records.jobs import job, jobs

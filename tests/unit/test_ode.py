@@ -7,10 +7,11 @@ import pytest
 from scipy.integrate import DOP853, solve_ivp
 
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate, theory
+from sweeplib.engine.status import Status
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.kernels import overlap_flow
 from sweeplib.maths.expectations import expectations
-from sweeplib.simulation import Case, Recording, Status
+from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 from tests import plain
 

@@ -12,9 +12,10 @@ import pytest
 from scipy.integrate import LSODA, solve_ivp
 
 from sweeplib import DYNAMICS, Overlaps, Problem, simulate
+from sweeplib.engine.status import Status
 from sweeplib.maths.expectations import expectations
 from sweeplib.maths.expectations.system import System
-from sweeplib.simulation import Case, Recording, Status
+from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.driver import replicas_of
 from tests.tiers import slow_among, slow_but
 

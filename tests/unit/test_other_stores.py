@@ -11,9 +11,10 @@ import pytest
 from sweeplib.code.plugins import load_plugins
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.status import Status
 from sweeplib.execution import plan, row_copies, run, work
 from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording, Status, cases
+from sweeplib.simulation import Recording, cases
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.versions import name_of
 from sweeplib.storage.records.files import read_json, read_lines

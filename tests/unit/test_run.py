@@ -11,11 +11,12 @@ from distributed import Client
 
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.status import Status
 from sweeplib.errors import BusyError
 from sweeplib.execution import work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.execution.run import run_sweep
-from sweeplib.simulation import Recording, Status
+from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.records.files import read_json, write_json
 from sweeplib.storage.records.locks import driver_lock

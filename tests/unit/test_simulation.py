@@ -8,7 +8,8 @@ import xarray as xr
 
 import sweeplib
 from sweeplib import InputError, Overlaps, Problem
-from sweeplib.simulation import Case, Recording, Status, run_cases
+from sweeplib.engine.status import Status
+from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.views import OverlapView
 
 RETRIEVAL = Problem(gamma=0.08, p=1, k=1, d=200, Delta=0.1, activation="square", spherical=True)

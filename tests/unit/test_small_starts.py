@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.integrate import solve_ivp
 
 from sweeplib import Overlaps, Problem, simulate
-from sweeplib.simulation import Status
+from sweeplib.engine.status import Status
 from tests.tiers import slow_but
 
 GAMMA, DELTA = 0.05, 0.1

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from sweeplib.code.plugins import load_plugins
+from sweeplib.engine.status import Status
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Cases, Recording, Status
+from sweeplib.simulation import Case, Cases, Recording
 from sweeplib.storage.store.layout import Layout, cost_class, layout_name
 from sweeplib.storage.store.rows import cases_of, index_of, shared_fields
 from sweeplib.storage.store.run_store import RunStore

@@ -79,9 +79,9 @@ def relabelled(ds: xr.Dataset) -> xr.Dataset:
 
 def _known_attributes(name: str) -> dict[str, Any]:
     """Return the attributes of a variable of a sweep's dataset, by its name."""
+    from sweeplib.engine.status import STATUS_LABELS
     from sweeplib.observables import OBSERVABLES
     from sweeplib.simulation.labels import label
-    from sweeplib.simulation.variables import STATUS_LABELS
 
     if name == "status":
         return dict(STATUS_LABELS)

@@ -42,7 +42,7 @@ def status_codes(ds: xr.Dataset) -> dict[str, int]:
     attrs = ds["status"].attrs
     if "flag_meanings" in attrs and "flag_values" in attrs:
         return dict(zip(attrs["flag_meanings"].split(), map(int, attrs["flag_values"]), strict=True))
-    from sweeplib.simulation.recording import Status
+    from sweeplib.engine.status import Status
 
     return {status.name: int(status) for status in Status}
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.simulation import Status
+from sweeplib.engine.status import Status
 
 if TYPE_CHECKING:
     from sweeplib.execution.blocks import Block, BlockReport

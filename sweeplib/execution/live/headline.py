@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.arrays import logarithmic
+from sweeplib.engine.status import Status
 from sweeplib.execution.live.case_map import CaseMap, in_words
 from sweeplib.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.late_modules import scipy
-from sweeplib.simulation import Status
 from sweeplib.simulation.labels import exit_words
 from sweeplib.storage.records.files import DamageError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from distributed.diagnostics.plugin import SchedulerPlugin
 
-from sweeplib.simulation import Status
+from sweeplib.engine.status import Status
 
 if TYPE_CHECKING:
     from distributed import Scheduler

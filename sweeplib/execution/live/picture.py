@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.simulation import FAILURES, Status
+from sweeplib.engine.status import FAILURES, Status
 
 if TYPE_CHECKING:
     from sweeplib.execution.live.news import KnownRun, MapAxis

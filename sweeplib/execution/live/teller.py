@@ -9,11 +9,11 @@ from uuid import uuid4
 
 import numpy as np
 
+from sweeplib.engine.status import OUTCOMES, failed
 from sweeplib.execution.live.case_map import CaseMap, cell_labels, cell_widths
 from sweeplib.execution.live.headline import HeadlineCurves
 from sweeplib.execution.live.news import OPERATION, MapAxis, News, Pace, RunBeginning, SweepNews, changed
 from sweeplib.execution.progress import Forecast, RunProgress
-from sweeplib.simulation import OUTCOMES, failed
 from sweeplib.storage.records.files import appended_lines
 from sweeplib.storage.records.rounds import rounds_of
 from sweeplib.storage.store.outcomes import reason_in_words, reasons_path

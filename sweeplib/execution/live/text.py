@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.engine.status import FAILURES, OUTCOMES, Status, outcomes
 from sweeplib.execution.live.picture import COLOURS, kinds
 from sweeplib.process.terminal import clock_time
-from sweeplib.simulation import FAILURES, OUTCOMES, Status, outcomes
 
 if TYPE_CHECKING:
     from sweeplib.execution.live.news import KnownRun

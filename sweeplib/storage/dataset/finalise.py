@@ -10,9 +10,9 @@ import zarr
 from zarr.storage import MemoryStore
 
 from sweeplib.design.design import Design
+from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import meanings
-from sweeplib.simulation.variables import CREDITS, STATUS_LABELS
 from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
 from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, written_dataset
 from sweeplib.storage.dataset.outline import SHARED_DIMS
@@ -21,7 +21,7 @@ from sweeplib.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_fro
 from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.locks import writer_lock
-from sweeplib.storage.records.provenance import git_commit, versions
+from sweeplib.storage.records.provenance import CREDITS, git_commit, versions
 from sweeplib.storage.records.readme import write_readme
 from sweeplib.storage.store.journal import journal
 from sweeplib.strict_yaml import parsed, written

@@ -9,11 +9,11 @@ from typing import Any
 from sweeplib.design.axis import POINT
 from sweeplib.design.design import Design
 from sweeplib.design.grid import dataset_order
+from sweeplib.engine.variable import Variable
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation import recorded_variables
 from sweeplib.simulation.cases import Case
-from sweeplib.simulation.variables import Variable
 from sweeplib.storage.dataset.coordinates import constants, coordinates, instants
 from sweeplib.views import QUANTILES
 

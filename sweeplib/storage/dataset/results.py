@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from sweeplib.design.design import Design
+from sweeplib.engine.status import Status
+from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
-from sweeplib.simulation import Status
-from sweeplib.simulation.variables import END_STATE
 from sweeplib.storage.dataset.outline import SHARED_DIMS
 from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import free_writer

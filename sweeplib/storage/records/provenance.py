@@ -10,6 +10,8 @@ import sweeplib
 from sweeplib.regular_files import file_text
 
 PACKAGE = Path(__file__).resolve().parents[2]
+CREDITS = "creator_name", "license"
+"""The attributes that name authors and licence, if the config does; the names are those of ACDD, a convention."""
 LIBRARIES = ("numpy", "scipy", "numba", "xarray", "zarr", "dask", "distributed")
 
 

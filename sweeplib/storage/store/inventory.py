@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.simulation import Cases, Status, case_work
+from sweeplib.engine.status import Status
+from sweeplib.simulation import Cases, case_work
 from sweeplib.storage.store.identity_file import CasePositions, read_identities, write_identities
 from sweeplib.storage.store.layout import cost_class, layout_name
 from sweeplib.storage.store.run_store import RunStore, first_places, whole

@@ -21,9 +21,9 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore, StorePath
 
+from sweeplib.engine.status import STATUS_LABELS, Status
 from sweeplib.regular_files import file_bytes
-from sweeplib.simulation import Case, Cases, Status, case_work, stored_variables
-from sweeplib.simulation.variables import STATUS_LABELS
+from sweeplib.simulation import Case, Cases, case_work, stored_variables
 from sweeplib.storage.dataset.stores import LinkingStore
 from sweeplib.storage.records.files import (
     DamageError,

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.dynamics import DYNAMICS, kind_of
+from sweeplib.engine.status import Status
+from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Recording, Status, stored_variables
-from sweeplib.simulation.variables import END_STATE, EXIT_ERRORS
+from sweeplib.simulation import Recording, stored_variables
+from sweeplib.simulation.variables import EXIT_ERRORS
 from sweeplib.storage.store.inventory import Inventory, identities_of_cases
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import recording_of

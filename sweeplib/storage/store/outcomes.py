@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.engine.status import FAILURES, Excess, Status
 from sweeplib.process.troubles import Trouble
 from sweeplib.regular_files import open_text
-from sweeplib.simulation import FAILURES, Excess, Status
 from sweeplib.storage.records.files import append_line, read_lines, write_text
 from sweeplib.storage.records.provenance import versions
 from sweeplib.storage.store.inventory import Inventory

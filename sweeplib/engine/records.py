@@ -1,0 +1,56 @@
+"""Records: what runs of cases return. Begun: runs from which others go on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.arrays import Array
+from sweeplib.engine.status import Excess
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """The results of n cases: arrays (n, ...) by name of the variable, and the status (n,).
+
+    data : empty if nothing is known of the cases.
+    excess : why cases are inaccurate, by their index.
+    """
+
+    data: dict[str, Array]
+    status: NDArray[np.uint8]
+    excess: Mapping[int, Excess] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Records"]) -> "Records":
+        """The records of one or more cases each as one; NaN where there are no data."""
+        data_of_any = next((piece.data for piece in parts if piece.data), {})
+        data = {
+            name: np.concatenate([piece.data[name] if piece.data else _no_data(values, piece) for piece in parts])
+            for name, values in data_of_any.items()
+        }
+        excess, start = dict[int, Excess](), 0
+        for piece in parts:
+            excess |= {start + at: reason for at, reason in piece.excess.items()}
+            start += len(piece.status)
+        return cls(data, np.concatenate([piece.status for piece in parts]), excess)
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """n runs that ended ok at an earlier last time: what they stored (n, ...), NaN at the later times of their cases.
+
+    times : how many of their cases' recording times were reached.
+    """
+
+    data: Mapping[str, Array]
+    times: int
+
+    def at(self, places: NDArray[np.intp] | slice) -> "Begun":
+        """Some of the runs."""
+        return Begun({name: values[places] for name, values in self.data.items()}, self.times)
+
+
+def _no_data(like: Array, records: Records) -> Array:
+    return np.full((len(records.status), *like.shape[1:]), np.nan)
