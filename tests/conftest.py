@@ -57,7 +57,7 @@ def heard_ctrl_c() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def forks() -> Iterator[str]:
     """Return the address of a process like that from which the command `sweep` forks; it ends with the session."""
-    imports = "sweeplib.config.build", "sweeplib.front.sweep", "sweeplib.execution.run", "sweeplib.execution.pilots"
+    imports = "sweeplib.config.build", "sweeplib.front.sweep", "sweeplib.execution.run", "sweeplib.networks.pilots"
     with fork_server((*imports, "sweeplib.numerics.compiled:prepare")):
         yield os.environ.pop(ADDRESS)
 

@@ -11,10 +11,11 @@ from sweeplib.analysis.kit.labels import relabelled
 from sweeplib.analysis.kit.options import checked_options
 from sweeplib.analysis.kit.problem_fields import with_constants, without_constants
 from sweeplib.analysis.kit.variables import stops_at_exits
+from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.registry import Registry
-from sweeplib.simulation.labels import exit_words, stored_attributes
+from sweeplib.simulation.labels import exit_words
 from sweeplib.storage.dataset.outline import Outline, outline_of
 
 

@@ -26,7 +26,6 @@ from sweeplib.execution.clients import LastingCluster
 from sweeplib.execution.run import DynamicsSummary, run_sweep
 from sweeplib.late_modules import xarray as xr
 from sweeplib.process.terminal import clock_time
-from sweeplib.simulation import case_work
 from sweeplib.storage.dataset.finalise import dataset_in_memory
 from sweeplib.storage.records.files import read_lines
 from sweeplib.storage.records.jobs import next_part, tell
@@ -222,7 +221,7 @@ def price_of_rows(whole: Design, new: Iterable[Row], prices: Mapping[str, float]
     seconds: Counter[int] = Counter()
     for dynamics, price in prices.items():
         points = sweep.points(dynamics)
-        works = price * 4.0 ** cost_class(points.cases.numbers(case_work))
+        works = price * 4.0 ** cost_class(points.cases.works())
         seconds.update(dict(zip((points.flat // len(sweep.seeds)).tolist(), works.tolist(), strict=True)))
 
     def of(row: Row) -> float:

@@ -13,6 +13,8 @@ from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 
 BY_VALUE = frozenset(
     {
+        "sweeplib.engine.cases",
+        "sweeplib.engine.simulator",
         "sweeplib.engine.status",
         "sweeplib.engine.variable",
         "sweeplib.errors",

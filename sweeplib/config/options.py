@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
+from sweeplib.engine.runs import RUN_NAME
 from sweeplib.errors import InputError, Refusals, errors_under
 from sweeplib.validation import Location, refusal
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the numerical options of the run `name` of a dynamics, with defaults for those not given."""
-    from sweeplib.dynamics import DYNAMICS, RUN_NAME
+    from sweeplib.dynamics import DYNAMICS
 
     if not RUN_NAME.fullmatch(name):
         expected = "the name of a dynamics, which may go on with `-` and a word: letters, digits and `_`"

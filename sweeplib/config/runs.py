@@ -13,6 +13,7 @@ from sweeplib.design.choices import COST
 from sweeplib.design.design import Design, Run
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
+from sweeplib.engine.runs import kind_of
 from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.language import Expression, is_symbol
 
@@ -56,7 +57,7 @@ def _places(run: Run) -> dict[str, Any]:
 
 def _options(name: str, section: DynamicsSection, grid: Grid) -> dict[str, dict[str, Any]]:
     """Return the numerical options of a run, or of each run of a law, by the name of the run."""
-    from sweeplib.dynamics import DYNAMICS, kind_of
+    from sweeplib.dynamics import DYNAMICS
 
     keys = {key: value for key in ("kind", "of") if (value := getattr(section, key)) is not None}
     if keys.get("kind") == CHEAPEST:

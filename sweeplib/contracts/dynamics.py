@@ -24,7 +24,7 @@ from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.simulation.cases import needs_teacher
 from sweeplib.simulation.driver import replicas_of
 from sweeplib.simulation.labelled_runs import simulate
-from sweeplib.simulation.variables import EXIT_ERRORS
+from sweeplib.simulation.recording import EXIT_ERRORS
 from sweeplib.views import OverlapView, ParticleView, View
 
 CHEAPER: dict[str, dict[str, Any]] = {"dmft": {"paths": 2**15}, "nonlinear_dynamics": {"particles": 16}}

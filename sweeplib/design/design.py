@@ -21,7 +21,8 @@ from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
 from sweeplib.design.places import Condition
 from sweeplib.design.questions import Question, RowCounts
-from sweeplib.dynamics import kind_of
+from sweeplib.engine.runs import kind_of
+from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
 from sweeplib.errors import InputError, errors_at
 from sweeplib.language import Expression
 from sweeplib.numerics.random import checked_seed
@@ -137,6 +138,11 @@ class Design:
         where, when = self._where(dynamics), self.when(dynamics)
         batches = self.grid.batches(where, when, self.replicas.names)
         return sum(int(np.searchsorted(places, self.counts(table)).sum()) for _, table in batches)
+
+    @property
+    def simulator(self) -> Simulator:
+        """Return what computes its cases."""
+        return simulator_named(NETWORKS)
 
     @cached_property
     def simulators(self) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,5 @@
 """Dynamics: the state of n replicas, which can be advanced to a recording time."""
 
-import re
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from sweeplib.arrays import Array
 from sweeplib.dynamics.diagnostics import OF_RISK, RISK_ERROR, ROUNDING, Bound, Diagnostic, risk_bounds
 from sweeplib.dynamics.replicas import Replicas
+from sweeplib.engine.runs import kind_of
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.problem import PARAMETERS, READERS, Problem, parts_of, problem_expectations
 from sweeplib.registry import Registry
@@ -385,15 +385,6 @@ class _DynamicsOfRuns(Registry[type[Dynamics]]):
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(kind_of(name) if isinstance(name, str) else name)
-
-
-RUN_NAME = re.compile(r"[^-]+(-[A-Za-z0-9_]+)?")
-"""The name of a run: that of its dynamics and, if there are several, a word of one's own."""
-
-
-def kind_of(run: str) -> str:
-    """Return the name of the dynamics of a run, which the run's name begins with."""
-    return run.partition("-")[0]
 
 
 DYNAMICS: Registry[type[Dynamics]] = _DynamicsOfRuns("dynamics", check=_checked)

@@ -1,6 +1,8 @@
 """Variable: a recorded array of one case."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -16,3 +18,11 @@ class Variable:
     shape: tuple[int, ...]
     attrs: dict[str, str] = field(hash=False)
     dtype: np.dtype[np.float64] = field(default_factory=lambda: np.dtype(np.float64))
+
+
+def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the attributes of a variable of a dataset: one without units is dimensionless, by the CF conventions.
+
+    With units of "1", xarray would write "[1]" on plots.
+    """
+    return {key: value for key, value in attributes.items() if (key, value) != ("units", "1")}

@@ -4,8 +4,7 @@ import math
 
 import numpy as np
 
-from sweeplib.dynamics import DYNAMICS
-from sweeplib.simulation import Case, stored_variables
+from sweeplib.engine.cases import Case
 
 BLOCK_SECONDS = 2.0
 LONGEST_BLOCK_SECONDS = 60.0
@@ -15,11 +14,6 @@ BLOCK_BYTES = 64 * 2**20
 FEWEST_CASES, MOST_CASES = 16, 2048
 
 Lanes = tuple[int, int]
-
-
-def lanes_of(dynamics: str) -> Lanes:
-    """Return the smallest and the largest number of cases that a dynamics computes in one group of lanes."""
-    return DYNAMICS[dynamics].lanes
 
 
 def block_size(seconds: float, nbytes: int, lanes: Lanes = (1, 1)) -> int:
@@ -46,5 +40,5 @@ def even(size: int, cases: int, lanes: Lanes = (1, 1)) -> int:
 
 def case_bytes(case: Case) -> int:
     """Return the bytes of a case's results before compression, including its status and index."""
-    arrays = stored_variables(case).values()
+    arrays = case.simulator.variables(case).values()
     return sum(math.prod(array.shape) * np.dtype(array.dtype).itemsize for array in arrays) + 33

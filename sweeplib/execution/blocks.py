@@ -13,6 +13,7 @@ import numpy as np
 
 from sweeplib.code.plugins import import_plugins
 from sweeplib.design.cluster import MEMORY_SHARE
+from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.status import Status
 from sweeplib.errors import SweeplibError
@@ -21,7 +22,6 @@ from sweeplib.execution.earlier_runs import EarlierRuns
 from sweeplib.execution.guard import Allowance, Explained, computed_apart, computed_here
 from sweeplib.execution.time_limit import time_limit
 from sweeplib.process.troubles import reason
-from sweeplib.simulation import Case, Cases
 from sweeplib.storage.records.files import append_line
 from sweeplib.storage.records.locks import block_lock
 from sweeplib.storage.records.provenance import cpu_model
@@ -174,7 +174,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
 
 def _by_beginning(block: Block, cases: Cases, positions: np.ndarray) -> Iterator[tuple[np.ndarray, Begun | None]]:
     """Yield the indices of the cases that can be run together, with the earlier runs from which they go on."""
-    for places in _by_shape(cases):
+    for places in cases.of_one_shape():
         remaining = places
         for earlier in block.begun:
             runs = earlier.begun(cases.at(remaining), positions[remaining]) if len(remaining) else None
@@ -222,14 +222,6 @@ def _worker() -> "Worker | None":
         return get_worker()
     except ValueError:
         return None
-
-
-def _by_shape(cases: Cases) -> list[np.ndarray]:
-    """Return the indices of the cases that can be run together."""
-    shapes, places = cases.shapes()
-    numbers = {shape: number for number, shape in enumerate(dict.fromkeys(shapes))}
-    number = np.array([numbers[shape] for shape in shapes])[places]
-    return [np.flatnonzero(number == group) for group in numbers.values()]
 
 
 def counts_of(status: np.ndarray) -> dict[str, int]:

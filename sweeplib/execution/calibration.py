@@ -7,7 +7,7 @@ is extrapolated; the run identifies the case.
 import json
 import platform
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,14 +19,13 @@ from typing import Any
 import numpy as np
 
 from sweeplib.design.design import Design
+from sweeplib.engine.cases import Case
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.child import Child, DiedError, EndedError, Limits, MemoryUpError, TaskError, TimeUpError, lent
 from sweeplib.execution.clusters.local import places
 from sweeplib.execution.guard import GRACE
-from sweeplib.execution.pilots import compiled, measured
 from sweeplib.execution.progress import Steps
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, case_work
 from sweeplib.storage.records.artefacts import settings_digest
 from sweeplib.storage.records.files import digest, intact_json
 from sweeplib.storage.records.provenance import cpu_model
@@ -63,23 +62,19 @@ class Pilot:
         return self.cases[0].dynamics
 
     @property
-    def kind(self) -> tuple[str, ...]:
-        """Return the properties that determine which kernels are compiled."""
-        problem = self.cases[0].problem
-        return (self.dynamics, problem.activation, problem.teacher, problem.target)
+    def kind(self) -> tuple[Hashable, ...]:
+        """Return the properties that determine which machine code is needed."""
+        return self.cases[0].simulator.compiled(self.cases[0])
 
     @property
     def title(self) -> str:
         """Return a description of the measured cases."""
-        problem = self.cases[0].problem
-        taught = problem.teacher if problem.target == "committee" else problem.target
-        pair = problem.activation if taught == problem.activation else f"{problem.activation} of {taught}"
-        return f"{self.dynamics} ({pair}, p = {problem.p}, k = {problem.k})"
+        return self.cases[0].simulator.title(self.cases[0])
 
     @cached_property
     def work_a_case(self) -> float:
         """Return the nominal work of a case of the layout."""
-        return sum(map(case_work, self.cases)) / len(self.cases)
+        return sum(map(self.cases[0].simulator.work, self.cases)) / len(self.cases)
 
 
 @dataclass(frozen=True)
@@ -88,6 +83,16 @@ class Cost:
 
     seconds: float
     measured: bool
+
+
+def warm_up(cases: Sequence[Case]) -> None:
+    """Compile what cases need, or load it: a task of the process that measures costs."""
+    cases[0].simulator.warm_up(cases)
+
+
+def measured(cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
+    """Return the seconds of a case and after which part of its way it ends: a task of the process that measures."""
+    return cases[0].simulator.measured(cases, limit, ended)
 
 
 class Calibration:
@@ -112,8 +117,8 @@ class Calibration:
         self._seconds: dict[str, float] = {}
         self._least: dict[str, float] = {}
         self._ended: dict[str, float] = {}
-        self._compiled: set[tuple[str, ...]] = set()
-        self._given_up: set[tuple[str, ...]] = set()
+        self._compiled: set[tuple[Hashable, ...]] = set()
+        self._given_up: set[tuple[Hashable, ...]] = set()
         self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
 
     def __enter__(self) -> "Calibration":
@@ -179,14 +184,14 @@ class Calibration:
             with self.steps.step(f"compiling {pilot.title}"):
                 self.result(pilot, self.setup_seconds, bool)  # its imports are no compilation
                 with self._beside.started():
-                    self.result(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+                    self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
 
     def cost(self, pilot: Pilot, seconds: float) -> float:
         """Return the seconds per case of a pilot, measured for `seconds`; EndedError if the process ends.
 
         In that case a line is written, and the next pilot is measured in a new process.
         """
-        self.result(pilot, self.setup_seconds, compiled, pilot.cases[:PAIR])
+        self.result(pilot, self.setup_seconds, warm_up, pilot.cases[:PAIR])
         earlier = seconds, self._ended.get(pilot.dynamics, 1.0)
         measurement, ended = self.result(pilot, 2.0 * seconds + self.hang_seconds, measured, pilot.cases, *earlier)
         self._ended[pilot.dynamics] = max(ended, LEAST_ENDED)
@@ -246,7 +251,7 @@ class _Beside:
         with suppress(IndexError, OSError, ValueError):  # none is left, or the process is ended
             while True:
                 with suppress(TaskError, SweeplibError):
-                    child.call(compiled, self.waiting.pop().cases[:PAIR], limits=self._limits)
+                    child.call(warm_up, self.waiting.pop().cases[:PAIR], limits=self._limits)
 
     def end(self) -> None:
         """End the processes."""

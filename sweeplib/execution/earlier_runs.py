@@ -6,14 +6,13 @@ from pathlib import Path
 
 import numpy as np
 
+from sweeplib.engine.cases import Cases
 from sweeplib.engine.records import Begun
 from sweeplib.engine.status import Status
 from sweeplib.engine.variable import END_STATE
-from sweeplib.simulation import Cases, stored_variables
 from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.other_stores import Beginnings, reached, stored_block
-from sweeplib.storage.store.rows import recording_of
+from sweeplib.storage.store.other_stores import Beginnings, stored_block
 from sweeplib.table import Column
 
 
@@ -42,10 +41,10 @@ class EarlierRuns:
     def _read(self, cases: Cases, have: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, Begun] | None:
         """Return what `begun` does, of the cases `have`, whose earlier runs should be in these `rows` of the layout."""
         layout, wanted = Layout(Path(self.path)), cases[0].recording
-        recording = recording_of(layout.shared)
+        recording = layout.recording
         if recording is None:
             return None
-        names = frozenset(stored_variables(cases[0])) | {END_STATE}
+        names = frozenset(layout.simulator.variables(cases[0])) | {END_STATE}
         ids = cases.replaced(recording=Column([recording], np.zeros(len(cases), np.int32))).identities()
         parts, indices = list[dict[str, np.ndarray]](), list[np.ndarray]()
         for number in np.unique(rows // layout.block_size).tolist():
@@ -59,7 +58,7 @@ class EarlierRuns:
         if not len(order):
             return None
         data = {name: np.concatenate([data_of[name] for data_of in parts])[order] for name in names}
-        return have[which[order]], Begun(data, reached(recording, wanted))
+        return have[which[order]], Begun(data, recording.reached(wanted))
 
 
 class EarlierRunsOf:

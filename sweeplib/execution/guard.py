@@ -10,13 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from sweeplib.engine.cases import Case
 from sweeplib.engine.records import Begun, Records
 from sweeplib.engine.status import Excess, Status
-from sweeplib.execution.block_size import lanes_of
 from sweeplib.execution.child import DiedError, Limits, RaisedError, TaskError, lent
 from sweeplib.execution.machine import unfit
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, run_cases
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""
@@ -42,14 +41,14 @@ class Allowance:
         """Return the mean limit in seconds per case; a few cases take as long as a full group of lanes."""
         if self.timeout is None:
             return None
-        return self.timeout * max(1.0, lanes_of(cases[0].dynamics)[1] / len(cases))
+        return self.timeout * max(1.0, _lanes(cases)[1] / len(cases))
 
     def seconds(self, cases: Sequence[Case]) -> float | None:
         """Return the seconds after which one of some cases that are computed together is suspected to hang."""
         timeout = self.timeout_of(cases)
         if timeout is None:
             return None
-        count = max(len(cases), lanes_of(cases[0].dynamics)[1])
+        count = max(len(cases), _lanes(cases)[1])
         likely = np.inf if self.expected is None else timeout + SLOWER * count * self.expected
         return float(min(count * timeout, likely)) + GRACE
 
@@ -65,7 +64,7 @@ def computed_here(
 
     def compute(some: Sequence[Case]) -> Records:
         try:
-            return run_cases(some, timeout=allowance.timeout, begun=begun if some is cases else None)
+            return cases[0].simulator.run(some, timeout=allowance.timeout, begun=begun if some is cases else None)
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             if fault := unfit(error):
                 raise fault from None
@@ -82,15 +81,24 @@ def computed_apart(
     `explained` is called with the status killed for a case that ends its process. If the process was not ended because
     of a limit, it must die twice of the same case. UnfitError for a fault of the machine.
     """
-    width = lanes_of(cases[0].dynamics)[1]
+    width = _lanes(cases)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]
     with lent(plugins) as child:
 
         def compute(some: Sequence[Case]) -> Records:
-            run = partial(run_cases, timeout=allowance.timeout_of(some))
+            run = partial(_run, timeout=allowance.timeout_of(some))
             return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
 
         return Records.joined([_guarded(group, compute, explained) for group in groups])
+
+
+def _run(cases: Sequence[Case], timeout: float | None) -> Records:
+    """Return the records of cases, in a child process."""
+    return cases[0].simulator.run(cases, timeout=timeout)
+
+
+def _lanes(cases: Sequence[Case]) -> tuple[int, int]:
+    return cases[0].simulator.lanes(cases[0])
 
 
 def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> Records:

@@ -2,18 +2,18 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sweeplib.engine.cases import Case
+from sweeplib.engine.hints import Hints
 from sweeplib.engine.status import Status
 from sweeplib.execution.calibration import Calibration, Pilot, spread
 from sweeplib.execution.child import TaskError, TimeUpError
-from sweeplib.simulation import Case, case_work, run_cases
-from sweeplib.simulation.labels import time_text
 from sweeplib.storage.store.inventory import Inventory
 from sweeplib.storage.store.other_stores import OtherCases
 from sweeplib.storage.store.run_store import RunStore
@@ -36,11 +36,12 @@ def unexited(store: RunStore, wanted: Inventory) -> Unexited:
     late, total = list[Case](), 0
     for number, layout in enumerate(store.layouts.values()):
         rows = np.unique(wanted.row[(wanted.layout == number) & (wanted.status == Status.ok)])
-        if "exit_steps" in layout.variables and len(rows):
+        passage = layout.simulator.hints.passage(layout.cases(slice(1))[0]) if len(rows) else None
+        if passage is not None:
             blocks = np.unique(rows // layout.block_size)
             for block in blocks[spread(len(blocks), BLOCKS)].tolist():
                 inside = rows[rows // layout.block_size == block] - block * layout.block_size
-                here = inside[np.isnan(layout.block_data("exit_steps", block)[inside]).any(axis=1)]
+                here = inside[np.isnan(layout.block_data(passage, block)[inside]).any(axis=1)]
                 total += len(inside)
                 late += layout.cases(block * layout.block_size + here) if len(here) else []
     return tuple(late[at] for at in spread(len(late), SAMPLE)), len(late) / max(1, total)
@@ -51,8 +52,8 @@ def shares(store: RunStore, others: OtherCases) -> dict[str, float]:
     wanted, begun = others.wanted, others.begun
     if begun is None:
         return {}
-    last = np.array([source.recording.times[-1] for source in begun.sources] + [0.0])  # -1: not begun
-    progress = last[begun.source] / wanted.sweep.recording.times[-1]
+    last = np.array([source.recording.end for source in begun.sources] + [0.0])  # -1: not begun
+    progress = last[begun.source] / wanted.sweep.recording.end
     places = {
         name: np.flatnonzero((wanted.layout == number) & (wanted.status == Status.missing))
         for number, name in enumerate(store.layouts)
@@ -80,14 +81,14 @@ class HorizonTrial:
     slow: int = 0
     diverged: int = 0
 
-    def line(self, who: str, horizon: float, unit: Unit) -> str:
+    def line(self, who: str, horizon: float, unit: Unit, hints: Hints) -> str:
         """Return a sentence about those `who` do not exit by the horizon, a recording time in a unit."""
         later = self.factor * horizon
-        end = f"; of {self.count} {self.cases} {self.remaining} do not by {time_text(later, unit)} either"
+        end = f"; of {self.count} {self.cases} {self.remaining} do not by {hints.end_in_words(later, unit)} either"
         end = f"; nearly all do by `horizon={later:g}`" if self.remaining <= FEW * self.count and not self.slow else end
         others = {"take too long to tell": self.slow, "diverge": self.diverged} if self.cases == PILOTS else {}
         more = "".join(f"; {number} more {end}" for end, number in others.items() if number)
-        by = f"by the horizon {time_text(horizon, unit)}"
+        by = f"by the horizon {hints.end_in_words(horizon, unit)}"
         return f"{who} not exit {by}{self.where}{end if self.factor > 1 else ''}{more}"
 
 
@@ -110,9 +111,11 @@ def horizon_lines(
         is_of_pilots = earlier is not None and earlier.cases == PILOTS
         trial = earlier if is_of_pilots else _trial(dynamics, pilots, PILOTS, calibration)
         if trial and trial.late:
-            lines.append(trial.line(f"{dynamics}: {trial.late} of {trial.count} pilots do", _horizon(missing), unit))
+            who = f"{dynamics}: {trial.late} of {trial.count} pilots do"
+            lines.append(trial.line(who, missing[0].recording.end, unit, missing[0].simulator.hints))
         elif trial:
-            by = f"whether they exit by the horizon {time_text(_horizon(missing), unit)}"
+            horizon = missing[0].simulator.hints.end_in_words(missing[0].recording.end, unit)
+            by = f"whether they exit by the horizon {horizon}"
             others = {f"take too long to tell {by}": trial.slow, "diverge before an exit": trial.diverged}
             parts = [f"{number} of {trial.count} pilots {end}" for end, number in others.items() if number]
             lines += [f"{dynamics}: {'; '.join(parts)}"] if parts else []
@@ -120,7 +123,8 @@ def horizon_lines(
         late = earlier if earlier and earlier.late else _trial(dynamics, sample, STORED, calibration)
         share = f"{100 * fraction:.{3 if fraction > 0.995 else 2}g} % of the stored runs did"
         any_trial = late or HorizonTrial(STORED, len(sample), 0, 0, 1, "")
-        lines.append(any_trial.line(f"{dynamics}: {share}", _horizon(sample), unit))
+        end, hints = sample[0].recording.end, sample[0].simulator.hints
+        lines.append(any_trial.line(f"{dynamics}: {share}", end, unit, hints))
         trial = late or trial
     return lines, trial
 
@@ -130,13 +134,10 @@ def trials_in(plan: Mapping[str, Any]) -> dict[str, HorizonTrial | None]:
     return {name: record and HorizonTrial(**record) for name, record in plan.get("horizons", {}).items()}
 
 
-def _horizon(cases: Sequence[Case]) -> float:
-    return cases[0].recording.times[-1]
-
-
 def _trial(dynamics: str, cases: Sequence[Case], called: str, calibration: Calibration) -> HorizonTrial | None:
     """Return the trial of cases in the process of a calibration; None without thresholds, or if it fails."""
-    if not cases[0].recording.thresholds or cases[0].problem.optimal is not None:
+    hints = cases[0].simulator.hints
+    if hints.passage(cases[0]) is None or hints.to_passage(cases[0], 1) is None:
         return None
     pilot, count = Pilot(f"{dynamics}/horizon", tuple(cases)), len(cases)
     try:
@@ -179,10 +180,13 @@ def _outcome(cases: Sequence[Case], places: Sequence[int], factor: int, deadline
     late, slow, diverged, waiting = list[int](), 0, 0, len(places)
     by_shape = sorted(places, key=lambda at: repr(cases[at].shape))
     groups = [list(group) for _, group in groupby(by_shape, key=lambda at: repr(cases[at].shape))]
-    for some in sorted(groups, key=lambda group: case_work(cases[group[0]])):
+    simulator = cases[0].simulator
+    hints, passage = simulator.hints, simulator.hints.passage(cases[0])
+    assert passage is not None  # by `_trial`
+    for some in sorted(groups, key=lambda group: simulator.work(cases[group[0]])):
         seconds = max(0.0, deadline - time.monotonic()) / waiting
-        records = run_cases([_to_exit(cases[at], factor) for at in some], timeout=seconds)
-        no_exit = np.isnan(records.data["exit_steps"]).any(axis=1)
+        records = simulator.run([hints.to_passage(cases[at], factor) for at in some], timeout=seconds)
+        no_exit = np.isnan(records.data[passage]).any(axis=1)
         waiting -= len(some)
         slow += int((records.status == Status.timeout).sum())
         diverged += int((no_exit & (records.status == Status.diverged)).sum())
@@ -190,14 +194,9 @@ def _outcome(cases: Sequence[Case], places: Sequence[int], factor: int, deadline
     return Outcome(sorted(late), slow, diverged)
 
 
-def _to_exit(case: Case, factor: int) -> Case:
-    short: dict[str, Any] = {"times": case.recording.times[-1:], "observables": (), "stop": "exit", "keep_ends": False}
-    return replace(case, clock=factor * case.clock, recording=replace(case.recording, **short))
-
-
 def _values(cases: Sequence[Case], at: int) -> str:
     """Return the values of a case by which it differs from others: ', for example at p = 4, d = 1000'."""
-    parameters = [case.problem.differing() for case in cases]
+    parameters = [case.simulator.hints.values(case) for case in cases]
     names = [name for name in parameters[at] if len({repr(values.get(name)) for values in parameters}) > 1]
     values = {name: parameters[at][name] for name in names}
     text = ", ".join(f"{name} = {v:.4g}" if isinstance(v, float) else f"{name} = {v}" for name, v in values.items())

@@ -11,7 +11,7 @@ import numpy as np
 
 from sweeplib.design.design import Design
 from sweeplib.execution.advice import advice, round_lines
-from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even, lanes_of
+from sweeplib.execution.block_size import BLOCK_OVERHEAD, block_size, case_bytes, even
 from sweeplib.execution.calibration import (
     PILOT_CASES,
     Calibration,
@@ -27,7 +27,6 @@ from sweeplib.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.execution.horizons import horizon_lines, shares, trials_in, unexited
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import bytes_text, counted, duration
-from sweeplib.simulation import case_memory, case_steps
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import damaged, read_json, write_changed, write_json
@@ -360,12 +359,13 @@ def _plan_at_costs(sweep: Design, demand: Demand, costs: Mapping[str, Cost]) -> 
     store, others, todo = demand.store, demand.others, demand.todo
     layouts, parts_left = {}, shares(store, others)
     for name, pilot in sorted(demand.pilots.items()):
-        cost, nbytes, lanes = costs[pilot.name], case_bytes(pilot.cases[0]), lanes_of(pilot.dynamics)
+        first, cost = pilot.cases[0], costs[pilot.name]
+        nbytes, lanes, simulator = case_bytes(first), first.simulator.lanes(first), first.simulator
         by_cost = even(block_size(cost.seconds, nbytes, lanes), todo[name], lanes)
         existing = store.layouts[name].block_size if name in store.layouts else None
         size = existing or cluster_of(sweep).block_size or by_cost
-        steps = float(np.mean([case_steps(case) for case in pilot.cases]))
-        memory = max(map(case_memory, pilot.cases))
+        steps = float(np.mean([simulator.steps(case) for case in pilot.cases]))
+        memory = max(map(simulator.memory, pilot.cases))
         numbers = todo[name], size, cost.seconds, nbytes, cost.measured, steps, memory
         layouts[name] = LayoutPlan(*numbers, parts_left.get(name, 1.0))
     return dynamics_plan(others.wanted, layouts, others.begun, others.counts)

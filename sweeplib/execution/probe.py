@@ -11,8 +11,8 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.code.plugins import import_plugins
+from sweeplib.engine.cases import Case
 from sweeplib.errors import InputError, SweeplibError
-from sweeplib.simulation import Case
 
 if TYPE_CHECKING:
     from distributed import Client

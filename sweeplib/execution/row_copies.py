@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sweeplib.engine.cases import Recording
 from sweeplib.engine.status import Status
 from sweeplib.execution.blocks import Block, counts_of
-from sweeplib.simulation import Recording
 from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import block_lock
 from sweeplib.storage.store.inventory import Inventory

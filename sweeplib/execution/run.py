@@ -32,7 +32,6 @@ from sweeplib.execution.plan import (
 )
 from sweeplib.execution.row_copies import take
 from sweeplib.execution.work import Workload, by_cluster, by_processes
-from sweeplib.simulation import case_work
 from sweeplib.storage.records.artefacts import cases_made_from
 from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_json, write_json
@@ -224,7 +223,7 @@ def _layout(sweep: Design, state: _State, name: str) -> LayoutPlan:
         return state.plans[name]
     layout, new = state.store.layouts.get(name), state.wanted.new.get(name)
     size = layout.block_size if layout else cluster_of(sweep).block_size or 1
-    work = layout.work if layout else state.wanted.cases(new).numbers(case_work).mean() if new is not None else 0.0
+    work = layout.work if layout else float(state.wanted.cases(new).works().mean()) if new is not None else 0.0
     return LayoutPlan(0, size, SECONDS_A_WORK_UNIT * work, 0, measured=False)
 
 

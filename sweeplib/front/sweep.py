@@ -60,7 +60,7 @@ IMPORTS = (
     "rich.table",
     "sweeplib.execution.plan",
     "sweeplib.execution.child",
-    "sweeplib.execution.pilots",
+    "sweeplib.networks.pilots",
     "numba.typed",
     "sweeplib.numerics.compiled:prepare",
     "sweeplib.execution.run",

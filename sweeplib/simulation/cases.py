@@ -14,6 +14,8 @@ from sweeplib.budget import STEPS as MOST_STEPS
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
+from sweeplib.engine import cases as engine
+from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
 from sweeplib.maths.activations import activation
@@ -38,7 +40,7 @@ from sweeplib.views import ExitLevel, View
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(engine.Case):
     """One run of one problem by one dynamics with one seed; a row of the run store.
 
     clock : factor of the recording times.
@@ -62,6 +64,11 @@ class Case:
         unknown = next((name for name in self.pair_by or () if name not in (*PARAMETERS, "seed")), None)
         if unknown is not None:
             raise InputError("unknown problem field", key="pair_by", value=unknown, choices=PARAMETERS)
+
+    @property
+    def simulator(self) -> Simulator:
+        """What the engine knows of all cases of networks."""
+        return simulator_named(NETWORKS)
 
     def check(self) -> None:
         """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.

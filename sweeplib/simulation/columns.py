@@ -2,15 +2,14 @@
 
 import dataclasses
 import hashlib
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine import cases as engine
 from sweeplib.errors import SweeplibError
 from sweeplib.problem.columns import ProblemRow, Problems, column_property, columns_of
 from sweeplib.problem.parameters import RESERVED
@@ -34,8 +33,8 @@ for _name in FIELDS:
     setattr(CaseRow, _name, column_property(_name))
 
 
-class Cases(Problems, Sequence[Case]):
-    """n cases as the columns of their problems and their own; a sequence of cases, made when they are asked for."""
+class Cases(Problems, engine.Cases):
+    """n cases as the columns of their problems and their own."""
 
     others: ClassVar[frozenset[str]] = frozenset(FIELDS)
 
@@ -76,24 +75,9 @@ class Cases(Problems, Sequence[Case]):
         """The fields that are the same in all cases, and the columns of the others, without those of problems."""
         return self.parts(FIELDS)
 
-    def __iter__(self) -> Iterator[Case]:
-        return (self[at] for at in range(len(self)))
-
     def row(self, read: Reading) -> Any:
         """Return a case that reads the columns."""
         return CaseRow(read)
-
-    def field(self, name: str, dtype: Any = float) -> NDArray[Any]:
-        """Return a field (n, ...) of the cases or of their problems; zero for None."""
-        return self.column(name).array(dtype)
-
-    def arrays(self, function: Callable[[Case], Any]) -> NDArray[np.float64]:
-        """Return the arrays (n, ...) that a function of a case returns, of one shape."""
-        return self.column_of(function).array(float)
-
-    def shapes(self) -> Column:
-        """Return the shapes of cases that can be run together."""
-        return self.column_of(lambda case: case.shape)
 
     def levels(self) -> list[ExitLevel]:
         """Return what the exits of cases of one shape are of, one for each."""
@@ -115,16 +99,6 @@ class Cases(Problems, Sequence[Case]):
             lines = [texts[unread][at] for at, (_, unread) in enumerate(pairs)]
         lined = zip(pairs, lines, strict=True)
         return [blake2b(digest + line.encode(), digest_size=32).digest() for (digest, _), line in lined]
-
-    def identities(self) -> np.ndarray:
-        """Return the identities (n,) of the cases, 16 bytes each (`Case.identity`)."""
-        first, codes = self.distinct(self.columns.keys() - {"seed"})
-        but_seeds = Column(self.at(first).but_seeds(), codes).items()
-        return _identities(zip(but_seeds, _seed_bytes(self.field("seed", np.int64)), strict=True))
-
-    def identities_with(self, seeds: NDArray[np.int64]) -> np.ndarray:
-        """Return the identities (n m,) of the cases with each of m seeds."""
-        return _identities(itertools.product(self.but_seeds(), _seed_bytes(seeds)))
 
     def check(self) -> None:
         """Raise InputError if a case is not valid, as `Case.check` does."""
@@ -152,16 +126,6 @@ def _column(items: Sequence[Any]) -> Column:
 def _ends(columns: Mapping[str, Sequence[Any]], _: int) -> list[str]:
     """Return what stands after the text of a problem in what identities are made from."""
     return [f" {start} {clock!r}" for start, clock in zip(columns["student_start"], columns["clock"], strict=True)]
-
-
-def _identities(pairs: Iterable[tuple[bytes, bytes]]) -> np.ndarray:
-    """Return the identities of cases from what identifies each except for its seed, and its seed."""
-    blake2b = hashlib.blake2b
-    return np.frombuffer(b"".join([blake2b(but + seed, digest_size=16).digest() for but, seed in pairs]), "S16")
-
-
-def _seed_bytes(seeds: NDArray[np.int64]) -> list[bytes]:
-    return seeds.astype("<u4").view("V4").tolist()
 
 
 def _step(case: Case) -> float:

@@ -26,8 +26,8 @@ from sweeplib.simulation.cases import Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.initial import CaseStarts, Initial
 from sweeplib.simulation.optima import schedule_of
-from sweeplib.simulation.recording import Recording
-from sweeplib.simulation.variables import EXIT_ERRORS, error_of, stored_variables
+from sweeplib.simulation.recording import EXIT_ERRORS, Recording
+from sweeplib.simulation.variables import error_of, stored_variables
 from sweeplib.table import Table
 from sweeplib.views import View
 
@@ -58,7 +58,7 @@ def run_cases(
 
 def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
     """The records of cases whose runs have begun; those that have stopped are complete."""
-    names, places = stored_variables(cases[0]), _unfinished(begun, cases[0].recording)
+    names, places = stored_variables(cases[0]), unfinished(begun, cases[0].recording)
     records = Records({name: begun.data[name].copy() for name in names}, np.full(len(cases), Status.ok, np.uint8))
     if not places.size:
         return records
@@ -69,7 +69,7 @@ def _completed(cases: Cases, timeout: float | None, begun: Begun) -> Records:
     return replace(records, excess={int(places[at]): reason for at, reason in more.excess.items()})
 
 
-def _unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:
+def unfinished(begun: Begun, recording: Recording) -> NDArray[np.intp]:
     """The runs that have not stopped at their last exit."""
     if recording.stop != "exit":
         return np.arange(len(begun.data["end_steps"]))

@@ -12,6 +12,7 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import Dynamics
 from sweeplib.engine.status import STATUS_LABELS
+from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.numerics.compiled import compilation_message
@@ -22,7 +23,7 @@ from sweeplib.simulation.cases import Case, option_pairs
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.driver import run_checked
 from sweeplib.simulation.initial import Initial
-from sweeplib.simulation.labels import label, stored_attributes
+from sweeplib.simulation.labels import label
 from sweeplib.simulation.numerics_version import numerics_version
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import recorded_variables

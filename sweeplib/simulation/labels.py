@@ -4,7 +4,7 @@ Those of parameters of a problem stand where these are declared.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sweeplib.problem import PARAMETERS
@@ -32,14 +32,6 @@ LABELS: dict[str, tuple[str, str]] = {
     "dynamics": ("dynamics", ""),
 }
 """The labels of what is no parameter of a problem: long name and symbol."""
-
-
-def stored_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the attributes of a variable of a dataset: one without units is dimensionless, by the CF conventions.
-
-    With units of "1", xarray would write "[1]" on plots.
-    """
-    return {key: value for key, value in attributes.items() if (key, value) != ("units", "1")}
 
 
 def known_label(name: str) -> tuple[str, str] | None:
@@ -91,11 +83,6 @@ OF_RUNS = "exit_on", "stop"
 """The attributes that say what exits are of, if not of the risk, and where runs stop; combined sweeps share them."""
 ATTRIBUTES = (*OF_RUNS, "Conventions", "config", "digest", "fixed", "git_commit", "processors", "title", "versions")
 """The attributes of a sweep's dataset other than its constants; constants cannot have these names."""
-
-
-def meanings(names: Iterable[str]) -> str:
-    """Return the meaning of constants, for the attribute `fixed`: 'k: teacher width; p: student width'."""
-    return "; ".join(f"{name}: {label(name)['long_name']}" for name in sorted(names))
 
 
 def explained_constants(fixed: str) -> list[str]:

@@ -2,17 +2,28 @@
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine import cases
+from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
 from sweeplib.observables import OBSERVABLES
 
+EXIT_ERRORS = "exit_steps_error", "exit_time_error"
+"""The variables of the errors of exits, of dynamics that state them."""
+ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time", *EXIT_ERRORS, END_STATE)
+"""Variables without recording times that do not depend on the times before the last."""
+
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class Recording(cases.Recording):
     """What is recorded of a run: `observables` at the ODE `times`, and the exits at `thresholds`.
 
     Threshold T is reached when `exit_on`, an observable with a `level`, by default the excess risk, first is at most
@@ -69,6 +80,56 @@ class Recording:
     def of_runs(self) -> dict[str, str]:
         """What a dataset says of its runs: where they stop, and what their exits are of if it is not the risk."""
         return {"stop": self.stop} | ({} if self.exit_on == "risk" else {"exit_on": self.exit_on})
+
+    @property
+    def end(self) -> float:
+        """The last recording time."""
+        return self.times[-1]
+
+    def covers(self, wanted: "Recording", kind: str) -> bool:
+        """Whether a run of a dynamics with this recording has the numbers of a run with the `wanted` one."""
+        times = set(wanted.times) <= set(self.times) and wanted.end == self.end
+        return times and self.keep_ends >= wanted.keep_ends and self._records_all(wanted, kind)
+
+    def begins(self, wanted: "Recording", kind: str) -> bool:
+        """Whether a run with this recording kept its end, and begins a longer one with the `wanted` one."""
+        times = set(wanted.times[: self.reached(wanted)]) <= set(self.times) and wanted.end > self.end
+        return times and self.keep_ends and self._records_all(wanted, kind)
+
+    def reached(self, wanted: "Recording") -> int:
+        """How many of the `wanted` times are those of this recording, or earlier."""
+        return sum(time <= self.end for time in wanted.times)
+
+    def _records_all(self, wanted: "Recording", kind: str) -> bool:
+        """Whether a run with this recording has all else of a run with the `wanted` one, up to its last time."""
+        changed = {name for name in ("times", "thresholds") if getattr(self, name) != getattr(wanted, name)}
+        if not changed <= DYNAMICS[kind].unaffected_by:
+            return False
+        exits = set(wanted.thresholds)
+        enough = exits == set(self.thresholds) if wanted.stop == "exit" else exits <= set(self.thresholds)
+        same = self.stop == wanted.stop and self.exit_on == wanted.exit_on
+        return enough and same and set(wanted.observables) <= set(self.observables)
+
+    def gives(self, name: str, dims: Sequence[str], wanted: "Recording") -> bool:
+        """Whether a variable of a run with this recording has the values of a run with the `wanted` one.
+
+        One without recording times has them if it does not depend on earlier times, or these are the same.
+        """
+        same = wanted.times[: len(self.times)] == self.times
+        return "time" in dims or name in ALIKE or same
+
+    def values_at(self, values: NDArray[Any], dims: Sequence[str], wanted: "Recording") -> NDArray[Any]:
+        """The values (n, *dims) of a variable at the `wanted` times and thresholds, NaN at later times."""
+        if self == wanted:
+            return values
+        for axis, dim in enumerate(dims, 1):
+            has, asks = (self.thresholds, wanted.thresholds) if dim == "threshold" else (self.times, wanted.times)
+            if dim in ("time", "instant", "threshold") and has != asks:
+                later = len(asks) - self.reached(wanted) if dim != "threshold" else 0
+                values = values.take([has.index(value) for value in asks[: len(asks) - later]], axis)
+                padding = [(0, later * (of == axis)) for of in range(values.ndim)]
+                values = np.pad(values, padding, constant_values=np.nan)
+        return values
 
     def __eq__(self, other: object) -> bool:
         """Whether two recordings are equal, by a cached digest: comparing times takes longer than planning a case."""

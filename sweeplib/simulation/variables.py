@@ -35,8 +35,6 @@ SCHEDULE_LABELS = {
 """The labels of what is recorded of an optimal schedule."""
 
 
-EXIT_ERRORS = "exit_steps_error", "exit_time_error"
-"""The variables of the errors of exits, of dynamics that state them."""
 EXIT_ERROR = {"comment": "error of the level there, over the rate at which it falls"}
 
 

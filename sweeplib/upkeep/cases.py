@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from sweeplib.design.design import Design
+from sweeplib.engine.cases import Case
 from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
 from sweeplib.process.terminal import counted
-from sweeplib.simulation import Case
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.run_store import RunStore, whole

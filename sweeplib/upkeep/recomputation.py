@@ -1,7 +1,7 @@
 """Stored cases computed again, one by its name or a random sample, and compared with the store, bit by bit."""
 
 import random
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,6 @@ import numpy as np
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
 from sweeplib.execution.calibration import SECONDS_A_WORK_UNIT
-from sweeplib.simulation import Case, run_cases
 from sweeplib.storage.records.provenance import cpu_model
 from sweeplib.storage.store.journal import processors
 from sweeplib.storage.store.layout import Layout
@@ -80,19 +79,19 @@ class Recomputation:
 
 def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: str) -> list[Recomputation]:
     """Return the comparisons of some rows of a layout, whose cases are computed in this process."""
-    cases = [layout.cases(slice(row, row + 1))[0] for row in rows]
+    cases = layout.cases(np.array(rows))
     by_block = processors(directory, dynamics)
     results = []
-    for places in _places_by_shape(cases):
+    for places in cases.of_one_shape():
         try:
-            records = run_cases([cases[place] for place in places])
+            records = layout.simulator.run(cases.at(places))
         except Exception:  # that of any plugin; which case raised it is found out one by one
             if len(places) > 1:
-                alone = (comparisons(layout, [rows[place]], directory, dynamics) for place in places)
+                alone = (comparisons(layout, [rows[place]], directory, dynamics) for place in places.tolist())
                 results += [outcome for outcomes in alone for outcome in outcomes]
                 continue
             records = Records({}, np.array([Status.failed], np.uint8))
-        for at, place in enumerate(places):
+        for at, place in enumerate(places.tolist()):
             block = f"{layout.name}/{rows[place] // layout.block_size}"
             which = differences(layout, rows[place], records, at)
             by = tuple(by_block.get(block, ()))
@@ -103,13 +102,6 @@ def comparisons(layout: Layout, rows: Sequence[int], directory: Path, dynamics: 
 def comparable_rows(status: np.ndarray) -> np.ndarray:
     """Return the rows, from the status of all, that would have the same outcome again: they ended by themselves."""
     return np.flatnonzero(np.isin(status, (Status.ok, Status.diverged, Status.inaccurate)))
-
-
-def _places_by_shape(cases: Iterable[Case]) -> list[list[int]]:
-    places: dict[Hashable, list[int]] = {}
-    for place, case in enumerate(cases):
-        places.setdefault(case.shape, []).append(place)
-    return list(places.values())
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sweeplib.design.design import Design
+from sweeplib.engine.cases import Case
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
 from sweeplib.errors import SweeplibError
 from sweeplib.execution.progress import Steps
 from sweeplib.process.terminal import echo
 from sweeplib.process.troubles import Trouble
-from sweeplib.simulation import Case, run_cases
 from sweeplib.storage.store.journal import taken_from
 from sweeplib.storage.store.outcomes import reason_in_words, reasons
 from sweeplib.upkeep.cases import ChosenCase, chosen_case, name_of
@@ -70,10 +70,10 @@ def _origin(chosen: ChosenCase, directory: Path) -> str | None:
 def _run_case(case: Case, *, debug: bool) -> Records:
     """Return the records of a case; with `debug` it runs in Python's debugger."""
     if not debug:
-        return run_cases([case])
+        return case.simulator.run([case])
     if not sys.stdin.isatty():
         sys.stderr.write("the debugger reads its commands from standard input\n")
-    records = pdb.Pdb().runcall(run_cases, [case])
+    records = pdb.Pdb().runcall(case.simulator.run, [case])
     if records is None:
         raise SweeplibError("the debugger was left before the case ended")
     return records

@@ -11,10 +11,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from sweeplib.design.design import Design
+from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.status import Status
 from sweeplib.process.terminal import counted
 from sweeplib.regular_files import file_bytes
-from sweeplib.simulation import Case, Cases
 from sweeplib.storage.records.files import (
     DAMAGED,
     LOST,
@@ -33,7 +33,7 @@ from sweeplib.storage.store.journal import journal
 from sweeplib.storage.store.layout import INDEX, Layout, create_layout
 from sweeplib.storage.store.layout_files import intact_metadata, is_of_layout, read_metadata, write_metadata
 from sweeplib.storage.store.outcomes import cases_without_reason, outcomes_path, outcomes_table, reasons_path
-from sweeplib.storage.store.rows import OWN_FIELDS, cases_of, index_of
+from sweeplib.storage.store.rows import OWN_FIELDS
 from sweeplib.storage.store.run_store import RunStore, write_group
 from sweeplib.upkeep.cases import CasesByName
 from sweeplib.upkeep.finding import Finding, Remedy
@@ -231,10 +231,10 @@ def _restore_index(layout: Layout, rows: slice, cases: Cases) -> None:
     if "case_id" in columns:
         ids = np.ascontiguousarray(columns["case_id"]).view("S16").ravel()
         places = {identity: place for place, identity in enumerate(cases.identities().tolist())}
-        fields = index_of(cases.at(np.array([places[identity] for identity in ids.tolist()])))
+        fields = layout.simulator.index(cases.at(np.array([places[identity] for identity in ids.tolist()])))
     else:
         fields = {name: columns[name] for name in OWN_FIELDS}
-        ids = cases_of(layout.shared, fields).identities()
+        ids = layout.simulator.cases(layout.shared, fields).identities()
     for name, column in (fields | {"case_id": ids.view("<u8").reshape(-1, 2)}).items():
         if name not in columns:
             layout.replace_index(name, rows, column)

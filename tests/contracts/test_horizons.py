@@ -15,7 +15,7 @@ from sweeplib.engine.status import Status
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, run_cases, stored_variables
 from sweeplib.simulation.cases import numerical_options
-from sweeplib.storage.store.other_stores import at_wanted, reached
+from sweeplib.simulation.driver import unfinished
 from tests.tiers import slow_but
 
 TIMES = (0.0, 0.5, 1.0, 1.5, 2.0)
@@ -52,13 +52,13 @@ def goes_on(name: str, problem: Problem, options: dict[str, Any]) -> Iterator[tu
         longer = [replace(case, recording=wanted) for case in cases]
         short, whole, dims = run_cases(cases), run_cases(longer), stored_variables(cases[0])
         assert (short.status == Status.ok).all()
-        data = {each: at_wanted(short.data[each], list(dims[each].dims), known, wanted) for each in dims}
-        begun = Begun(data, reached(known, wanted))
+        data = {each: known.values_at(short.data[each], dims[each].dims, wanted) for each in dims}
+        begun = Begun(data, known.reached(wanted))
         continued = run_cases(longer, begun=begun)
         assert continued.status.tobytes() == whole.status.tobytes()
         for each in stored_variables(longer[0]).keys() - ({"drift_error"} if wanted.thresholds == (0.02,) else set()):
             assert continued.data[each].tobytes() == whole.data[each].tobytes(), each
-        left = len(begun.unfinished(wanted))
+        left = len(unfinished(begun, wanted))
         yield left, len(cases) - left
 
 

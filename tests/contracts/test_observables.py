@@ -9,8 +9,8 @@ import pytest
 from sweeplib import OBSERVABLES, Problem, simulate
 from sweeplib.contracts import observables as contract
 from sweeplib.contracts.check import checks_of
+from sweeplib.engine.variable import stored_attributes
 from sweeplib.maths.expectations import expectations
-from sweeplib.simulation.labels import stored_attributes
 from sweeplib.views import QUANTILES, OverlapView, ParticleView, TrainingView, View
 
 PROBLEM = Problem(gamma=0.2, p=3, k=2, d=40, Delta=0.1, activation="erf")

@@ -9,10 +9,11 @@ import pytest
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.execution import advice as module
-from sweeplib.execution.advice import ALTERNATIVES, Advice, advice
+from sweeplib.execution.advice import Advice, advice
 from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.execution.child import DiedError, TimeUpError
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, write_plan
+from sweeplib.networks.hints import ALTERNATIVES, OtherDynamics
 from sweeplib.problem import Problem
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording
@@ -61,7 +62,7 @@ def said(
 
 def test_the_chain_is_told_of_where_the_sde_dominates() -> None:
     [found] = said({"sde": 9.3, "ode": 0.7}, {CHAIN: 0.3})
-    assert (found.dynamics, found.cheaper, found.d) == ("sde", pytest.approx(31), (300, 1000))
+    assert (found.dynamics, found.cheaper, found.where) == ("sde", pytest.approx(31), "at d = 300 to 1000")
     assert found.text == (
         "sde takes 93 % of the time: at d = 300 to 1000 sgd_chain is exact in law and 31 times cheaper here"
     )
@@ -108,8 +109,8 @@ def test_short_sweeps_and_even_ones_need_no_advice() -> None:
     assert said({"sde": 1.0, "ode": 1.0, "sgd": 1.0}, {}) == []
 
 
-@pytest.mark.parametrize("alternative", ALTERNATIVES, ids=lambda each: f"{each.replaced} {each.dynamics}")
-def test_an_alternative_is_a_case_that_runs(alternative: module.Alternative) -> None:
+@pytest.mark.parametrize("alternative", ALTERNATIVES, ids=lambda each: f"{each.replaced} {each.kind}")
+def test_an_alternative_is_a_case_that_runs(alternative: OtherDynamics) -> None:
     problem = Problem(gamma=0.1, p=1, k=1, d=300, Delta=0.0, activation="erf")
     strict = tuple((name, value / 1e4) for name, value in alternative.options.items())
     options = (*strict, *alternative.when.items())

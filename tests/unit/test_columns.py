@@ -11,10 +11,10 @@ import pytest
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
+from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Cases, Recording, case_memory, case_steps, case_work
 from sweeplib.simulation.driver import replicas_of, samples_key
-from sweeplib.storage.store.rows import cases_of, index_of, shared_fields
 
 RECORDING = Recording((0.0, 0.3, 1.0), (0.1,))
 SHARED: dict[str, Any] = {"p": 2, "k": 1, "d": 30}

@@ -15,7 +15,6 @@ from sweeplib.dynamics import DYNAMICS
 from sweeplib.observables import OBSERVABLES
 from sweeplib.simulation import Case, Recording
 from sweeplib.simulation.cases import shared_values
-from sweeplib.storage.store.other_stores import _covers
 from tests.tiers import slow_but
 
 PLAIN = Problem(gamma=1.0, p=3, k=2, d=40, Delta=0.1, activation="erf")
@@ -176,8 +175,8 @@ def test_recordings_that_exit_on_the_risk_have_the_identities_of_older_ones() ->
     assert values[1] == values[0] | {"exit_on": "test_error"}
     cases = [Case(PLAIN, "ode", 0, recording) for recording in (plain, other)]
     assert cases[0].identity() != cases[1].identity()
-    assert _covers(plain, plain, "sgd_chain")
-    assert not _covers(other, plain, "sgd_chain")
+    assert plain.covers(plain, "sgd_chain")
+    assert not other.covers(plain, "sgd_chain")
 
 
 def test_identities_have_what_the_observable_of_the_exits_reads() -> None:

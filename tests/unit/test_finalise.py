@@ -15,9 +15,9 @@ from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
+from sweeplib.networks.coordinates import constants, coordinates
 from sweeplib.simulation import Recording, run_cases
 from sweeplib.simulation.labels import ATTRIBUTES, explained_constants
-from sweeplib.storage.dataset.coordinates import constants, coordinates
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.dataset.versions import name_of
@@ -117,7 +117,7 @@ def test_cases_outside_where_are_missing(dataset: xr.Dataset) -> None:
 
 def test_overlap_group_covers_no_more_than_its_shape(path: Path) -> None:
     assert open_dataset(path, shape=(6, 1)).sizes["d"] == 1
-    shapes = r"no overlaps of this shape.*got \(7, 1\); expected one of \(1, 1\), \(3, 1\), \(6, 1\)"
+    shapes = r"no group of this shape \(p, k\); got \(7, 1\); expected one of \(1, 1\), \(3, 1\), \(6, 1\)"
     with pytest.raises(InputError, match=shapes):
         open_dataset(path, shape=(7, 1))
 

@@ -16,9 +16,9 @@ import sweeplib
 from sweeplib import Problem
 from sweeplib.code.numerical_code import LABELS, numerical_code
 from sweeplib.maths.activations import Activation
+from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.observables import Observable
 from sweeplib.simulation import Case, Cases, Recording, run_cases
-from sweeplib.storage.store.rows import cases_of, index_of, shared_fields
 
 CASES = ("chain of square", "ode of erf", "sde of he3")
 CHAIN, ODE, SDE = CASES

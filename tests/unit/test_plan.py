@@ -16,14 +16,15 @@ from sweeplib.code.plugins import load_plugins
 from sweeplib.config import load
 from sweeplib.design.design import Design, Run
 from sweeplib.dynamics import DYNAMICS
-from sweeplib.execution import calibration, pilots
+from sweeplib.execution import calibration
 from sweeplib.execution.block_size import block_size, even
 from sweeplib.execution.calibration import Calibration, Pilot
 from sweeplib.execution.child import DiedError
-from sweeplib.execution.pilots import measured, shortened
 from sweeplib.execution.plan import DynamicsPlan, LayoutPlan, Plan, write_plan
 from sweeplib.execution.run import run_sweep
 from sweeplib.kernels.lanes import LANES, group_width
+from sweeplib.networks import pilots
+from sweeplib.networks.pilots import measured, shortened
 from sweeplib.problem import Problem
 from sweeplib.process.troubles import Trouble
 from sweeplib.simulation import Case, Recording, run_cases

@@ -9,11 +9,11 @@ import pytest
 
 from sweeplib.code.plugins import load_plugins
 from sweeplib.engine.status import Status
+from sweeplib.networks.rows import cases_of, index_of, shared_fields
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem
-from sweeplib.simulation import Case, Cases, Recording
+from sweeplib.simulation import Case, Cases, Recording, case_work
 from sweeplib.storage.store.layout import Layout, cost_class, layout_name
-from sweeplib.storage.store.rows import cases_of, index_of, shared_fields
 from sweeplib.storage.store.run_store import RunStore
 
 load_plugins(["tests.faults.troubled"])
@@ -39,7 +39,7 @@ def append(layout: Layout, some: list[Case]) -> None:
 @pytest.fixture
 def layout(tmp_path: Path) -> Layout:
     some = cases(1)
-    return RunStore(tmp_path, "calm").create(layout_name(some[0]), some[0], BLOCK)
+    return RunStore(tmp_path, "calm").create(layout_name(some[0], case_work(some[0])), some[0], BLOCK)
 
 
 def test_case_comes_back_from_its_row() -> None:
@@ -57,12 +57,12 @@ def test_cost_class_is_the_logarithm_to_base_four(work: float, expected: int) ->
 def test_a_variable_of_other_dims_belongs_to_another_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example after an edit of a plugin's observable: its arrays would not have the shape of the results."""
     [case] = cases(1)
-    before = layout_name(case)
+    before = layout_name(case, case_work(case))
     other = replace(OBSERVABLES["overlap_M"], dims=("teacher", "student"))
     monkeypatch.setitem(OBSERVABLES._things, "overlap_M", other)
-    assert layout_name(case) != before
+    assert layout_name(case, case_work(case)) != before
     monkeypatch.setitem(OBSERVABLES._things, "overlap_M", replace(other, dims=("student", "teacher")))
-    assert layout_name(case) == before
+    assert layout_name(case, case_work(case)) == before
 
 
 class CrashError(Exception):
@@ -143,14 +143,14 @@ def test_rows_are_found_by_identity(tmp_path: Path) -> None:
     store = RunStore(tmp_path, "calm")
     for gamma in (0.1, 0.0001):
         some = cases(5, gamma)
-        append(store.create(layout_name(some[0]), some[0], BLOCK), some)
+        append(store.create(layout_name(some[0], case_work(some[0])), some[0], BLOCK), some)
     store = store.refreshed()
     assert len(store.layouts) == 2
     unknown = cases(6)[5:]
     layout, row = store.locate(identities([*cases(5, 0.0001)[::-1], *unknown]))
     assert row.tolist() == [4, 3, 2, 1, 0, -1]
-    name = list(store.layouts)[layout[0]]
-    assert name == layout_name(cases(1, 0.0001)[0])
+    name, [first] = list(store.layouts)[layout[0]], cases(1, 0.0001)
+    assert name == layout_name(first, case_work(first))
     assert layout[-1] == -1
 
 

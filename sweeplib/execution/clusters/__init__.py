@@ -2,10 +2,9 @@
 
 from sweeplib.design.cluster import CLUSTERS, LEAST_MEMORY, MEMORY_SHARE, ClusterSettings
 from sweeplib.design.design import Design
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.cases import Case
 from sweeplib.errors import InputError
 from sweeplib.registry import import_modules
-from sweeplib.simulation import Case, case_memory
 
 __all__ = ["CLUSTERS", "ClusterSettings", "cluster_of", "refuse_large_cases"]
 
@@ -29,18 +28,12 @@ def refuse_large_cases(sweep: Design, dynamics: str, workers: int | None = None)
     case = max(sweep.probed(dynamics), key=_most_memory)
     needed, most = _most_memory(case), int(MEMORY_SHARE * limit)
     if needed > most:
-        fields = {name: getattr(case.problem, name) for name in ("p", "k", "d", "samples")}
-        point = ", ".join(f"{name}={value}" for name, value in fields.items() if value is not None)
+        point = ", ".join(f"{name}={value}" for name, value in case.simulator.sizes(case).items())
         problem = f"a case of {sweep.name} needs more bytes of memory than a worker may take, at {point}"
         expected = f"at most {most}: fewer samples, a smaller d, or workers with more memory"
         raise InputError(problem, key=f"dynamics.{dynamics}", value=needed, expected=expected)
 
 
 def _most_memory(case: Case) -> int:
-    """Return the bytes of a case's large arrays, or of the weights from which its start is computed if these are more.
-
-    W takes its size twice, as rows that are drawn and as a matrix.
-    """
-    problem = case.problem
-    start = 8 * (2 * problem.p + problem.k) * problem.d if "d" in DYNAMICS[case.dynamics].reads else 0
-    return max(case_memory(case), start)
+    """Return the bytes that a case takes at most."""
+    return case.simulator.peak_memory(case)

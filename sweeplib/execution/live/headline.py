@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sweeplib.arrays import logarithmic
+from sweeplib.engine.hints import Headline
 from sweeplib.engine.status import Status
 from sweeplib.execution.live.case_map import CaseMap, in_words
 from sweeplib.execution.live.graph import ResultCurve, ResultCurves
 from sweeplib.late_modules import scipy
-from sweeplib.simulation.labels import exit_words
 from sweeplib.storage.records.files import DamageError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOST_LOST = 0.02
 
 
 class HeadlineCurves:
-    """The curves of a run: median exit steps or else the mean of an observable at its last time, over one axis.
+    """The curves of a run over one axis: what its simulator says stands for a run, its median or its mean.
 
     It is the longest axis of numbers; each other axis has its middle value. Without such an axis there are no curves.
     """
@@ -45,11 +45,9 @@ class HeadlineCurves:
         self._middle = {axis.name: len(axis) // 2 for axis in axes if axis is not self._axis}
         self._at = ", ".join(f"{axis.name} = {in_words(axis.values[self._middle[axis.name]])}"
                              for axis in axes if axis is not self._axis and len(axis) > 1)  # fmt: skip
-        recording = work.sweep.recording
-        self._threshold = recording.thresholds[-1] if recording.thresholds else None
-        self._observables, self._whose = recording.observables, exit_words(recording.exit_on)
+        self._recording = work.sweep.recording
+        self._headline: Headline | None = None
         self._values: dict[str, dict[int, list[np.ndarray]]] = {}
-        self._quantity = ""
         self._waiting: deque[Block] = deque()
 
     def add(self, block: "Block") -> None:
@@ -62,11 +60,11 @@ class HeadlineCurves:
         until = time.monotonic() + (SECONDS_AT_THE_END if ended else SECONDS_TO_READ)
         while self._waiting and time.monotonic() < until:
             self._read(self._waiting.popleft())
-        if self._axis is None or not self._values:
+        if self._axis is None or self._headline is None or not self._values:
             return None
         by_name = {name: self._curve(self._values[name], self._axis) for name in self._maps if name in self._values}
         log_x = logarithmic(np.array(self._axis.values, float))
-        return ResultCurves(self._axis.name, self._quantity, self._at, of=by_name, log_x=log_x)
+        return ResultCurves(self._axis.name, self._headline.title, self._at, of=by_name, log_x=log_x)
 
     def _read(self, block: "Block") -> None:
         """Take the values of a block that is done, of those of its cases that are at the middle of the other axes."""
@@ -92,19 +90,17 @@ class HeadlineCurves:
 
         They are infinite for a run that did not exit or diverged, NaN for one that is lost: it failed, or was stopped.
         """
-        if self._threshold is not None:
-            self._quantity = f"Median exit time in steps{self._whose}, threshold {self._threshold:g}"
-            exits, status = layout.block_data("exit_steps", number)[:, -1], layout.status(layout.block(number))
-            return np.where(np.isnan(exits) & np.isin(status, (Status.ok, Status.diverged)), np.inf, exits)
-        name = next((name for name in self._observables if list(layout.variables.get(name, ())) == ["time"]), None)
-        if name is None:
+        headline = layout.simulator.hints.headline(self._recording, layout.variables)
+        if headline is None:
             return None
-        self._quantity = f"Mean {name.replace('_', ' ')} at the last time"
-        diverged = layout.status(layout.block(number)) == Status.diverged
-        return np.where(diverged, np.inf, layout.block_data(name, number)[:, -1])
+        self._headline = headline
+        last, status = layout.block_data(headline.variable, number)[:, -1], layout.status(layout.block(number))
+        if headline.is_passage:
+            return np.where(np.isnan(last) & np.isin(status, (Status.ok, Status.diverged)), np.inf, last)
+        return np.where(status == Status.diverged, np.inf, last)
 
     def _curve(self, values: dict[int, list[np.ndarray]], axis: "Axis") -> ResultCurve:
-        statistic = _median if self._threshold is not None else _mean
+        statistic = _median if self._headline is not None and self._headline.is_passage else _mean
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         finite = [column for column in columns if math.isfinite(column[1])]
         return ResultCurve(*map(list, zip(*finite, strict=True))) if finite else ResultCurve([], [], [], [], [])

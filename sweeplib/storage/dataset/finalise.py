@@ -10,13 +10,13 @@ import zarr
 from zarr.storage import MemoryStore
 
 from sweeplib.design.design import Design
+from sweeplib.engine.cases import Case
+from sweeplib.engine.groups import group_sizes
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import meanings
-from sweeplib.storage.dataset.coordinates import Coordinate, constants, coordinates, instants
-from sweeplib.storage.dataset.folder import GroupWriter, plain, shape_group, written_dataset
-from sweeplib.storage.dataset.outline import SHARED_DIMS
-from sweeplib.storage.dataset.results import Region, Results, Shape, region_of, results_of_all
+from sweeplib.storage.dataset.coordinates import Coordinate
+from sweeplib.storage.dataset.folder import GroupWriter, plain, written_dataset
+from sweeplib.storage.dataset.results import Region, Results, region_of, results_of_all
 from sweeplib.storage.records.artefacts import DATASET, EXECUTION_KEYS, made_from
 from sweeplib.storage.records.config_files import write_complete_config
 from sweeplib.storage.records.files import read_lines
@@ -45,29 +45,36 @@ def finalise(sweep: Design, directory: Path) -> Path:
 
 
 def dataset_in_memory(sweep: Design, directory: Path) -> "xr.Dataset":
-    """Return the dataset that `finalise` would write, without the variables whose shape depends on p and k."""
-    problem = next(case.problem for dynamics in sweep.runs for _, case in sweep.cases(dynamics))
-    results = results_of_all(sweep, directory)
-    fixed = constants(sweep, problem)
-    attributes = fixed | {"fixed": meanings(fixed)} | sweep.recording.of_runs
+    """Return the dataset that `finalise` would write, without the variables whose shape not all cases share."""
+    case = next(case for run in sweep.runs for _, case in sweep.cases(run))
+    results, simulator = results_of_all(sweep, directory), sweep.simulator
+    attributes = _constants(sweep, case) | sweep.recording.of_runs
     root = zarr.create_group(MemoryStore())
-    _write_shared(GroupWriter(root), sweep, results, coordinates(sweep, problem), attributes)
+    _write_shared(GroupWriter(root), sweep, results, simulator.coordinates(sweep, case), attributes)
     return plain(xr.open_zarr(root.store, chunks=None, consolidated=False))
 
 
 def _write(sweep: Design, directory: Path, results: Mapping[str, Results], path: Path, done: Mapping[str, Any]) -> None:
-    """Write the dataset at `path`: what all shapes share, then a group for each shape (p, k)."""
-    problem = next(case.problem for run in sweep.runs for case in sweep.probed(run))
-    every, fixed = coordinates(sweep, problem), constants(sweep, problem)
-    fixed_attributes = fixed | {"fixed": meanings(fixed)}
+    """Write the dataset at `path`: what all cases share, then each group of cases."""
+    case = next(case for run in sweep.runs for case in sweep.probed(run))
+    every, fixed_attributes = sweep.simulator.coordinates(sweep, case), _constants(sweep, case)
     with written_dataset(path, done, made_from=made_from(sweep, directory, "finalise"), keep=True) as root:
         _write_shared(
             GroupWriter(root), sweep, results, every, fixed_attributes | _attributes(sweep, directory, results)
         )
-        for shape in sorted(set().union(*(of_run.shapes() for of_run in results.values()))):
-            title = {"title": f"{sweep.name}, p = {shape[0]}, k = {shape[1]}"}
-            group = root.create_group(shape_group(*shape))
-            _write_shape(GroupWriter(group), sweep, results, every, fixed_attributes | title, shape)
+        names = set[str]().union(*(of_run.groups() for of_run in results.values()))
+        for name in sorted(names, key=lambda name: tuple(group_sizes(name).values())):
+            sizes = ", ".join(f"{key} = {size}" for key, size in group_sizes(name).items())
+            attributes = fixed_attributes | {"title": f"{sweep.name}, {sizes}"}
+            _write_group(GroupWriter(root.create_group(name)), sweep, results, every, attributes, name)
+
+
+def _constants(sweep: Design, case: Case) -> dict[str, Any]:
+    """Return what is the same at all points, with its meaning: 'k: teacher width; p: student width'."""
+    simulator = sweep.simulator
+    constants = simulator.constants(sweep, case)
+    meanings = (f"{name}: {simulator.label(name)['long_name']}" for name in sorted(constants))
+    return {**constants, "fixed": "; ".join(meanings)}
 
 
 def _write_shared(
@@ -77,9 +84,10 @@ def _write_shared(
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
 ) -> None:
-    """Write the variables whose shape does not depend on p and k, over the whole grid."""
+    """Write the variables whose shape all cases share, over the whole grid."""
     region = region_of(sweep)
-    for coordinate in every:
+    shared = {"dynamics", *region.dims, *sweep.simulator.shared_dims}
+    for coordinate in (coordinate for coordinate in every if shared.issuperset(coordinate.dims)):
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
     status = (region.status(of_run) for of_run in results.values())
     outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)
@@ -100,38 +108,38 @@ def _write_simulators(
     writer.stacked("simulator", dims, sizes, np.uint8, labels | {"flag_meanings": " ".join(("none", *names))}, numbers)
 
 
-def _write_shape(
+def _write_group(
     writer: GroupWriter,
     sweep: Design,
     results: Mapping[str, Results],
     every: Sequence[Coordinate],
     attributes: Mapping[str, Any],
-    shape: Shape,
+    group: str,
 ) -> None:
-    """Write the variables of one shape (p, k), over the smallest part of the grid that has all of its cases."""
-    region = region_of(sweep, [of_run.cases_of(shape) for of_run in results.values()])
-    there = {name: of_run for name, of_run in results.items() if of_run.variables(shape)}
+    """Write the variables of one group, over the smallest part of the grid that has all of its cases."""
+    region = region_of(sweep, [of_run.cases_of(group) for of_run in results.values()])
+    there = {name: of_run for name, of_run in results.items() if of_run.variables(group)}
     dynamics = np.array([number for number, name in enumerate(results) if name in there])
-    inner = {dim for of_run in there.values() for variable in of_run.variables(shape).values() for dim in variable.dims}
-    for coordinate in (*every, instants(sweep)) if "instant" in inner else every:
-        if inner.issuperset(SHARED_DIMS.intersection(coordinate.dims)):
+    inner = {dim for of_run in there.values() for variable in of_run.variables(group).values() for dim in variable.dims}
+    for coordinate in every:
+        if {"dynamics", *region.dims, *inner}.issuperset(coordinate.dims):
             of_run = coordinate.at({**region.places, "dynamics": dynamics})
             writer.coordinate(of_run.name, of_run.dims, of_run.values, of_run.attributes)
-    _write_variables(writer, region, there, shape)
+    _write_variables(writer, region, there, group)
     writer.finish(attributes)
 
 
-def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], shape: Shape | None) -> None:
-    """Write the variables of one shape (or the shared ones), padded to the largest length of each dimension."""
-    every = {name: variable for of_run in results.values() for name, variable in of_run.variables(shape).items()}
+def _write_variables(writer: GroupWriter, region: Region, results: Mapping[str, Results], group: str | None) -> None:
+    """Write the variables of one group (or the shared ones), padded to the largest length of each dimension."""
+    every = {name: variable for of_run in results.values() for name, variable in of_run.variables(group).items()}
     longest: dict[str, int] = {}
-    for dim, size in (size_of_dim for of_run in results.values() for size_of_dim in of_run.inner_sizes(shape)):
+    for dim, size in (size_of_dim for of_run in results.values() for size_of_dim in of_run.inner_sizes(group)):
         longest[dim] = max(size, longest.get(dim, 0))
     for name, variable in sorted(every.items()):
         dims = ("dynamics", *region.dims, *variable.dims)
         inner = tuple(longest[dim] for dim in variable.dims)
         sizes = (len(results), *region.sizes, *inner)
-        parts = (region.values(of_run, name, variable, shape, inner) for of_run in results.values())
+        parts = (region.values(of_run, name, variable, group, inner) for of_run in results.values())
         writer.stacked(name, dims, sizes, variable.dtype, variable.attributes, parts)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 import os
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,10 +14,11 @@ from typing import Any
 import numpy as np
 import zarr
 
+from sweeplib.engine.groups import group_sizes
+from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.regular_files import file_bytes
-from sweeplib.simulation.labels import stored_attributes
 from sweeplib.storage.dataset.stores import LinkingStore, RegularStore, VersionStore
 from sweeplib.storage.dataset.versions import FOLDER, present_folder, replacement
 from sweeplib.storage.records.files import write_json
@@ -152,13 +152,13 @@ def write_dataset(
     return path
 
 
-def open_dataset(path: str | Path | Opened, shape: tuple[int, int] | None = None) -> xr.Dataset:
+def open_dataset(path: str | Path | Opened, shape: tuple[int, ...] | None = None) -> xr.Dataset:
     """Return the dataset of a sweep or an analysis, lazily, as `xarray.open_zarr` does, with numpy strings.
 
-    `path` is the dataset, or the directory of a finalised sweep, or a `present_version`. `shape` = (p, k) selects
-    the overlap matrices of the cases of that shape. Later reads are from the version that was opened, even if a new
-    version is written meanwhile. InputError if there is no dataset; DamageError if a file is lost or damaged, which may
-    also be raised by later reads from the dataset.
+    `path` is the dataset, or the directory of a finalised sweep, or a `present_version`. `shape`, of networks (p, k),
+    selects the variables of the cases of that shape alone, of networks the overlap matrices. Later reads are from the
+    version that was opened, even if a new version is written meanwhile. InputError if there is no dataset; DamageError
+    if a file is lost or damaged, which may also be raised by later reads from the dataset.
     """
     if isinstance(path, tuple):
         return _dataset_of_version(path, shape)
@@ -195,14 +195,16 @@ def _manifest_bytes(folder: Path) -> bytes | None:
     return file_bytes(path) if path.is_file() else None
 
 
-def _dataset_of_version(version: Opened, shape: tuple[int, int] | None) -> xr.Dataset:
+def _dataset_of_version(version: Opened, shape: tuple[int, ...] | None) -> xr.Dataset:
     """Return a version of a dataset, or its group of one shape; InputError if there is none."""
     store, path, _ = version
-    group = None if shape is None else shape_group(*shape)
-    if not has_shape(version, shape):
-        if shape is None:
-            raise _no_dataset(path)
-        raise InputError("no overlaps of this shape (p, k)", file=path, value=shape, choices=_shapes(path))
+    groups = _groups(version)
+    group = None if shape is None else groups.get(shape)
+    if shape is None and not _has(version, "zarr.json"):
+        raise _no_dataset(path)
+    if shape is not None and group is None:
+        names = ", ".join(next((group_sizes(name) for name in groups.values()), ()))
+        raise InputError(f"no group of this shape ({names})", file=path, value=shape, choices=map(str, groups))
     with warnings.catch_warnings():  # of a dataset that others wrote
         warnings.filterwarnings("ignore", "Failed to open Zarr store with consolidated", RuntimeWarning)
         opened = store if isinstance(store, VersionStore) else RegularStore(path, read_only=True)
@@ -217,10 +219,26 @@ def _no_dataset(path: Path) -> InputError:
     return InputError("no dataset here", file=path, expected="`dataset.zarr` in the folder of a finished sweep")
 
 
-def has_shape(dataset: Opened, shape: tuple[int, int] | None) -> bool:
-    """Return whether a dataset has overlap matrices of a shape (p, k); if that is None, whether there is a dataset."""
+def has_shape(dataset: Opened, shape: tuple[int, ...]) -> bool:
+    """Return whether a dataset has a group of cases with these sizes."""
+    return shape in _groups(dataset)
+
+
+def _groups(dataset: Opened) -> dict[tuple[int, ...], str]:
+    """Return the groups of cases of a dataset, by their sizes; a coordinate such as `p0` is none, as it has no arrays."""
     store, path, _ = dataset
-    name = "zarr.json" if shape is None else f"{shape_group(*shape)}/zarr.json"
+    if isinstance(store, VersionStore):
+        arrays = [entry.split("/") for entry in store.entries]
+    else:
+        arrays = [list(file.relative_to(path).parts) for file in path.glob("*/*/zarr.json")]
+    names = {parts[0] for parts in arrays if len(parts) == 3 and parts[2] == "zarr.json"}
+    sizes = {tuple(group_sizes(name).values()): name for name in sorted(names)}
+    return {size: name for size, name in sizes.items() if size}
+
+
+def _has(dataset: Opened, name: str) -> bool:
+    """Return whether a dataset has a file."""
+    store, path, _ = dataset
     return name in store.entries if isinstance(store, VersionStore) else (path / name).exists()
 
 
@@ -260,21 +278,6 @@ def _lazy_array(array: xr.Variable) -> Any:
             return indexing.explicit_indexing_adapter(key, self.shape, basic, lambda place: np.asarray(read(place)))
 
     return indexing.MemoryCachedArray(indexing.LazilyIndexedArray(Computed()))
-
-
-def shape_group(p: int, k: int) -> str:
-    """Return the name of the group of overlap matrices of students of width p and teachers of width k."""
-    return f"p{p}_k{k}"
-
-
-SHAPE_GROUP = re.compile(r"p(\d+)_k(\d+)")
-"""The names that `shape_group` gives."""
-
-
-def _shapes(version: Path) -> list[str]:
-    """Return the shapes (p, k) of which a dataset has overlap matrices, as text."""
-    matches = (SHAPE_GROUP.fullmatch(path.name) for path in version.iterdir())
-    return [f"({match[1]}, {match[2]})" for match in matches if match]
 
 
 def zarr_values(values: np.ndarray) -> np.ndarray:

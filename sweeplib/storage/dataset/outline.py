@@ -9,18 +9,10 @@ from typing import Any
 from sweeplib.design.axis import POINT
 from sweeplib.design.design import Design
 from sweeplib.design.grid import dataset_order
-from sweeplib.engine.variable import Variable
+from sweeplib.engine.cases import Case
+from sweeplib.engine.variable import END_STATE, Variable
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation import recorded_variables
-from sweeplib.simulation.cases import Case
-from sweeplib.storage.dataset.coordinates import constants, coordinates, instants
-from sweeplib.views import QUANTILES
-
-OF_SWEEPS = frozenset({"time", "threshold", "quantile"})
-"""The dimensions of variables that have the same length in all of a sweep."""
-SHARED_DIMS = OF_SWEEPS | {"knot", "task", "block"}
-"""The dimensions of variables that have the same shape for all p and k."""
 
 
 @dataclass(frozen=True)
@@ -98,54 +90,63 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
 
 
 def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
-    """Return the outline of the dataset that a sweep will produce; including variables over units if `overlaps`."""
+    """Return the outline of the dataset that a sweep will produce; with variables of groups of cases if `overlaps`."""
     cases = _example_cases(sweep, every_shape=overlaps)
-    held = coordinates(sweep, cases[0].problem)
+    simulator, first = sweep.simulator, cases[0]
     outer = ("dynamics", *sweep.grid.dims, "seed")
-    recorded = {name: variable for case in cases for name, variable in recorded_variables(case).items()}
+    recorded = {name: variable for case in cases for name, variable in _recorded(case).items()}
     observed = {
-        name: variable for name, variable in recorded.items() if overlaps or SHARED_DIMS.issuperset(variable.dims)
+        name: variable
+        for name, variable in recorded.items()
+        if overlaps or simulator.shared_dims.issuperset(variable.dims)
     }
-    axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in sweep.grid.axes}
-    axes |= {"dynamics": list(sweep.simulators), "seed": sweep.seeds, "time": sweep.recording.times}
-    axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
-    if any("quantile" in variable.dims for variable in observed.values()):
-        axes["quantile"] = QUANTILES.tolist()
-    axes |= {dim: range(n) for dim, n in _inner_sizes(cases, observed).items()}
-    if "instant" in axes:
-        held.append(instants(sweep))
-        axes["instant"] = sweep.recording.times
+    inner = _inner_sizes(cases, observed)
+    held = [c for c in simulator.coordinates(sweep, first) if {*outer, *simulator.shared_dims, *inner} >= {*c.dims}]
+    axes: dict[str, Sequence[Any]] = {dim: range(size) for dim, size in inner.items()}
+    axes |= {coordinate.name: coordinate.column() for coordinate in held if coordinate.dims == (coordinate.name,)}
+    axes |= {axis.name: axis.values for axis in sweep.grid.axes}
     variables = {coordinate.name: coordinate.dims for coordinate in held} | {"status": outer}
     variables |= {"simulator": outer[:-1]} if sweep.takes_the_cheapest else {}
     variables |= {name: (*outer, *variable.dims) for name, variable in observed.items()}
     errors = frozenset(name for name, variable in observed.items() if "error_of" in variable.attrs)
     named = frozenset({*axes, *(coordinate.name for coordinate in held)})
-    attrs = constants(sweep, cases[0].problem) | sweep.recording.of_runs
+    attrs = simulator.constants(sweep, first) | sweep.recording.of_runs
     columns = {name: values for axis in sweep.grid.axes if axis.name == POINT for name, values in axis.linked.items()}
     return Outline(axes, variables, attrs, errors, named, columns)
 
 
-def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
-    """Return a case of each dynamics with each optimal schedule or none and each number of blocks of inputs.
+def _recorded(case: Case) -> dict[str, Variable]:
+    """Return the variables of a case that datasets have."""
+    return {name: variable for name, variable in case.simulator.variables(case).items() if name != END_STATE}
 
-    If `every_shape`, also of each of its widths (p, k). They are among the probed points.
+
+def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
+    """Return a case of each run with each shape of the variables that all groups share, among the probed points.
+
+    If `every_shape`, also of those of groups.
     """
+    shared = sweep.simulator.shared_dims
+
+    def shapes(case: Case) -> tuple[Any, ...]:
+        variables = _recorded(case).items()
+        return tuple((name, v.dims, v.shape) for name, v in variables if every_shape or shared.issuperset(v.dims))
+
     cases: list[Case] = []
-    for dynamics in sweep.runs:
-        shapes: dict[tuple[Any, ...], Case] = {}
-        for case in sweep.probed(dynamics):
-            widths = (case.problem.p, case.problem.k) if every_shape else ()
-            shapes.setdefault((*widths, case.problem.optimal, len(case.problem.blocks[0])), case)
-        cases += shapes.values()
+    for run in sweep.runs:
+        probed = sweep.probed(run)
+        first: dict[Any, int] = {}
+        for place, key in enumerate(probed.column_of(shapes).items()):
+            first.setdefault(key, place)
+        cases += [probed[place] for place in first.values()]
     return cases
 
 
 def _inner_sizes(cases: Sequence[Case], variables: Mapping[str, Variable]) -> dict[str, int]:
-    """Return the largest length of each dimension that the variables `kept` have of their own."""
+    """Return the largest length of each dimension that some variables of cases have of their own."""
     sizes: dict[str, int] = {}
     for case in cases:
-        for name, variable in recorded_variables(case).items():
-            for dim, length in zip(variable.dims, variable.shape, strict=True):
-                if name in variables and dim not in OF_SWEEPS:
+        for name, variable in _recorded(case).items():
+            if name in variables:
+                for dim, length in zip(variable.dims, variable.shape, strict=True):
                     sizes[dim] = max(length, sizes.get(dim, 0))
     return sizes

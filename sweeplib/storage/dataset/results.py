@@ -13,15 +13,12 @@ from sweeplib.design.design import Design
 from sweeplib.engine.status import Status
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import InputError
-from sweeplib.storage.dataset.outline import SHARED_DIMS
 from sweeplib.storage.records.files import DamageError
 from sweeplib.storage.records.locks import free_writer
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.rows import by_block
 from sweeplib.storage.store.run_store import RunStore
-
-Shape = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -47,39 +44,41 @@ class Results:
         """Return the layouts that have a needed row, with their numbers."""
         return [(int(number), self.layouts[number]) for number in np.unique(self.wanted.layout)]
 
-    def shapes(self) -> set[Shape]:
-        """Return the shapes (p, k) that have a variable whose shape depends on p and k."""
-        return {layout.shape for _, layout in self.used if not all(map(_is_shared, _recorded(layout).values()))}
-
-    def of_shape(self, shape: Shape | None) -> list[tuple[int, Layout]]:
-        """Return the layouts of one shape that have a needed row, or of all, with their numbers."""
-        return self.used if shape is None else self._layouts_by_shape.get(shape, [])
-
-    @cached_property
-    def _layouts_by_shape(self) -> dict[Shape, list[tuple[int, Layout]]]:
-        layouts: dict[Shape, list[tuple[int, Layout]]] = {}
-        for number, layout in self.used:
-            layouts.setdefault(layout.shape, []).append((number, layout))
-        return layouts
-
-    def variables(self, shape: Shape | None) -> dict[str, StoredVariable]:
-        """Return the recorded variables: those that all shapes share, or the others of one shape."""
-        return self._variables.get(shape, {})
-
-    @cached_property
-    def _variables(self) -> dict[Shape | None, dict[str, StoredVariable]]:
-        last: dict[Shape | None, dict[str, Layout]] = {}
-        for _, layout in self.used:
-            for name, dims in _recorded(layout).items():
-                last.setdefault(None if _is_shared(dims) else layout.shape, {})[name] = layout
+    def groups(self) -> set[str]:
+        """Return the names of the groups of cases that have a variable whose shape not all cases share."""
         return {
-            shape: {name: _variable(layout, name) for name, layout in those.items()} for shape, those in last.items()
+            layout.group for _, layout in self.used if not all(_is_shared(layout, name) for name in _recorded(layout))
         }
 
-    def inner_sizes(self, shape: Shape | None) -> set[tuple[str, int]]:
+    def of_group(self, group: str | None) -> list[tuple[int, Layout]]:
+        """Return the layouts of one group that have a needed row, or of all, with their numbers."""
+        return self.used if group is None else self._layouts_by_group.get(group, [])
+
+    @cached_property
+    def _layouts_by_group(self) -> dict[str, list[tuple[int, Layout]]]:
+        layouts: dict[str, list[tuple[int, Layout]]] = {}
+        for number, layout in self.used:
+            layouts.setdefault(layout.group, []).append((number, layout))
+        return layouts
+
+    def variables(self, group: str | None) -> dict[str, StoredVariable]:
+        """Return the recorded variables: those that all shapes share, or the others of one group."""
+        return self._variables.get(group, {})
+
+    @cached_property
+    def _variables(self) -> dict[str | None, dict[str, StoredVariable]]:
+        last: dict[str | None, dict[str, Layout]] = {}
+        for _, layout in self.used:
+            for name in _recorded(layout):
+                last.setdefault(None if _is_shared(layout, name) else layout.group, {})[name] = layout
+        return {
+            group: {name: _variable(layout, name) for name, layout in those.items()} for group, those in last.items()
+        }
+
+    def inner_sizes(self, group: str | None) -> set[tuple[str, int]]:
         """Return the dimensions of `variables` with every length that occurs; the number of particles may vary."""
-        names = self.variables(shape)
-        layouts = [layout for _, layout in self.of_shape(shape)]
+        names = self.variables(group)
+        layouts = [layout for _, layout in self.of_group(group)]
         arrays = [
             (layout.variables[name], layout.array(name))
             for layout in layouts
@@ -101,9 +100,9 @@ class Results:
         """Return the dynamics of the layouts."""
         return sorted({str(layout.shared["dynamics"]) for _, layout in self.used})
 
-    def cases_of(self, shape: Shape | None) -> np.ndarray:
-        """Return the flat indices over (grid, seed) of the cases of one shape, or of all."""
-        flat = [np.empty(0, np.int64), *(self.rows_and_places(number)[1] for number, _ in self.of_shape(shape))]
+    def cases_of(self, group: str | None) -> np.ndarray:
+        """Return the flat indices over (grid, seed) of the cases of one group, or of all."""
+        flat = [np.empty(0, np.int64), *(self.rows_and_places(number)[1] for number, _ in self.of_group(group))]
         return np.concatenate(flat)
 
 
@@ -129,15 +128,15 @@ class Region:
         return np.ravel_multi_index(local, self.sizes)
 
     def values(
-        self, results: Results, name: str, variable: StoredVariable, shape: Shape | None, sizes: tuple[int, ...]
+        self, results: Results, name: str, variable: StoredVariable, group: str | None, sizes: tuple[int, ...]
     ) -> np.ndarray:
-        """Return a variable of one dynamics, for the cases of one shape or all, over this region.
+        """Return a variable of one dynamics, for the cases of one group or all, over this region.
 
         The array has these `sizes` along the variable's own dimensions. It has the fill value where there is no case,
         and beyond the length of a case's own dimensions. One block of the run store is in memory at a time.
         """
         values = np.full((int(np.prod(self.sizes)), *sizes), variable.fill_value, variable.dtype)
-        for number, layout in results.of_shape(shape):
+        for number, layout in results.of_group(group):
             if name in layout.variables:
                 rows, flat = results.rows_and_places(number)
                 inside = self.inside(flat)
@@ -219,13 +218,14 @@ def region_of(sweep: Design, cases: Iterable[np.ndarray] | None = None) -> Regio
     return Region(dims, shape, {dim: np.unique(at) for dim, at in zip(dims, index, strict=True)})
 
 
-def _recorded(layout: Layout) -> dict[str, list[str]]:
-    """Return the dims of the variables of a layout that datasets have."""
-    return {name: dims for name, dims in layout.variables.items() if name != END_STATE}
+def _recorded(layout: Layout) -> list[str]:
+    """Return the variables of a layout that datasets have."""
+    return [name for name in layout.variables if name != END_STATE]
 
 
-def _is_shared(dims: Iterable[str]) -> bool:
-    return SHARED_DIMS.issuperset(dims)
+def _is_shared(layout: Layout, name: str) -> bool:
+    """Return whether a variable of a layout has the same shape in all groups of cases."""
+    return layout.simulator.shared_dims.issuperset(layout.variables[name])
 
 
 def _variable(layout: Layout, name: str) -> StoredVariable:

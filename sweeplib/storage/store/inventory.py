@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sweeplib.engine.cases import Cases
 from sweeplib.engine.status import Status
-from sweeplib.simulation import Cases, case_work
 from sweeplib.storage.store.identity_file import CasePositions, read_identities, write_identities
 from sweeplib.storage.store.layout import cost_class, layout_name
 from sweeplib.storage.store.run_store import RunStore, first_places, whole
@@ -134,7 +134,7 @@ class Inventory:
         if not len(places):
             return {}
         point, points = self._point(places), self._points.cases
-        work, (shapes, shape) = points.numbers(case_work), points.shapes()
+        work, (shapes, shape) = points.works(), points.shapes()
         numbers = {case_shape: number for number, case_shape in enumerate(dict.fromkeys(shapes))}
         kind = (np.array([numbers[case_shape] for case_shape in shapes])[shape] * CLASSES + cost_class(work))[point]
         order = np.lexsort((-work[point], kind))

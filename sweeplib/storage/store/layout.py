@@ -21,9 +21,11 @@ import numpy as np
 import zarr
 from zarr.storage import LocalStore, StorePath
 
+from sweeplib.engine.cases import Case, Cases, Recording
+from sweeplib.engine.groups import group_name
+from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
 from sweeplib.engine.status import STATUS_LABELS, Status
 from sweeplib.regular_files import file_bytes
-from sweeplib.simulation import Case, Cases, case_work, stored_variables
 from sweeplib.storage.dataset.stores import LinkingStore
 from sweeplib.storage.records.files import (
     DamageError,
@@ -38,7 +40,7 @@ from sweeplib.storage.records.files import (
 )
 from sweeplib.storage.records.links import refuse_links
 from sweeplib.storage.store.layout_files import COMPRESSORS, chunk_bytes, read_chunk, read_metadata, write_metadata
-from sweeplib.storage.store.rows import OWN_FIELDS, by_block, cases_of, index_of, shared_fields
+from sweeplib.storage.store.rows import OWN_FIELDS, by_block
 
 INDEX_ROWS = 16384
 """Rows of a chunk of the index of a new layout."""
@@ -51,26 +53,24 @@ def cost_class(work: float | np.ndarray) -> Any:
     return np.maximum(0, np.frexp(work)[1] - 1) // 2
 
 
-def layout_name(case: Case, work: float | None = None) -> str:
+def layout_name(case: Case, work: float) -> str:
     """Return the name of the layout for a new case of this work: a readable part and a hash of the shared fields.
 
     The shared fields include the names, dimensions, shapes and types of the recorded variables.
     """
-    work = case_work(case) if work is None else work
-    variables = [
-        (name, variable.dims, variable.shape, str(variable.dtype)) for name, variable in stored_variables(case).items()
-    ]
+    stored = case.simulator.variables(case).items()
+    variables = [(name, variable.dims, variable.shape, str(variable.dtype)) for name, variable in stored]
     shared = repr((case.shape, case.root_seed, case.pair_by, variables))
     digest = hashlib.blake2b(shared.encode(), digest_size=6).hexdigest()
-    return f"p{case.problem.p}_k{case.problem.k}_w{cost_class(work)}-{digest}"
+    return f"{group_name(case.simulator.group(case))}_w{cost_class(work)}-{digest}"
 
 
 class Layout:
     """An open layout.
 
     `path` is its zarr group, `block_size` the number of rows per block, `work` the order of magnitude of a case's work,
-    `shape` = (p, k), `shared` the fields that all cases share, `variables` the dims of the recorded variables without
-    the case dimension.
+    `group` the name of its cases' group in a dataset, `shared` the fields that all cases share, `simulator` what
+    computes them, `variables` the dims of the recorded variables without the case dimension.
     """
 
     def __init__(self, path: Path) -> None:
@@ -83,9 +83,19 @@ class Layout:
         self._rows: int = attributes["rows"]
         self.block_size: int = attributes["block_size"]
         self.work = 4.0 ** attributes["cost_class"]
-        self.shape: tuple[int, int] = tuple(attributes["shape"])
         self.shared: dict[str, Any] = attributes["shared"]
         self.variables: dict[str, list[str]] = attributes["variables"]
+        self.group = self.name.rpartition("_w")[0]
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """What computes its cases; stores of networks do not name it."""
+        return simulator_named(self.shared.get("simulator", NETWORKS))
+
+    @cached_property
+    def recording(self) -> Recording | None:
+        """What is recorded of its cases; None if it has something that is not known here."""
+        return self.simulator.recording(self.shared)
 
     @cached_property
     def ids(self) -> np.ndarray:
@@ -119,9 +129,10 @@ class Layout:
     def cases(self, rows: slice | np.ndarray) -> Cases:
         """Return the cases of some rows, at ascending places."""
         if isinstance(rows, slice):
-            return cases_of(self.shared, {name: self._index(name, rows) for name in OWN_FIELDS})
+            return self.simulator.cases(self.shared, {name: self._index(name, rows) for name in OWN_FIELDS})
         around = slice(int(rows[0]), int(rows[-1]) + 1)
-        return cases_of(self.shared, {name: self._index(name, around)[rows - rows[0]] for name in OWN_FIELDS})
+        index = {name: self._index(name, around)[rows - rows[0]] for name in OWN_FIELDS}
+        return self.simulator.cases(self.shared, index)
 
     def data(self, variable: str) -> np.ndarray:
         """Return a recorded variable of all rows, (case, ...)."""
@@ -225,7 +236,7 @@ class Layout:
             first = number * self.index_rows
             some = slice(max(start, first) - start, min(stop, first + self.index_rows) - start)
             words = np.ascontiguousarray(ids[some]).view("<u8").reshape(-1, 2)
-            columns = index_of(cases_at(some)) | {"case_id": words}
+            columns = self.simulator.index(cases_at(some)) | {"case_id": words}
             self._put_index(columns, number, max(start - first, 0))
         self._commit(stop)
 
@@ -332,14 +343,14 @@ def create_layout(path: Path, case: Case, block_size: int, rows: int = 0) -> Lay
     """
     refuse_links(path.parents[1], path)
     remove_partials(path)
-    variables = stored_variables(case)
+    simulator = case.simulator
+    variables = simulator.variables(case)
     attributes: dict[str, Any] = {
         "block_size": block_size,
-        "cost_class": int(cost_class(case_work(case))),
+        "cost_class": int(cost_class(simulator.work(case))),
         "rows": 0,
-        "shared": shared_fields(case),
+        "shared": simulator.shared(case),
         "variables": {name: list(variable.dims) for name, variable in variables.items()},
-        "shape": [case.problem.p, case.problem.k],
     }
     new = partial(path)
     try:
@@ -377,5 +388,5 @@ def _create(group: Any, name: str, dtype: Any, shape: Any, dims: Any, rows: int,
 
 def layout_folders(directory: Path) -> list[Path]:
     """Return the folders of the layouts of one dynamics, ordered by name; one with files of others only is none."""
-    folders = sorted(directory.glob("p*_k*_w*-????????????"))
+    folders = sorted(directory.glob("*_w*-????????????"))
     return [folder for folder in folders if any((folder / name).exists() for name in ("zarr.json", "status", *INDEX))]

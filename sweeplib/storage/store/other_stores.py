@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.dynamics import DYNAMICS, kind_of
+from sweeplib.engine.cases import Recording
+from sweeplib.engine.runs import kind_of
 from sweeplib.engine.status import Status
 from sweeplib.engine.variable import END_STATE
 from sweeplib.errors import SweeplibError
-from sweeplib.simulation import Recording, stored_variables
-from sweeplib.simulation.variables import EXIT_ERRORS
 from sweeplib.storage.store.inventory import Inventory, identities_of_cases
 from sweeplib.storage.store.layout import Layout
-from sweeplib.storage.store.rows import recording_of
 from sweeplib.storage.store.run_store import RunStore
 
 if TYPE_CHECKING:
@@ -31,8 +29,6 @@ if TYPE_CHECKING:
 
 COMPUTE_ALL = "SWEEPLIB_COMPUTE_ALL"
 """The environment variable with which a run takes nothing from other sweeps."""
-ALIKE = ("end_steps", "end_time", "exit_steps", "exit_time", *EXIT_ERRORS, END_STATE)
-"""Variables without recording times that do not depend on the times before the last."""
 FINAL = (Status.ok, Status.diverged)
 """How cases end by themselves; others may end in another way on another day, and are computed."""
 
@@ -78,7 +74,7 @@ class Beginnings:
         """The number of different cases among those with these identities (n,), by where their runs ended."""
         counts: dict[str, int] = {}
         for number, source in enumerate(self.sources):
-            key = f"time {source.recording.times[-1]:g} in {source.folder}"
+            key = f"time {source.recording.end:g} in {source.folder}"
             counts[key] = counts.get(key, 0) + len(np.unique(ids[self.source == number]))
         return counts
 
@@ -196,7 +192,7 @@ def _stores_beside(store: RunStore, unread: list[str]) -> Iterator[RunStore]:
                 continue
             other = RunStore(folder, run)
             for layout in other.layouts.values():
-                recording_of(layout.shared)
+                _ = layout.recording
             other.locate(np.empty(0, "S16"))
         except (SweeplibError, OSError) as error:
             unread.append(_unread_line(folder, run, error))
@@ -213,67 +209,33 @@ def _unread_line(folder: Path, dynamics: str, error: Exception) -> str:
 
 def _recordings(
     stores: list[RunStore], wanted: Recording, dynamics: str, fits: Callable[[Recording, Recording, str], bool]
-) -> list[Recording]:
+) -> list[Any]:
     """Return the different recordings of layouts that fit what is wanted, and are not the same, the longest first."""
-    recordings: dict[Recording, None] = {}
+    recordings: dict[Any, None] = {}
     for layout in (layout for store in stores for layout in store.layouts.values()):
-        earlier = recording_of(layout.shared)
-        if earlier is not None and earlier != wanted and fits(earlier, wanted, dynamics):
+        earlier = layout.recording
+        if earlier is not None and earlier != wanted and fits(earlier, wanted, kind_of(dynamics)):
             recordings[earlier] = None
-    return sorted(recordings, key=lambda recording: -recording.times[-1])
+    return sorted(recordings, key=lambda recording: -recording.end)
 
 
-def _covers(recording: Recording, wanted: Recording, dynamics: str) -> bool:
-    """Return whether a run with one recording has the numbers of a run with the `wanted` one."""
-    times = set(wanted.times) <= set(recording.times) and wanted.times[-1] == recording.times[-1]
-    return times and recording.keep_ends >= wanted.keep_ends and _records_all(recording, wanted, dynamics)
+def _covers(recording: Recording, wanted: Recording, kind: str) -> bool:
+    return recording.covers(wanted, kind)
 
 
-def _begins(earlier: Recording, wanted: Recording, dynamics: str) -> bool:
-    """Return whether a run with one recording kept its end, and begins a longer one with the `wanted` one."""
-    times = set(wanted.times[: reached(earlier, wanted)]) <= set(earlier.times) and wanted.times[-1] > earlier.times[-1]
-    return times and earlier.keep_ends and _records_all(earlier, wanted, dynamics)
-
-
-def reached(recording: Recording, wanted: Recording) -> int:
-    """Return how many of the wanted times are those of a recording, or earlier."""
-    return sum(time <= recording.times[-1] for time in wanted.times)
-
-
-def _records_all(recording: Recording, wanted: Recording, dynamics: str) -> bool:
-    """Return whether a run with one recording has all else of a run with the `wanted` one, up to its last time."""
-    changed = {name for name in ("times", "thresholds") if getattr(recording, name) != getattr(wanted, name)}
-    if not changed <= DYNAMICS[dynamics].unaffected_by:
-        return False
-    exits = set(wanted.thresholds)
-    enough = exits == set(recording.thresholds) if wanted.stop == "exit" else exits <= set(recording.thresholds)
-    same = recording.stop == wanted.stop and recording.exit_on == wanted.exit_on
-    return enough and same and set(wanted.observables) <= set(recording.observables)
+def _begins(recording: Recording, wanted: Recording, kind: str) -> bool:
+    return recording.begins(wanted, kind)
 
 
 def _needed_variables(layout: Layout, sweep: "Design", recording: Recording) -> frozenset[str] | None:
     """Return the variables that a sweep stores of a layout's cases; None if one does not follow from the layout's."""
     wanted = sweep.recording
     case = replace(layout.cases(slice(1))[0], recording=wanted)
-    variables, same = stored_variables(case), wanted.times[: len(recording.times)] == recording.times
+    variables = layout.simulator.variables(case)
     for name, variable in variables.items():
-        timeless = "time" not in variable.dims and name not in ALIKE
-        if layout.variables.get(name) != list(variable.dims) or (timeless and not same):
+        if layout.variables.get(name) != list(variable.dims) or not recording.gives(name, variable.dims, wanted):
             return None
     return frozenset(variables)
-
-
-def at_wanted(values: np.ndarray, dims: list[str], recording: Recording, wanted: Recording) -> np.ndarray:
-    """Return the values (n, *dims) of a variable at the `wanted` times and thresholds, NaN at later times."""
-    if recording == wanted:
-        return values
-    for axis, dim in enumerate(dims, 1):
-        has, asks = (recording.thresholds, wanted.thresholds) if dim == "threshold" else (recording.times, wanted.times)
-        if dim in ("time", "instant", "threshold") and has != asks:
-            later = len(asks) - reached(recording, wanted) if dim != "threshold" else 0
-            values = values.take([has.index(value) for value in asks[: len(asks) - later]], axis)
-            values = np.pad(values, [(0, later * (of == axis)) for of in range(values.ndim)], constant_values=np.nan)
-    return values
 
 
 @dataclass(frozen=True)
@@ -287,13 +249,13 @@ class StoredBlock:
 
 def stored_block(layout: Layout, number: int, names: Collection[str], wanted: Recording) -> StoredBlock | None:
     """Return a block of a layout as it is now; None if it has no status, or its status was written meanwhile."""
-    layout, recording = Layout(layout.path), recording_of(layout.shared)
+    layout, recording = Layout(layout.path), layout.recording
     before, rows = block_file_state(layout, number), layout.block(number)
     status = layout.status(rows)
     if before is None or recording is None:
         return None
     dims = {name: layout.variables[name] for name in sorted(names)}
-    data = {name: at_wanted(layout.block_data(name, number), axes, recording, wanted) for name, axes in dims.items()}
+    data = {name: recording.values_at(layout.block_data(name, number), axes, wanted) for name, axes in dims.items()}
     same = before == block_file_state(layout, number)
     return StoredBlock(layout.stored_ids(rows), status, data) if same else None
 

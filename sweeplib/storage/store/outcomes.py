@@ -29,7 +29,6 @@ Reason = Trouble | Excess
 
 EXPLAINED = (*FAILURES, Status.inaccurate)
 """The statuses of cases that have a reason."""
-ENDS = ("end_steps", "end_time")
 SAID = ("time", "quantity", "value", "bound", "exception")
 """What the table has of a reason."""
 
@@ -105,7 +104,7 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
     columns = [wanted.column(name, places).tolist() for name in names]
     ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).tolist()
     written = csv.writer(text, lineterminator="\n")
-    written.writerow(["identity", "status", *names, *ENDS, *SAID])
+    written.writerow(["identity", "status", *names, *_end_names(store), *SAID])
     for identity, status, coordinates, end, reason in zip(
         wanted.ids[places].tolist(),
         wanted.status[places].tolist(),
@@ -128,16 +127,22 @@ def first_outcomes(directory: Path, dynamics: str, most: int) -> list[dict[str, 
 
 
 def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
-    """Return the last steps and times (2, n) of the cases at some places."""
-    ends, row = np.full((len(ENDS), len(places)), np.nan), wanted.row[places]
+    """Return how far the cases at some places came: the values (ends, n) of the variables that say it."""
+    names = _end_names(store)
+    ends, row = np.full((len(names), len(places)), np.nan), wanted.row[places]
     for number, layout in enumerate(store.layouts.values()):
         here = np.flatnonzero(wanted.layout[places] == number)
         block_of = row[here] // layout.block_size
         for block in np.unique(block_of).tolist():
             inside = here[block_of == block]
             at = row[inside] - block * layout.block_size
-            ends[:, inside] = [layout.block_data(name, block)[at] for name in ENDS]
+            ends[:, inside] = [layout.block_data(name, block)[at] for name in names]
     return ends
+
+
+def _end_names(store: RunStore) -> tuple[str, ...]:
+    """Return the variables that say how far runs of a store came."""
+    return next((layout.simulator.ends for layout in store.layouts.values()), ())
 
 
 def _reason_cells(directory: Path, wanted: Inventory, places: np.ndarray) -> Iterator[list[Any]]:

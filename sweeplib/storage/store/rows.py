@@ -1,20 +1,12 @@
-"""Cases as rows of a layout: the fields that it shares, the columns of its index, the blocks of some rows."""
+"""Rows of a layout: the columns of its index that simulators write, the blocks of some rows."""
 
-import dataclasses
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from sweeplib.observables import OBSERVABLES
-from sweeplib.problem.columns import columns_of
-from sweeplib.simulation import Case, Cases, Recording
-from sweeplib.table import Column
-
 OWN_FIELDS = ("problem", "seed", "clock")
-"""The fields of a case that are columns of the index: canonical problems as JSON, seeds, clocks."""
+"""The columns of the index that are fields of a case: its values as a text, its seed, the factor of its times."""
 
 
 def by_block(rows: np.ndarray, block_size: int) -> Iterator[tuple[int, slice, np.ndarray]]:
@@ -24,44 +16,3 @@ def by_block(rows: np.ndarray, block_size: int) -> Iterator[tuple[int, slice, np
     for some in (slice(*ends) for ends in pairwise([*starts, len(rows)])):
         block = int(number[some.start])
         yield block, some, rows[some] - block * block_size
-
-
-def index_of(cases: Cases) -> dict[str, np.ndarray]:
-    """Return the columns (n,) of the index for some cases."""
-    columns = zip(
-        OWN_FIELDS, (cases.texts(), cases.column("seed"), cases.column("clock")), (object, int, float), strict=True
-    )
-    return {name: column.array(dtype) for name, column, dtype in columns}
-
-
-def shared_fields(case: Case) -> dict[str, Any]:
-    """Return all fields of a case that its layout shares, as plain JSON values."""
-    fields = {field.name: getattr(case, field.name) for field in dataclasses.fields(case)}
-    shared = {name: value for name, value in fields.items() if name not in OWN_FIELDS}
-    shared["recording"] = dataclasses.asdict(case.recording)
-    return json.loads(json.dumps(shared, sort_keys=True))
-
-
-def recording_of(shared: dict[str, Any]) -> Recording | None:
-    """Return the recording in `shared_fields`; None if it has observables that are not known here."""
-    fields = {name: _tuples(value) for name, value in shared["recording"].items()}
-    named = {*fields["observables"], fields.get("exit_on", "risk")}
-    return Recording(**fields) if named <= OBSERVABLES.keys() else None
-
-
-def cases_of(shared: dict[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
-    """Return the cases of a layout from `shared_fields` and the columns of its index."""
-    texts = index["problem"].tolist()
-    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
-    problems = json.loads(written := f"[{','.join(places)}]")
-    if "[" in written[1:]:
-        problems = [{name: _tuples(value) for name, value in problem.items()} for problem in problems]
-    columns = columns_of(problems, np.array([places[text] for text in texts], np.int32))
-    columns |= {name: Column.of(index[name].tolist()) for name in ("seed", "clock")}
-    values = {name: _tuples(value) for name, value in shared.items() if name != "recording"}
-    values["recording"] = Recording(**{name: _tuples(value) for name, value in shared["recording"].items()})
-    return Cases.of_one_value(values, len(texts)).replaced(**columns)
-
-
-def _tuples(value: Any) -> Any:
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

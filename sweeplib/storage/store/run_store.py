@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from sweeplib.engine.cases import Case
 from sweeplib.engine.status import Status
-from sweeplib.simulation import Case
 from sweeplib.storage.records.files import DamageError, intact_json
 from sweeplib.storage.records.jobs import ended_cases, planned_cases
 from sweeplib.storage.store.journal import journal, processors

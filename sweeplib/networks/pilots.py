@@ -1,4 +1,4 @@
-"""The tasks of the process that measures costs: compile what cases need, then time the cases."""
+"""What cases cost: compile what they need, then time them, whole or the first part of their runs."""
 
 import time
 from collections.abc import Sequence
@@ -12,7 +12,8 @@ import numpy as np
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.engine.status import Status
 from sweeplib.regular_files import file_text
-from sweeplib.simulation import Case, run_cases
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.driver import run_cases
 
 FEW_CASES, GROWTH = 16, 16
 """The cases that are measured together at first, at most, and the factor by which they grow while there is time."""

@@ -1,0 +1,138 @@
+"""Simulator: all that the engine asks of what computes cases; networks are one.
+
+The engine plans, stores, hands out, guards and labels cases of which it knows an identity, a shape and a cost. What
+they mean is known to their simulator alone: the engine imports none, and finds one by the name in the cases' store.
+
+    layout.simulator.run(cases, timeout=60.0)    # -> Records
+"""
+
+from __future__ import annotations
+
+import importlib
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    import numpy as np
+
+    from sweeplib.engine.cases import Cases, Recording
+    from sweeplib.engine.hints import Hints
+    from sweeplib.engine.records import Begun, Records
+    from sweeplib.engine.variable import Variable
+
+NETWORKS = "networks"
+"""The simulator of stores that name none."""
+HOMES = {NETWORKS: "sweeplib.networks.simulator"}
+"""The modules of simulators, which have each as SIMULATOR."""
+
+
+class Simulator(ABC):
+    """What computes the cases of some kinds of runs, and what the engine must know of them before."""
+
+    name: str
+    """The name that is stored with its cases."""
+    shared_dims: frozenset[str]
+    """The dimensions of variables that have the same shape in all groups of cases."""
+    ends: tuple[str, ...]
+    """The variables that say how far a run came."""
+    hints: Hints
+    """What it says of its cases beside their numbers."""
+
+    @abstractmethod
+    def run(self, cases: Sequence[Any], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
+        """Return the records of cases of one shape; they go on from runs that have `begun`.
+
+        `timeout` is the mean time in seconds that a case may take. The result of a case does not depend on the others.
+        """
+
+    @abstractmethod
+    def variables(self, case: Any) -> dict[str, Variable]:
+        """Return what is stored of a case: the variables that it records, and `end_state` if runs go on from it."""
+
+    @abstractmethod
+    def group(self, case: Any) -> Mapping[str, int]:
+        """Return the sizes on which the shapes of those variables depend that not all cases share, by their names."""
+
+    @abstractmethod
+    def work(self, case: Any) -> float:
+        """Return the work of a case, in a unit of its own; cases of more work take longer."""
+
+    @abstractmethod
+    def steps(self, case: Any) -> float:
+        """Return the number of steps of a case, 0 if it has none."""
+
+    @abstractmethod
+    def memory(self, case: Any) -> int:
+        """Return the bytes of the large arrays that a case has in memory while it runs."""
+
+    @abstractmethod
+    def peak_memory(self, case: Any) -> int:
+        """Return the bytes that a case takes at most, before it runs or while it does."""
+
+    @abstractmethod
+    def lanes(self, case: Any) -> tuple[int, int]:
+        """Return the smallest and the largest number of cases that are computed together."""
+
+    @abstractmethod
+    def compiled(self, case: Any) -> tuple[Hashable, ...]:
+        """Return what determines which machine code a case needs."""
+
+    @abstractmethod
+    def title(self, case: Any) -> str:
+        """Return what a case is, in words without numbers that only change its cost."""
+
+    @abstractmethod
+    def sizes(self, case: Any) -> Mapping[str, Any]:
+        """Return the values on which the memory of a case depends, for a message."""
+
+    @abstractmethod
+    def warm_up(self, cases: Sequence[Any]) -> None:
+        """Compile what cases need, or load it."""
+
+    @abstractmethod
+    def measured(self, cases: Sequence[Any], limit: float, ended: float) -> tuple[float, float]:
+        """Return the seconds of a case, measured for about `limit` seconds, and after which part of its way it ends.
+
+        Of cases too long to be measured as a whole it is known that similar ones `ended` after such a part.
+        """
+
+    @abstractmethod
+    def label(self, name: str) -> dict[str, Any]:
+        """Return the `long_name`, `units` and `symbol` of a coordinate; its name if it is not known."""
+
+    @abstractmethod
+    def coordinates(self, sweep: Any, case: Any) -> Sequence[Any]:
+        """Return the coordinates of a sweep's dataset (`Coordinate`): what varies over it, and the axes of results.
+
+        `case`, any of the sweep, has the values of what the sweep does not set.
+        """
+
+    @abstractmethod
+    def constants(self, sweep: Any, case: Any) -> dict[str, int | float | str]:
+        """Return what is the same at all points of a sweep, by name."""
+
+    @abstractmethod
+    def index(self, cases: Any) -> dict[str, np.ndarray]:
+        """Return the columns (n,) `problem`, `seed` and `clock` of the index of a layout for some cases."""
+
+    @abstractmethod
+    def shared(self, case: Any) -> dict[str, Any]:
+        """Return all else of a case, which its layout shares, as plain values of JSON."""
+
+    @abstractmethod
+    def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
+        """Return the cases of a layout from what they share and the columns of its index."""
+
+    @abstractmethod
+    def recording(self, shared: Mapping[str, Any]) -> Recording | None:
+        """Return the recording in what cases share; None if it has something that is not known here."""
+
+
+@cache
+def simulator_named(name: str) -> Simulator:
+    """Return a simulator by its name. It is imported when it is first asked for, as the engine does not need one."""
+    simulator: Simulator = importlib.import_module(HOMES[name]).SIMULATOR
+    return simulator

@@ -1,0 +1,109 @@
+"""What networks say of their cases: cheaper alternatives, exits, where cases are, and what is drawn of runs."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.hints import Alternative, Headline, Hints
+from sweeplib.errors import InputError
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.labels import exit_words, time_text
+from sweeplib.simulation.recording import Recording
+
+
+@dataclass(frozen=True)
+class OtherDynamics(Alternative):
+    """A cheaper dynamics, or the same dynamics with other options, that can replace the dynamics `replaced`.
+
+    `is_` completes the sentence "DYNAMICS ... cheaper". Only cases whose options have the values `when` are considered.
+    """
+
+    replaced: str
+    kind: str
+    options: Mapping[str, float] = field(default_factory=dict)
+    is_: str = ""
+    when: Mapping[str, bool] = field(default_factory=dict)
+
+    def case(self, case: Case) -> Case | None:
+        """Return the alternative case; None if the alternative does not apply or changes nothing."""
+        now = case.numerical_options().model_dump()
+        if any(now[name] != value for name, value in self.when.items()):
+            return None
+        if any(now[name] is not None and now[name] >= value for name, value in self.options.items()):
+            return None
+        options = {**dict(case.options), **self.options} if self.kind == self.replaced else {}
+        other = replace(case, dynamics=self.kind, options=tuple(sorted(options.items())))
+        try:
+            other.check()
+        except InputError:
+            return None
+        return other
+
+    def description(self, case: Case) -> str:
+        """Return the start of a sentence about the alternative to a case."""
+        now = case.numerical_options().model_dump()
+        present = {name: "the default" if now[name] is None else _power(now[name]) for name in self.options}
+        changed = [f"{name} {_power(value)} instead of {present[name]}" for name, value in self.options.items()]
+        return f"{self.kind} {self.is_}" if not changed else " and ".join(changed) + " is"
+
+
+ALTERNATIVES = (
+    OtherDynamics("sgd", "sgd_chain", is_="is exact in law and"),
+    OtherDynamics("sde", "sgd_chain", is_="is exact in law and"),
+    OtherDynamics("ode", "sgd_chain", is_="has these means, over its seeds, and is", when={"finite_d": True}),
+    OtherDynamics("ode", "ode", {"rtol": 1e-6}),
+    OtherDynamics("gradient_flow", "gradient_flow", {"rtol": 1e-6}),
+)
+
+
+class NetworkHints(Hints):
+    """What the engine can say of dynamics."""
+
+    def alternatives(self, kind: str) -> Sequence[OtherDynamics]:
+        """Return the dynamics, or the options, that could replace a dynamics."""
+        return [alternative for alternative in ALTERNATIVES if alternative.replaced == kind]
+
+    def yardsticks(self, kind: str) -> Sequence[str]:
+        """Return SGD, exact or in law, for a dynamics that is deterministic."""
+        return () if DYNAMICS[kind].stochastic else ("sgd_chain", "sgd")
+
+    def where(self, cases: Sequence[Case]) -> str:
+        """Return the range of the dimensions of some cases."""
+        dimensions = [case.problem.d for case in cases]
+        first, last = min(dimensions), max(dimensions)
+        return f"at d = {first}" if first == last else f"at d = {first} to {last}"
+
+    def values(self, case: Case) -> Mapping[str, Any]:
+        """Return the parameters of a problem that differ from their defaults."""
+        return case.problem.differing()
+
+    def passage(self, case: Case) -> str | None:
+        """Return the exits; None without thresholds."""
+        return "exit_steps" if case.recording.thresholds else None
+
+    def to_passage(self, case: Case, factor: float) -> Case | None:
+        """Return a case that stops at its exits, and records nothing else; None with a schedule that is optimal.
+
+        That one depends on the last time, so that a longer case would have another.
+        """
+        if case.problem.optimal is not None:
+            return None
+        short: dict[str, Any] = {"times": (case.recording.end,), "observables": (), "stop": "exit", "keep_ends": False}
+        return replace(case, clock=factor * case.clock, recording=replace(case.recording, **short))
+
+    def end_in_words(self, end: float, attributes: Mapping[str, Any]) -> str:
+        """Return the last recording time with its unit."""
+        return time_text(end, attributes)
+
+    def headline(self, recording: Recording, variables: Mapping[str, Collection[str]]) -> Headline | None:
+        """Return the exits at the last threshold, or else the first observable that is a number at each time."""
+        if recording.thresholds:
+            whose, threshold = exit_words(recording.exit_on), recording.thresholds[-1]
+            return Headline("exit_steps", f"Median exit time in steps{whose}, threshold {threshold:g}", True)
+        name = next((name for name in recording.observables if list(variables.get(name, ())) == ["time"]), None)
+        return None if name is None else Headline(name, f"Mean {name.replace('_', ' ')} at the last time", False)
+
+
+def _power(value: float) -> str:
+    return f"{value:g}".replace("e-0", "e-")

@@ -1,0 +1,122 @@
+"""Networks: the simulator of all dynamics of two-layer networks, as the engine asks for it."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from sweeplib.design.design import Design
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.simulator import NETWORKS, Simulator
+from sweeplib.engine.variable import Variable
+from sweeplib.networks import coordinates, pilots, rows
+from sweeplib.networks.hints import NetworkHints
+from sweeplib.simulation import driver, labels
+from sweeplib.simulation.cases import Case
+from sweeplib.simulation.columns import Cases
+from sweeplib.simulation.recording import Recording
+from sweeplib.simulation.variables import stored_variables
+from sweeplib.storage.dataset.coordinates import Constant, Coordinate
+
+
+class Networks(Simulator):
+    """Cases of problems; the kinds of runs are the dynamics."""
+
+    name = NETWORKS
+    shared_dims = frozenset({"time", "threshold", "quantile", "knot", "task", "block"})
+    ends = ("end_steps", "end_time")
+    hints = NetworkHints()
+
+    def run(self, cases: Sequence[Case], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
+        """Return the records of cases of one shape (`run_cases`)."""
+        return driver.run_cases(cases, timeout=timeout, begun=begun)
+
+    def variables(self, case: Case) -> dict[str, Variable]:
+        """Return what is stored of a case."""
+        return stored_variables(case)
+
+    def group(self, case: Case) -> Mapping[str, int]:
+        """Return the widths, on which the shapes of arrays over units depend."""
+        return {"p": case.problem.p, "k": case.problem.k}
+
+    def work(self, case: Case) -> float:
+        """Return the nominal floating-point operations of a case that runs to its last recording time."""
+        return driver.case_work(case)
+
+    def steps(self, case: Case) -> float:
+        """Return the number of SGD steps to the last recording time."""
+        return driver.case_steps(case)
+
+    def memory(self, case: Case) -> int:
+        """Return the bytes of the weights and the training set of a case, or what else is large."""
+        return driver.case_memory(case)
+
+    def peak_memory(self, case: Case) -> int:
+        """Return the bytes of a case's large arrays, or of the weights from which its start is made, if that is more.
+
+        W takes its size twice, as rows that are drawn and as a matrix.
+        """
+        problem = case.problem
+        start = 8 * (2 * problem.p + problem.k) * problem.d if "d" in DYNAMICS[case.dynamics].reads else 0
+        return max(driver.case_memory(case), start)
+
+    def lanes(self, case: Case) -> tuple[int, int]:
+        """Return the smallest and the largest number of cases that the dynamics computes in one group of lanes."""
+        return DYNAMICS[case.dynamics].lanes
+
+    def compiled(self, case: Case) -> tuple[Hashable, ...]:
+        """Return the names that determine which kernels are compiled."""
+        problem = case.problem
+        return (case.dynamics, problem.activation, problem.teacher, problem.target)
+
+    def title(self, case: Case) -> str:
+        """Return the dynamics, the activations and the widths in words."""
+        problem = case.problem
+        taught = problem.teacher if problem.target == "committee" else problem.target
+        pair = problem.activation if taught == problem.activation else f"{problem.activation} of {taught}"
+        return f"{case.dynamics} ({pair}, p = {problem.p}, k = {problem.k})"
+
+    def sizes(self, case: Case) -> Mapping[str, Any]:
+        """Return the widths, the dimension and the size of the training set, if there is one."""
+        fields = {name: getattr(case.problem, name) for name in ("p", "k", "d", "samples")}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def warm_up(self, cases: Sequence[Case]) -> None:
+        """Compile the kernels of cases, or load them from numba's cache, where they are afterwards."""
+        pilots.compiled(cases)
+
+    def measured(self, cases: Sequence[Case], limit: float, ended: float = 1.0) -> tuple[float, float]:
+        """Return the seconds of a case, and after which part of its times a case ends."""
+        return pilots.measured(cases, limit, ended)
+
+    def label(self, name: str) -> dict[str, Any]:
+        """Return the long name, the units and the symbol of a coordinate."""
+        return labels.label(name)
+
+    def coordinates(self, sweep: Design, case: Case) -> list[Coordinate]:
+        """Return the coordinates of a sweep's dataset."""
+        return coordinates.coordinates(sweep, case.problem)
+
+    def constants(self, sweep: Design, case: Case) -> dict[str, Constant]:
+        """Return the fields and numbers of expressions that are the same at all points."""
+        return coordinates.constants(sweep, case.problem)
+
+    def index(self, cases: Cases) -> dict[str, np.ndarray]:
+        """Return the problems as texts, the seeds and the clocks of cases."""
+        return rows.index_of(cases)
+
+    def shared(self, case: Case) -> dict[str, Any]:
+        """Return the fields of a case that its layout shares."""
+        return rows.shared_fields(case)
+
+    def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> Cases:
+        """Return the cases of a layout."""
+        return rows.cases_of(shared, index)
+
+    def recording(self, shared: Mapping[str, Any]) -> Recording | None:
+        """Return the recording of a layout; None if it has observables that are not known here."""
+        return rows.recording_of(shared)
+
+
+SIMULATOR = Networks()
