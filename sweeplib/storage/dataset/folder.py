@@ -225,7 +225,7 @@ def has_shape(dataset: Opened, shape: tuple[int, ...]) -> bool:
 
 
 def _groups(dataset: Opened) -> dict[tuple[int, ...], str]:
-    """Return the groups of cases of a dataset, by their sizes; a coordinate such as `p0` is none, as it has no arrays."""
+    """Return the groups of cases of a dataset, by their sizes; a coordinate such as `p0` has no arrays, and is none."""
     store, path, _ = dataset
     if isinstance(store, VersionStore):
         arrays = [entry.split("/") for entry in store.entries]
