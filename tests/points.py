@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from sweeplib.design.grid import Grid
 from sweeplib.language import Expression
-from sweeplib.problem import Problem
+from sweeplib.problem import PARAMETERS, Problem
+from sweeplib.problem.columns import Problems
 
 
 class Point(NamedTuple):
@@ -19,6 +20,6 @@ class Point(NamedTuple):
 def points_of(grid: Grid, where: Mapping[str, Any] | None = None, when: Expression | None = None) -> list[Point]:
     """Return the points of a grid, or of a part of it."""
     places, table = grid.points(where, when)
-    problems = grid.problems(table)
+    problems = Problems({name: column for name, column in table.columns.items() if name in PARAMETERS}, len(table))
     values = [{name: column.value(at) for name, column in table.columns.items()} for at in range(len(table))]
     return [Point(tuple(index), problems.problem(at), values[at]) for at, index in enumerate(places.tolist())]

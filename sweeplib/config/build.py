@@ -28,12 +28,12 @@ from sweeplib.config.runs import (
 from sweeplib.config.times import recording_times
 from sweeplib.config.values import ascending, count, seeds_in, values
 from sweeplib.design.axis import Axis, TableAxis
-from sweeplib.design.clock import TOTALS, Clock
 from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
 from sweeplib.errors import InputError, errors_at, errors_under
 from sweeplib.execution.block_size import case_bytes
 from sweeplib.language import Expression, FormulaWithNames
+from sweeplib.networks.clock import TOTALS, Clock
 from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
 from sweeplib.simulation import Case, Recording, recorded_variables
 from sweeplib.simulation.labels import ATTRIBUTES

@@ -9,8 +9,8 @@ from sweeplib.code.syntax import expression_tree
 from sweeplib.config.runs import expression_at
 from sweeplib.config.time_models import Times
 from sweeplib.config.values import SPACINGS, ascending, up_to, values
-from sweeplib.design.clock import Clock, Count
 from sweeplib.errors import InputError
+from sweeplib.networks.clock import Clock, Count
 
 KINDS: dict[str, Count | None] = {"values": None, "steps": "steps", "samples": "samples"}
 """The keys of times, of which one is given, and what they count."""

@@ -43,7 +43,6 @@ def it_runs_a_sweep(name: str) -> None:
         raise LeftOutError(f"it needs {', '.join(missing)}; try it by `sweeplib sweep`")
     from sweeplib.config import load
     from sweeplib.execution.run import run_sweep
-    from sweeplib.simulation import run_cases
     from sweeplib.storage.dataset.finalise import finalise
     from sweeplib.storage.dataset.folder import open_dataset
 
@@ -56,5 +55,5 @@ def it_runs_a_sweep(name: str) -> None:
             result = ds.risk.transpose("dynamics", "gamma", "seed", "time").values.copy()
         expected = np.empty(result.shape)
         for place, case in sweep.cases("ode"):
-            expected[(0, *place)] = run_cases([case]).data["risk"]
+            expected[(0, *place)] = case.simulator.run([case]).data["risk"]
     require_equal(result, expected, "the risk of a sweep")

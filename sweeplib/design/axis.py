@@ -10,6 +10,8 @@ from operator import itemgetter
 from typing import Any, NoReturn
 
 from sweeplib.design.fields import field_values
+from sweeplib.engine.parameters import Parameters
+from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
 
 MAX_SHOWN = 8  # values of an axis in a message
@@ -20,7 +22,7 @@ _SCALARS = int | float | str
 
 @dataclass(frozen=True)
 class Axis:
-    """The values of the dimension `name`, and of the names `linked` to it, index by index.
+    """The values of the dimension `name`, and of the names `linked` to it, index by index, parameters of a simulator.
 
     Values are checked, must differ, and numbers are sorted, so that a grid does not depend on the order in the file.
     InputError, with the key `NAME[i]`, for a value that `name` cannot have or that is repeated.
@@ -29,9 +31,11 @@ class Axis:
     name: str
     values: tuple[Any, ...]
     linked: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        columns = {name: _scalars(name, values) for name, values in {self.name: self.values, **self.linked}.items()}
+        columns = {self.name: self.values, **self.linked}
+        columns = {name: _scalars(self.simulator.parameters, name, values) for name, values in columns.items()}
         column = columns[self.name]
         _refuse_repeats(self.name, column)
         for name, values in columns.items():
@@ -72,9 +76,10 @@ class Axis:
 class TableAxis(Axis):
     """The rows of a table of points, numbered from 0, with the values of all its names."""
 
-    def __init__(self, columns: Mapping[str, Sequence[Any]]) -> None:
+    def __init__(self, columns: Mapping[str, Sequence[Any]], simulator: Simulator | None = None) -> None:
         rows = range(len(next(iter(columns.values()), ())))
-        super().__init__(POINT, tuple(rows), {name: tuple(column) for name, column in columns.items()})
+        linked = {name: tuple(column) for name, column in columns.items()}
+        super().__init__(POINT, tuple(rows), linked, simulator or networks())
 
 
 def places_in(column: Sequence[Any], name: str, wanted: Iterable[Any]) -> list[list[int]]:
@@ -121,7 +126,7 @@ class NearestError(InputError):
         return self.choices[0]
 
 
-def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
+def _scalars(parameters: Parameters, name: str, values: Iterable[Any]) -> tuple[Any, ...]:
     """Return the values of an axis, checked for its name; all are floats if one is."""
     values = tuple(values)
     if not values:
@@ -130,7 +135,7 @@ def _scalars(name: str, values: Iterable[Any]) -> tuple[Any, ...]:
         if not isinstance(value, _SCALARS):
             expected = "a number, a name or true/false"
             raise InputError("not a value for an axis", key=f"{name}[{place}]", value=value, expected=expected)
-    checked = field_values(name, values)
+    checked = field_values(parameters, name, values)
     if {str, int} <= {str if isinstance(value, str) else int for value in checked if value is not None}:
         expected = "numbers alone, or names alone; other values in a second sweep"
         raise InputError("an axis of numbers and names", key=name, value=list(checked), expected=expected)

@@ -3,7 +3,7 @@
 The simulators of a law are runs of their own, at the points where each is the cheapest, which the dataset has as one.
 Their cases are shared with all sweeps that name the simulator; only what makes the dataset knows of the law.
 
-Costs are those of a model, `case_seconds`, and not measured, so that a config has the same rows on every
+Costs are those of a model of the simulator, and not measured, so that a config has the same rows on every
 machine, and a point the same simulator however the sweep grows.
 """
 
@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.cases import Case
 from sweeplib.errors import InputError
-from sweeplib.simulation import Case, case_steps, case_work
-from sweeplib.simulation.cases import CHECKS
 from sweeplib.table import Column, Table
 
 if TYPE_CHECKING:
@@ -26,9 +24,6 @@ if TYPE_CHECKING:
 
 COST = "cost"
 """The name in a `when` of the seconds of a row, for all of its seeds."""
-
-SECONDS_A_WEIGHT = 1e-8
-"""Seconds of a random weight of a start."""
 
 LARGEST = float(np.finfo(float).max)
 """The seconds of what cannot be run, as expressions have finite numbers only."""
@@ -124,20 +119,11 @@ def row_seconds(
     return np.minimum(of_row, LARGEST)
 
 
-def case_seconds(case: Case) -> float:
-    """Return the seconds of one core of 3 GHz for a case that runs to its last recording time, with its start."""
-    kind, problem = DYNAMICS[case.dynamics], case.problem
-    of_work, of_step, of_unit = kind.cost_seconds
-    steps = case_steps(case) / kind.step_length(problem, case.numerical_options())
-    weights = (2.0 * problem.p + problem.k) * problem.d if "start" in kind.reads else 0.0
-    return of_work * case_work(case) + steps * (of_step + of_unit * problem.p) + SECONDS_A_WEIGHT * weights
-
-
 def _seconds_where_taken(sweep: "Design", run: str, points: Table) -> NDArray[np.float64]:
     """Return the seconds (n,) of a case of a run at points; of one law, infinite where the dynamics does not apply."""
     cases = sweep.cases_at(run, points)
-    seconds = np.array(cases.numbers(case_seconds), float)
-    for check in CHECKS if sweep.runs[run].law else ():
+    seconds = np.array(cases.numbers(sweep.simulator.seconds), float)
+    for check in sweep.simulator.checks() if sweep.runs[run].law else ():
         seconds[cases.column_of(partial(_is_refused, check)).array(bool)] = np.inf
     return seconds
 
@@ -162,7 +148,7 @@ def _refuse_untaken(sweep: "Design", run: str, points: Table) -> None:
     law, reasons = sweep.runs[run].law, []
     for simulator in sweep.simulators[law or run]:
         [case] = sweep.cases_at(simulator, points.at(slice(1)))
-        errors = [error for check in CHECKS if (error := _refusal(check, case)) is not None]
+        errors = [error for check in sweep.simulator.checks() if (error := _refusal(check, case)) is not None]
         reasons.append(f"{case.dynamics}: {errors[0]}")
     fixed = sweep.grid.fixed
     at = ", ".join(f"{name}={points.column(name).value(0)}" for name in points.columns if name not in fixed)

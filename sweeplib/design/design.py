@@ -15,18 +15,17 @@ from sweeplib.code.plugins import load_plugins, plugin_files
 from sweeplib.code.user_code import is_file, with_files
 from sweeplib.data.published import references_digest
 from sweeplib.design.choices import Choice, is_a_choice
-from sweeplib.design.clock import Clock
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.fields import options_of
 from sweeplib.design.grid import Grid
 from sweeplib.design.places import Condition
 from sweeplib.design.questions import Question, RowCounts
+from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.runs import kind_of
-from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
+from sweeplib.engine.simulator import Simulator
 from sweeplib.errors import InputError, errors_at
 from sweeplib.language import Expression
 from sweeplib.numerics.random import checked_seed
-from sweeplib.simulation import Case, Cases, Recording
 from sweeplib.table import Column, Table
 
 Options = tuple[tuple[str, Any], ...]
@@ -85,7 +84,7 @@ class Run:
 class Design:
     """A complete sweep: the content of a config file; `source` is its complete YAML.
 
-    `clock` is the unit of the recording times at each point, ODE time if None; `replicas` is the
+    `recording` and `clock`, the unit of the recording times at each point, are of its simulator; `replicas` is the
     number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
     answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
     user's modules, or absolute paths of files, and are imported here; `table` is the path of a table of points, `bases`
@@ -99,8 +98,8 @@ class Design:
     grid: Grid
     seeds: tuple[int, ...]
     runs: Mapping[str, Run]
-    recording: Recording
-    clock: Clock | None = None
+    recording: Any
+    clock: Any = None
     replicas: Expression | RowCounts | None = None
     root_seed: int = 0
     pair_by: tuple[str, ...] | None = None
@@ -142,7 +141,7 @@ class Design:
     @property
     def simulator(self) -> Simulator:
         """Return what computes its cases."""
-        return simulator_named(NETWORKS)
+        return self.grid.simulator
 
     @cached_property
     def simulators(self) -> dict[str, tuple[str, ...]]:
@@ -186,7 +185,7 @@ class Design:
         fields |= {"root_seed": self.root_seed, "pair_by": self.pair_by}
         columns = {name: points.constant(value) for name, value in fields.items()}
         columns |= {"clock": self.clocks(points), "options": self._options(dynamics, points)}
-        return Cases(self.grid.problems(points).columns | columns, len(points))
+        return self.simulator.cases_at(points, columns)
 
     def seeds_of(self, dynamics: str) -> list[tuple[int, int]]:
         """Return the indices (among all seeds) and the values of the seeds that one dynamics runs on."""
@@ -223,7 +222,7 @@ class Design:
     @property
     def time_attributes(self) -> dict[str, Any]:
         """Return the attributes of the recording times, which say their unit."""
-        return (self.clock or Clock()).attributes()
+        return self.simulator.label("time") if self.clock is None else self.clock.attributes()
 
     def counts(self, points: Table) -> NDArray[np.int64]:
         """Return the number (n,) of the first seeds that points have; InputError unless whole numbers from 0."""
@@ -265,14 +264,20 @@ class Design:
 
     def description(self, dynamics: str) -> str:
         """Return a text of everything in the sweep on which the cases of one dynamics depend, and their order."""
-        grid, run, names = self.grid, self._run(dynamics), self.recording
+        grid, run = self.grid, self._run(dynamics)
         derived = {name: expression.text for name, expression in grid.derived.items()}
-        exit_on = () if names.exit_on == "risk" else (names.exit_on,)
-        recording = (names.times, names.thresholds, names.observables, names.stop, names.keep_ends, *exit_on)
         when = self.when(dynamics)
         chosen = (dict(run.where), dict(run.options), when and when.text)
         replicas = self.seeds if self.replicas is None else (self.seeds, self.replicas.text)
-        whole = (grid.axes, dict(grid.fixed), derived, self.clock and self.clock.text, replicas, recording, chosen)
+        whole = (
+            grid.axes,
+            dict(grid.fixed),
+            derived,
+            self.clock and self.clock.text,
+            replicas,
+            self.recording.key,
+            chosen,
+        )
         return repr((dynamics, *whole, self.root_seed, self.pair_by))
 
     def drawing(self, figure: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Valid values of the names of a grid: fields of a problem, options of runs, and symbols, which are any numbers."""
+"""Valid values of the names of a grid: parameters, options of runs, and symbols, which are any numbers."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -6,22 +6,21 @@ from typing import Annotated, Any, get_args
 
 import pydantic
 
-from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.parameters import Parameters
 from sweeplib.errors import InputError
-from sweeplib.problem import NAMED_FIELDS, PARAMETERS, checked_name
 from sweeplib.validation import wanted
 
 Symbol = int | Annotated[float, pydantic.Field(allow_inf_nan=False)]
 
 
-def field_value(name: str, value: Any) -> Any:
-    """Return `value` in the type of the field or symbol `name`; InputError, with the name as key, if it is invalid."""
-    return _checked(name, (value,), key=name, indexed=False)[0]
+def field_value(parameters: Parameters, name: str, value: Any) -> Any:
+    """Return `value` in the type of a parameter or a symbol; InputError, with the name as key, if it is invalid."""
+    return _checked(parameters, name, (value,), key=name, indexed=False)[0]
 
 
-def field_values(name: str, values: Sequence[Any]) -> tuple[Any, ...]:
-    """Return `values` in the type of the field or symbol `name`; InputError, with key `name[i]`, if one is invalid."""
-    return _checked(name, values, key=name, indexed=True)
+def field_values(parameters: Parameters, name: str, values: Sequence[Any]) -> tuple[Any, ...]:
+    """Return `values` in the type of a parameter or a symbol; InputError, with key `name[i]`, if one is invalid."""
+    return _checked(parameters, name, values, key=name, indexed=True)
 
 
 def options_of(run: str, names: Iterable[str]) -> list[str]:
@@ -29,54 +28,40 @@ def options_of(run: str, names: Iterable[str]) -> list[str]:
     return [name.removeprefix(f"{run}.") for name in names if name.startswith(f"{run}.")]
 
 
-def _type(name: str) -> Any:
-    """Return the type of the values of `name`; InputError for an option that the dynamics does not have."""
-    run, dot, option = name.rpartition(".")
-    if not dot:
-        return PARAMETERS[name].type if name in PARAMETERS else Symbol
-    fields = DYNAMICS[run].Options.model_fields
-    if option not in fields:
-        expected = None if fields else f"none: {run} has no options"
-        raise InputError(f"{run} has no such option", value=option, expected=expected, choices=fields)
-    field = fields[option]
-    return Annotated[field.annotation, field]
+def _type(parameters: Parameters, name: str) -> Any:
+    """Return the type of the values of `name`; InputError for an option that a run does not have."""
+    kind = parameters.type_of(name)
+    return Symbol if kind is None else kind
 
 
-def is_whole(name: str) -> bool:
-    """Return whether the values of `name` are counts, whole numbers."""
-    kind = _type(name)
+def _is_whole(kind: Any) -> bool:
+    """Return whether values of a type are counts, whole numbers."""
     return int in (kind, *get_args(kind)) and kind is not Symbol
 
 
-def _checked(name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
+def _checked(parameters: Parameters, name: str, values: Sequence[Any], key: str, indexed: bool) -> tuple[Any, ...]:
     """Return values as a name can have them; InputError, with the key and the index, for the first that it cannot."""
-    whole = is_whole(name)
+    kind = _type(parameters, name)
+    whole = _is_whole(kind)
     prepared = values if set(map(type, values)) == {float} and not whole else [_for_type(x, whole) for x in values]
+    places = [f"{key}[{place}]" if indexed else key for place in range(len(values))]
     try:
-        checked = _adapter(name, _type(name)).validate_python(list(prepared), strict=True)
+        checked = _adapter(name, kind).validate_python(list(prepared), strict=True)
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         place = int(first["loc"][0])
-        where = f"{key}[{place}]" if indexed else key
-        raise _refusal(name, values[place], first).within(prefix=where) from None
-    if name not in NAMED_FIELDS:
-        return tuple(checked)
-    places = [f"{key}[{place}]" if indexed else key for place in range(len(checked))]
-    return tuple(
-        value if value is None else checked_name(name, value, place)
-        for value, place in zip(checked, places, strict=True)
-    )
+        raise _refusal(parameters, name, values[place], first).within(prefix=places[place]) from None
+    return tuple(parameters.canonical(name, value, place) for value, place in zip(checked, places, strict=True))
 
 
-def _refusal(name: str, value: Any, details: Any) -> InputError:
-    """Return the error for a value of a field, by what pydantic says of it."""
-    problem = f"not a value of {name}"
-    if name in ("a", "a_star"):
-        laws = "; `normal` or `signs`" if name == "a" else ""
-        return InputError(problem, value=value, expected=f"a finite number, or a list of them, one per unit{laws}")
-    if is_whole(name) and isinstance(value, float) and not value.is_integer():
+def _refusal(parameters: Parameters, name: str, value: Any, details: Any) -> InputError:
+    """Return the error for a value of a parameter, by what pydantic says of it."""
+    problem, kind = f"not a value of {name}", _type(parameters, name)
+    if (expected := parameters.expected(name)) is not None:
+        return InputError(problem, value=value, expected=expected)
+    if _is_whole(kind) and isinstance(value, float) and not value.is_integer():
         return InputError(problem, value=value, expected="a whole number")
-    if _type(name) is Symbol:
+    if kind is Symbol:
         details = {**details, "type": "finite_number" if isinstance(value, float) else "float_type"}
     return InputError(problem, value=value, **wanted(details))
 

@@ -3,11 +3,10 @@
 import graphlib
 import itertools
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,33 +15,15 @@ from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS,
 from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
+from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError, errors_under, together
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
-from sweeplib.problem import PARAMETERS, synonyms
-from sweeplib.problem.columns import ProblemRow, Problems
-from sweeplib.problem.problem import CHECKS
 from sweeplib.table import Column, Table
-from sweeplib.views import VIEW_DIMS
 
 __all__ = ["Axis", "Grid"]
 
-FIRST_DIMS = ("gamma", "p", "d", "Delta")
-REQUIRED = ("gamma", "p", "k", "d", "Delta", "activation")
-RESERVED = (
-    "case",
-    "clock",
-    "coordinates",
-    "dynamics",
-    POINT,
-    "seed",
-    "status",
-    "threshold",
-    "time",
-    "zip",
-    *VIEW_DIMS,
-)
-SHAPE_GROUP = re.compile(r"p\d+_k\d+")
-"""The names of the groups of a dataset that hold the overlap matrices of one pair of widths (p, k)."""
+RESERVED = ("case", "coordinates", "dynamics", POINT, "seed", "status", "zip")
+"""Names that have another meaning in every dataset or config."""
 
 Where = Mapping[str, Iterable[Any]]
 
@@ -51,11 +32,12 @@ Where = Mapping[str, Iterable[Any]]
 class Grid:
     """All combinations of the values of `axes`, with the `fixed` values and those `derived` from both.
 
-    Names are the fields of a Problem, the symbols of expressions and the options of runs, such as `sde.step`; `used`
-    are the names used outside the grid, such as by the clock of a sweep. Axes are sorted to the order of the dataset.
+    Names are the parameters of the simulator, the symbols of expressions and the options of runs, such as `sde.step`;
+    `used` are the names used outside the grid, such as by the clock of a sweep. Axes are sorted to the order of the
+    dataset.
 
     InputError, with the key of the config file, for a name that is unknown, unused or given twice; for a missing field;
-    for a cycle of derived names; for a point that is no valid Problem. All points of a small grid are checked. Of a
+    for a cycle of derived names; for a point whose values do not fit. All points of a small grid are checked. Of a
     grid with more than `PROBES` points the corners and as many others are checked, which include each value of every
     axis; fewer if expressions are long. InputError also for more names, axes or points than the limits.
     """
@@ -64,6 +46,7 @@ class Grid:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     derived: Mapping[str, Expression | FormulaWithNames] = field(default_factory=dict)
     used: frozenset[str] = frozenset()
+    simulator: Simulator = field(default_factory=networks, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "axes", tuple(sorted(self.axes, key=lambda axis: dataset_order(axis.name))))
@@ -128,7 +111,7 @@ class Grid:
         """Return the points in C order of `dims`, with the names in `where` at one of the values given for them.
 
         If `when` is given, only the points at which this expression is true. Returned are their indices (points, dims)
-        and the columns of all names, of valid problems.
+        and the columns of all names, of valid points.
         """
         places, tables = zip(*self.batches(where, when), strict=True)
         return np.concatenate(places), self._checked(Table.joined(tables))
@@ -259,7 +242,7 @@ class Grid:
 
         def derived(columns: dict[str, list[Any]], count: int) -> Sequence[Any]:
             try:
-                return field_values(name, expression.evaluated(columns, count))
+                return field_values(self.simulator.parameters, name, expression.evaluated(columns, count))
             except InputError:
                 for at in range(count):
                     self._refuse_derived(name, expression, {used: column[at] for used, column in columns.items()})
@@ -270,7 +253,7 @@ class Grid:
     def _refuse_derived(self, name: str, expression: Expression | FormulaWithNames, where: Mapping[str, Any]) -> None:
         """Raise InputError if the value derived from these is not valid for the name."""
         try:
-            field_value(name, expression.evaluate(where))
+            field_value(self.simulator.parameters, name, expression.evaluate(where))
         except InputError as error:
             error.key = self.origin(name)
             if error.value != expression.text:
@@ -279,29 +262,19 @@ class Grid:
 
     def _fixed_value(self, name: str) -> Any:
         with errors_under("problem"):
-            return field_value(name, self.fixed[name])
-
-    def problems(self, points: Table) -> Problems:
-        """Return the problems of points."""
-        fields = {name: column for name, column in points.columns.items() if name in PARAMETERS}
-        return Problems(fields, len(points))
+            return field_value(self.simulator.parameters, name, self.fixed[name])
 
     def _checked(self, points: Table) -> Table:
-        """Return points, whose values have been checked one by one; InputError for one that is no valid problem."""
-        problems = self.problems(points)
-        for check in CHECKS:
-            problems.column_of(partial(self._check, check, points), ProblemRow)
-        return points
+        """Return points, whose values have been checked one by one; InputError for one where they do not fit."""
 
-    def _check(self, check: Callable[[Any], None], points: Table, row: ProblemRow) -> None:
-        """Check a problem; InputError with the point and the key of the config."""
-        try:
-            check(row)
-        except InputError as error:
+        def refuse(error: InputError, row: int) -> None:
             varying = (name for name in points.columns if name not in self.fixed)
-            error.problem += _at_values({name: points.column(name).value(row.read.row) for name in varying})
+            error.problem += _at_values({name: points.column(name).value(row) for name in varying})
             error.key = self.origin(error.key) if error.key else None
-            raise
+            raise error
+
+        self.simulator.parameters.check(points, refuse)
+        return points
 
     def _probe(self) -> None:
         along: dict[tuple[str, ...], list[str]] = {}
@@ -328,7 +301,8 @@ class Grid:
         fixed = [(name, f"problem.{name}") for name in self.fixed]
         derived = [(name, self._own_key(name)) for name in self.derived]
         for name, key in (*fixed, *swept, *derived):
-            if (name in RESERVED and (name, key) != (POINT, "points")) or SHAPE_GROUP.fullmatch(name):
+            is_reserved = name in RESERVED or self.simulator.parameters.is_reserved(name)
+            if is_reserved and (name, key) != (POINT, "points"):
                 hint = "seeds are given by `seeds`" if name == "seed" else "another name"
                 raise InputError("this name has another meaning", key=key, value=name, expected=hint)
             if (read := unicodedata.normalize("NFKC", name)) != name:
@@ -357,15 +331,17 @@ class Grid:
 
     def _refuse_unknown(self) -> None:
         used = self.used.union(*(expression.names for expression in self.derived.values()))
-        fields, names = {*PARAMETERS, POINT}, (*PARAMETERS, *used)
+        parameters = self.simulator.parameters
+        fields, names = {*parameters.names(), POINT}, (*parameters.names(), *used)
         symbols = {name for name in used if "." in name or is_symbol(name)}
         if unknown := [name for name in self.names if name not in fields | symbols]:
-            problem, words = "unknown name: no field of a problem, and no expression uses it", synonyms()
+            problem = f"unknown name: no {parameters.kind}, and no expression uses it"
+            words = parameters.synonyms()
             errors = (InputError(problem, key=self.origin(n), value=n, choices=names, synonyms=words) for n in unknown)
             raise together(errors, len(unknown))
 
     def _refuse_missing(self) -> None:
-        for name in REQUIRED:
+        for name in self.simulator.parameters.needed:
             if name not in self.names:
                 expected = "a value here, an axis in `grid`, or an expression in `derive`"
                 raise InputError("a problem needs this field", key=f"problem.{name}", expected=expected)
@@ -378,7 +354,8 @@ def _key(axis: Axis, name: str) -> str:
 
 def dataset_order(name: str) -> tuple[int, str]:
     """Return the place of an axis among those of a dataset."""
-    return (FIRST_DIMS.index(name) if name in FIRST_DIMS else len(FIRST_DIMS), name)
+    first = networks().parameters.first
+    return (first.index(name) if name in first else len(first), name)
 
 
 def _at_values(values: Mapping[str, Any]) -> str:

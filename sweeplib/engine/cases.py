@@ -31,6 +31,11 @@ class Recording(ABC):
 
     @property
     @abstractmethod
+    def key(self) -> tuple[Any, ...]:
+        """All that tells it from others, with a `repr` that says it."""
+
+    @property
+    @abstractmethod
     def of_runs(self) -> dict[str, str]:
         """What a dataset says of its runs, beside the values of its cases."""
 

@@ -14,12 +14,13 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     import numpy as np
 
     from sweeplib.engine.cases import Cases, Recording
     from sweeplib.engine.hints import Hints
+    from sweeplib.engine.parameters import Parameters
     from sweeplib.engine.records import Begun, Records
     from sweeplib.engine.variable import Variable
 
@@ -38,6 +39,8 @@ class Simulator(ABC):
     """The dimensions of variables that have the same shape in all groups of cases."""
     ends: tuple[str, ...]
     """The variables that say how far a run came."""
+    parameters: Parameters
+    """The parameters of its cases."""
     hints: Hints
     """What it says of its cases beside their numbers."""
 
@@ -59,6 +62,18 @@ class Simulator(ABC):
     @abstractmethod
     def work(self, case: Any) -> float:
         """Return the work of a case, in a unit of its own; cases of more work take longer."""
+
+    @abstractmethod
+    def seconds(self, case: Any) -> float:
+        """Return the seconds of a case by a model that is the same on every machine."""
+
+    @abstractmethod
+    def checks(self) -> Sequence[Callable[[Any], None]]:
+        """Return what is checked of a case before any work, each a function that reads few columns."""
+
+    @abstractmethod
+    def cases_at(self, points: Any, columns: Mapping[str, Any]) -> Cases:
+        """Return a case at each of some points, a table of the names of a grid, with the columns of a run."""
 
     @abstractmethod
     def steps(self, case: Any) -> float:
@@ -129,6 +144,11 @@ class Simulator(ABC):
     @abstractmethod
     def recording(self, shared: Mapping[str, Any]) -> Recording | None:
         """Return the recording in what cases share; None if it has something that is not known here."""
+
+
+def networks() -> Simulator:
+    """Return the simulator of networks, that of sweeps that name none."""
+    return simulator_named(NETWORKS)
 
 
 @cache

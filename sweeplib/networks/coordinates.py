@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from sweeplib.design.clock import TOTALS, Clock
 from sweeplib.design.design import Design
 from sweeplib.design.questions import RowCounts
 from sweeplib.language import Expression
+from sweeplib.networks.clock import TOTALS, Clock
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import DATA, LOSSES, STARTS, TASKS, UPDATES, Part, Problem, meaningful, target
 from sweeplib.simulation.labels import label

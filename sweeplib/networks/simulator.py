@@ -1,6 +1,6 @@
 """Networks: the simulator of all dynamics of two-layer networks, as the engine asks for it."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,18 @@ from sweeplib.engine.simulator import NETWORKS, Simulator
 from sweeplib.engine.variable import Variable
 from sweeplib.networks import coordinates, pilots, rows
 from sweeplib.networks.hints import NetworkHints
+from sweeplib.networks.parameters import NetworkParameters
+from sweeplib.problem import PARAMETERS
 from sweeplib.simulation import driver, labels
-from sweeplib.simulation.cases import Case
+from sweeplib.simulation.cases import CHECKS, Case
 from sweeplib.simulation.columns import Cases
 from sweeplib.simulation.recording import Recording
 from sweeplib.simulation.variables import stored_variables
 from sweeplib.storage.dataset.coordinates import Constant, Coordinate
+from sweeplib.table import Column, Table
+
+SECONDS_A_WEIGHT = 1e-8
+"""Seconds of a random weight of a start."""
 
 
 class Networks(Simulator):
@@ -26,6 +32,7 @@ class Networks(Simulator):
     name = NETWORKS
     shared_dims = frozenset({"time", "threshold", "quantile", "knot", "task", "block"})
     ends = ("end_steps", "end_time")
+    parameters = NetworkParameters()
     hints = NetworkHints()
 
     def run(self, cases: Sequence[Case], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
@@ -43,6 +50,24 @@ class Networks(Simulator):
     def work(self, case: Case) -> float:
         """Return the nominal floating-point operations of a case that runs to its last recording time."""
         return driver.case_work(case)
+
+    def seconds(self, case: Case) -> float:
+        """Return the seconds of one core of 3 GHz for a case that runs to its last recording time, with its start."""
+        kind, problem = DYNAMICS[case.dynamics], case.problem
+        of_work, of_step, of_unit = kind.cost_seconds
+        steps = driver.case_steps(case) / kind.step_length(problem, case.numerical_options())
+        weights = (2.0 * problem.p + problem.k) * problem.d if "start" in kind.reads else 0.0
+        of_steps = steps * (of_step + of_unit * problem.p)
+        return of_work * driver.case_work(case) + of_steps + SECONDS_A_WEIGHT * weights
+
+    def checks(self) -> Sequence[Callable[[Any], None]]:
+        """Return what is checked of a case, but for its steps and its schedule."""
+        return CHECKS
+
+    def cases_at(self, points: Table, columns: Mapping[str, Column]) -> Cases:
+        """Return the cases of the problems at some points."""
+        fields = {name: column for name, column in points.columns.items() if name in PARAMETERS}
+        return Cases(fields | dict(columns), len(points))
 
     def steps(self, case: Case) -> float:
         """Return the number of SGD steps to the last recording time."""

@@ -77,6 +77,12 @@ class Recording(cases.Recording):
         return {name: value for name, value in asdict(self).items() if name not in others}
 
     @property
+    def key(self) -> tuple[Any, ...]:
+        """All fields, without the default of `exit_on`."""
+        exit_on = () if self.exit_on == "risk" else (self.exit_on,)
+        return (self.times, self.thresholds, self.observables, self.stop, self.keep_ends, *exit_on)
+
+    @property
     def of_runs(self) -> dict[str, str]:
         """What a dataset says of its runs: where they stop, and what their exits are of if it is not the risk."""
         return {"stop": self.stop} | ({} if self.exit_on == "risk" else {"exit_on": self.exit_on})

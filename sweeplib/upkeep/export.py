@@ -11,10 +11,10 @@ from sweeplib.analysis.kit.headlines import interval_of
 from sweeplib.analysis.kit.overlaps import open_with_overlaps
 from sweeplib.analysis.kit.rows import rows_of
 from sweeplib.analysis.write import analysis_failure
+from sweeplib.engine.simulator import networks
 from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
-from sweeplib.simulation.labels import label
 from sweeplib.storage.dataset.folder import open_dataset
 from sweeplib.storage.records.artefacts import refuse_outdated
 from sweeplib.storage.records.files import partial, write_text
@@ -142,7 +142,7 @@ def _tables_of_analysis(name: str, analysis: "xr.Dataset", dataset: "xr.Dataset"
 
 def _columns_of(ds: "xr.Dataset", frame: "pd.DataFrame") -> dict[str, dict[str, Any]]:
     """Return the attributes of the columns of a table: what a column is, its units and its symbol in LaTeX."""
-    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else label(str(name)) for name in frame}
+    attrs = {str(name): ds[str(name)].attrs if name in ds.variables else networks().label(str(name)) for name in frame}
     return {
         name: {"long_name": labels.get("long_name", name), "units": labels.get("units", "1")}
         | ({"symbol": labels["symbol"]} if labels.get("symbol") else {})

@@ -11,13 +11,14 @@ import xarray as xr
 
 import sweeplib
 from sweeplib.config import from_mapping
-from sweeplib.design.choices import case_seconds, row_seconds
+from sweeplib.design.choices import row_seconds
 from sweeplib.design.design import Design
 from sweeplib.design.questions import Row, with_rows
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.errors import InputError
 from sweeplib.execution import work
 from sweeplib.execution.plan import write_plan
+from sweeplib.networks.simulator import SIMULATOR
 from sweeplib.problem import Problem
 from sweeplib.simulation import Case, Recording, run_cases
 from sweeplib.storage.store.other_stores import COMPUTE_ALL
@@ -116,8 +117,10 @@ def test_a_cost_is_that_of_all_seeds_of_the_config() -> None:
     sweep = of({"sgd_chain": {"when": "cost <= 1e-3"}, "ode": {"where": {"seed": [1]}}}, grid={"p": [2], "d": [30]})
     [case] = [case for _, case in sweep.cases("sgd_chain")][:1]
     _, table = sweep.grid.points()
-    assert row_seconds(sweep, "sgd_chain", table) == pytest.approx([2 * case_seconds(case)])
-    assert row_seconds(sweep, "ode", table) == pytest.approx([case_seconds(replace(case, dynamics="ode", options=()))])
+    assert row_seconds(sweep, "sgd_chain", table) == pytest.approx([2 * SIMULATOR.seconds(case)])
+    assert row_seconds(sweep, "ode", table) == pytest.approx(
+        [SIMULATOR.seconds(replace(case, dynamics="ode", options=()))]
+    )
     grown = with_rows(sweep, [[Row({"p": 2, "d": 30}, 4096, "")]])
     assert row_seconds(grown, "sgd_chain", table) == row_seconds(sweep, "sgd_chain", table)
     limit = float(row_seconds(sweep, "sgd_chain", table)[0])
@@ -224,7 +227,7 @@ def test_the_simulator_that_the_model_takes_is_the_cheaper_one_where_they_differ
     for p, d in ((2, 1000), (16, 4000), (100, 110)):
         problem = Problem(p=p, d=d, k=1, gamma=1.0, Delta=0.5, activation="erf", start="sphere")
         cases = [Case(problem, name, 0, Recording((2000 * problem.step_time(),))) for name in ("sgd", "sgd_chain")]
-        model, here = (np.array(list(map(function, cases))) for function in (case_seconds, seconds))
+        model, here = (np.array(list(map(function, cases))) for function in (SIMULATOR.seconds, seconds))
         assert model.max() > 1.7 * model.min(), (p, d)
         assert here.argmin() == model.argmin(), (p, d, model, here)
         assert here[model.argmin()] < here.max() / 1.1

@@ -8,13 +8,13 @@ import pytest
 import xarray as xr
 
 from sweeplib.code.plugins import load_plugins
-from sweeplib.design.clock import Clock
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
 from sweeplib.engine.status import Status
 from sweeplib.errors import InputError
 from sweeplib.execution.run import run_sweep
 from sweeplib.language import Expression
+from sweeplib.networks.clock import Clock
 from sweeplib.networks.coordinates import constants, coordinates
 from sweeplib.simulation import Recording, run_cases
 from sweeplib.simulation.labels import ATTRIBUTES, explained_constants

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from sweeplib.engine import clock
 from sweeplib.errors import InputError, errors_at
 from sweeplib.language import Expression
 from sweeplib.problem import DEFAULTS
@@ -27,7 +28,7 @@ LENGTHS: dict[Count | None, str] = {
 
 
 @dataclass(frozen=True)
-class Clock:
+class Clock(clock.Clock):
     """A unit of recording times: a `scale`, by default 1, of ODE time, or of steps or samples, the `count`.
 
     whole : the times, in this unit, at which a number of whole steps must be taken.

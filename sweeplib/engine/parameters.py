@@ -1,0 +1,56 @@
+"""Parameters: the names that a simulator gives a meaning, the values that each may have, and what else a grid asks."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from sweeplib.errors import InputError
+    from sweeplib.table import Table
+
+
+class Parameters(ABC):
+    """The parameters of a simulator.
+
+    kind : what a parameter is called in messages, such as `field of a problem`.
+    needed : the names that each point must have.
+    first : the names whose axes come first in a dataset, in this order.
+    """
+
+    kind: str
+    needed: tuple[str, ...] = ()
+    first: tuple[str, ...] = ()
+
+    @abstractmethod
+    def names(self) -> Collection[str]:
+        """Return the names of all parameters."""
+
+    @abstractmethod
+    def type_of(self, name: str) -> Any:
+        """Return the type of the values of a parameter, or of an option of a run, such as `run.option`.
+
+        None for a name that is neither; InputError for an option that the run does not have.
+        """
+
+    def is_reserved(self, name: str) -> bool:
+        """Return whether a name has another meaning in datasets."""
+        return False
+
+    def canonical(self, name: str, value: Any, key: str) -> Any:
+        """Return a value of the right type in its canonical spelling; InputError, at its key, for an unknown name."""
+        return value
+
+    def expected(self, name: str) -> str | None:
+        """Return what a value of a parameter is, in words; None where its type says it."""
+        return None
+
+    def synonyms(self) -> Mapping[str, str]:
+        """Return the parameters that are meant by other words."""
+        return {}
+
+    def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
+        """Call `refuse`, which raises it, with the error and the row of a point whose values do not fit together."""
+        return

@@ -1,0 +1,75 @@
+"""The parameters of problems, and the options of dynamics, as grids ask for them."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Annotated, Any
+
+from sweeplib.dynamics import DYNAMICS
+from sweeplib.engine.parameters import Parameters
+from sweeplib.errors import InputError
+from sweeplib.problem import NAMED_FIELDS, PARAMETERS, checked_name, synonyms
+from sweeplib.problem.columns import ProblemRow, Problems
+from sweeplib.problem.problem import CHECKS
+from sweeplib.table import Table
+from sweeplib.views import VIEW_DIMS
+
+RESERVED = frozenset({"clock", "threshold", "time", *VIEW_DIMS})
+GROUP = re.compile(r"p\d+_k\d+")
+"""The names of the groups of a dataset that hold the overlap matrices of one pair of widths (p, k)."""
+
+
+class NetworkParameters(Parameters):
+    """Fields of problems; `sde.step` is the option `step` of the run `sde`."""
+
+    kind = "field of a problem"
+    needed = ("gamma", "p", "k", "d", "Delta", "activation")
+    first = ("gamma", "p", "d", "Delta")
+
+    def names(self) -> Collection[str]:
+        """Return the names of the fields of a problem, with those of all registered parts."""
+        return PARAMETERS.keys()
+
+    def type_of(self, name: str) -> Any:
+        """Return the type of a field or of an option; InputError for an option that the dynamics does not have."""
+        run, dot, option = name.rpartition(".")
+        if not dot:
+            return PARAMETERS[name].type if name in PARAMETERS else None
+        fields = DYNAMICS[run].Options.model_fields
+        if option not in fields:
+            expected = None if fields else f"none: {run} has no options"
+            raise InputError(f"{run} has no such option", value=option, expected=expected, choices=fields)
+        return Annotated[fields[option].annotation, fields[option]]
+
+    def is_reserved(self, name: str) -> bool:
+        """Return whether a name is that of a dimension or of a group of arrays over units."""
+        return name in RESERVED or GROUP.fullmatch(name) is not None
+
+    def canonical(self, name: str, value: Any, key: str) -> Any:
+        """Return the canonical spelling of an activation, a target or another name."""
+        return value if value is None or name not in NAMED_FIELDS else checked_name(name, value, key)
+
+    def expected(self, name: str) -> str | None:
+        """Return what second layers are, which have many types."""
+        if name not in ("a", "a_star"):
+            return None
+        laws = "; `normal` or `signs`" if name == "a" else ""
+        return f"a finite number, or a list of them, one per unit{laws}"
+
+    def synonyms(self) -> Mapping[str, str]:
+        """Return the fields that are meant by other words."""
+        return synonyms()
+
+    def check(self, points: Table, refuse: Callable[[InputError, int], None]) -> None:
+        """Check each different problem."""
+        fields = {name: column for name, column in points.columns.items() if name in PARAMETERS}
+        problems = Problems(fields, len(points))
+        for check in CHECKS:
+            problems.column_of(partial(_check, check, refuse), ProblemRow)
+
+
+def _check(check: Callable[[Any], None], refuse: Callable[[InputError, int], None], row: ProblemRow) -> None:
+    try:
+        check(row)
+    except InputError as error:
+        refuse(error, row.read.row)
