@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.errors import InputError, SweeplibError
     from sweeplib.figures import FIGURES
+    from sweeplib.functions.function import Result, simulator
     from sweeplib.maths.activations import ACTIVATIONS
     from sweeplib.maths.overlaps import Overlaps
     from sweeplib.observables import OBSERVABLES
@@ -35,7 +36,9 @@ _HOMES = {
     "SweeplibError": "sweeplib.errors",
     "combine": "sweeplib.analysis.kit.combination",
     "open": "sweeplib.storage",
+    "Result": "sweeplib.functions.function",
     "simulate": "sweeplib.simulation",
+    "simulator": "sweeplib.functions.function",
 }
 
 __all__ = [
@@ -47,12 +50,14 @@ __all__ = [
     "InputError",
     "Overlaps",
     "Problem",
+    "Result",
     "Sweep",
     "SweeplibError",
     "__version__",
     "combine",
     "open",
     "simulate",
+    "simulator",
 ]
 
 

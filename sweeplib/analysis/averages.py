@@ -15,7 +15,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, un
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.seed_means import standard_error
-from sweeplib.analysis.kit.variables import over_time
+from sweeplib.analysis.kit.variables import over_time, results
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
@@ -56,7 +56,8 @@ def averages(
             runs = count.max([dim for dim in INNER if dim in count.dims])
             variables["runs"] = labelled(runs, "runs with a value")
     attrs = {"confidence": confidence, "max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}
-    return xr.Dataset(variables).assign_coords(steps=steps_at_times(ds)).assign_attrs(attrs)
+    steps = {"steps": steps_at_times(ds)} if "time" in ds.dims else {}
+    return xr.Dataset(variables).assign_coords(steps).assign_attrs(attrs)
 
 
 def estimator_of(statistic: str | Mapping[Any, float]) -> Estimator:
@@ -97,8 +98,13 @@ def estimated(
 
 
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the observables over time that are one number, or one per teacher direction, task or block."""
+    """Return the observables over time that are one number, or one per teacher direction, task or block.
+
+    Of a dataset without times these are all results.
+    """
     outline = outline_of(ds)
+    if "time" not in outline.axes:
+        return results(outline)
     outer = {*outline.variables["status"], "time", *INNER}
     return [name for name in over_time(outline) if outer.issuperset(outline.variables[name])]
 
@@ -128,9 +134,11 @@ def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> 
     outline = ds
     for dim in INNER.keys() & ds.axes.keys():
         outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
+    averages_of = outline.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
+    if "time" not in ds.axes:
+        return averages_of
     clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
     steps = tuple(dict.fromkeys(dim for dims in (*clock, ("time",)) for dim in dims))
-    averages_of = outline.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
     return averages_of.with_coordinate("steps", steps)
 
 

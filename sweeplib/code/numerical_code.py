@@ -14,6 +14,7 @@ from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 BY_VALUE = frozenset(
     {
         "sweeplib.engine.cases",
+        "sweeplib.engine.records",
         "sweeplib.engine.simulator",
         "sweeplib.engine.status",
         "sweeplib.engine.variable",

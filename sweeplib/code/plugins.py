@@ -77,6 +77,11 @@ def import_plugins(plugins: Iterable[str]) -> None:
                 raise InputError(problem, key="plugins", value=plugin, expected=_likely_plugin(plugin, name)) from error
 
 
+def module_of(plugin: str) -> str:
+    """Return the name of the module of a loaded plugin."""
+    return _plugins[plugin].module
+
+
 def plugin_files(plugins: Iterable[str]) -> list[Path]:
     """Return the user's own files of loaded plugins, with the files that they import."""
     return [path for plugin in plugins for path in _plugins[plugin].files]

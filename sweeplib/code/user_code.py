@@ -95,12 +95,15 @@ def seen_from(names: Iterable[str], folder: Path) -> list[str]:
 def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
     """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
 
-    These are the plugins, a table of points, and the published values that figures show. What is not as a config should
-    be stays as it is.
+    These are the plugins, the file of a function, a table of points, and the published values that figures show. What
+    is not as a config should be stays as it is.
     """
     converted = dict(config)
     if isinstance(converted.get("points"), str):
         [converted["points"]] = convert([converted["points"]])
+    if isinstance(simulator := converted.get("simulator"), str):
+        path, colon, name = simulator.partition(":")
+        converted["simulator"] = "".join([*convert([path]), colon, name])
     figures = converted.get("figures")
     if isinstance(figures, Mapping):
         sections = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}

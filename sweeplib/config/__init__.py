@@ -61,12 +61,13 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
 
     from sweeplib.config.base import FROM
     from sweeplib.config.error_places import input_error
-    from sweeplib.config.models import SweepConfig
+    from sweeplib.config.models import FunctionConfig, SweepConfig
 
     if FROM in keys:
         raise InputError("only a file starts from another one", key=FROM, value=keys[FROM], expected="a sweep's keys")
     try:
-        config = SweepConfig.model_validate(dict(keys))
+        model = FunctionConfig if "simulator" in keys else SweepConfig
+        config = model.model_validate(dict(keys))
         from sweeplib.config.build import sweep_of  # imported here because it loads the simulators
 
         return sweep_of(config, Path(folder))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
+from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, FunctionConfig, SweepConfig
 from sweeplib.config.values import values
 from sweeplib.design.axis import POINT, Axis, places_in
 from sweeplib.design.design import Design
@@ -22,7 +22,7 @@ CONFIDENCE = 0.95
 """The confidence of the intervals of answers."""
 
 
-def with_questions(sweep: Design, config: SweepConfig, ds: Mapping[bool, Outline]) -> Design:
+def with_questions(sweep: Design, config: SweepConfig | FunctionConfig, ds: Mapping[bool, Outline]) -> Design:
     """Return the sweep with the questions of its config, and the analyses that answer them.
 
     ds : its outlines, without and with overlaps.
@@ -148,7 +148,7 @@ def _axes_of_answers(
 
     axes: dict[str, Sequence[Any]] = {dim.name: dim.values for dim in sweep.grid.axes}
     axes |= {"dynamics": tuple(sweep.simulators)}
-    axes |= {"threshold": sweep.recording.thresholds} if sweep.recording.thresholds else {}
+    axes |= {"threshold": ds.axes["threshold"]} if "threshold" in ds.axes else {}
     try:
         outline = ANALYSES[of].outlined(ds, options)
     except InputError:  # which is told with its place, as that of any analysis

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.budget import CASE_BYTES, CASES, NAMES, NODES, PAIRS, VALUES, refuse_more
+from sweeplib.budget import CASES, NAMES, NODES, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
-from sweeplib.config.models import SweepConfig
+from sweeplib.config.models import FunctionConfig, SweepConfig
 from sweeplib.config.options import (
     check_fit,
     cluster_settings,
@@ -22,40 +22,32 @@ from sweeplib.config.runs import (
     expression_at,
     refuse_never,
     refuse_unknown,
-    runs_of,
-    written_runs,
 )
-from sweeplib.config.times import recording_times
-from sweeplib.config.values import ascending, count, seeds_in, values
+from sweeplib.config.subject import FigureEntry, Subject
+from sweeplib.config.values import count, seeds_in, values
 from sweeplib.design.axis import Axis, TableAxis
 from sweeplib.design.design import Design, replica_counts
 from sweeplib.design.grid import Grid
-from sweeplib.errors import InputError, errors_at, errors_under
-from sweeplib.execution.block_size import case_bytes
+from sweeplib.engine.simulator import Simulator, networks
+from sweeplib.errors import InputError, errors_under
 from sweeplib.language import Expression, FormulaWithNames
-from sweeplib.networks.clock import TOTALS, Clock
-from sweeplib.problem import FORMULA_FIELDS, PARAMETERS, Problem
-from sweeplib.simulation import Case, Recording, recorded_variables
-from sweeplib.simulation.labels import ATTRIBUTES
-from sweeplib.simulation.variables import observable_of
 from sweeplib.storage.dataset.outline import Outline, planned_outline
-from sweeplib.storage.records.provenance import CREDITS
 from sweeplib.storage.records.publish import checked_address
 from sweeplib.strict_yaml import SHORTER, size, written
 
 
-def sweep_of(config: SweepConfig, folder: Path) -> Design:
+def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
     """Return the sweep that a config describes; InputError, with the key in the config, if there is none.
 
     Paths in the config are relative to `folder`.
     """
     with _path_errors_at("plugins"):
         plugins = _loaded_plugins(config.plugins, folder)
-    times, clock = recording_times(config.times, config.horizon)
     with _path_errors_at("points"):
         points = located([config.points], folder)[0] if isinstance(config.points, str) else config.points
     replicas = expression_at(config.seeds, "seeds") if isinstance(config.seeds, str) else None
-    grid = _grid(config, clock, replicas, [] if points is None else [table_axis(points)])
+    subject, rows = _subject(config, folder, points)
+    grid = _grid(config, subject, replicas, rows)
     seeds = seeds_in(config.seeds if replicas is None else _most_replicas(replicas, grid))
     with _path_errors_at("figures"):
         analyses, figures = show_options(config.analyses, config.figures)
@@ -66,12 +58,12 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         name=config.name,
         grid=grid,
         seeds=seeds,
-        runs=runs_of(config.dynamics, grid, seeds),
-        recording=_recording(config, times),
-        clock=clock,
+        runs=subject.runs(grid, seeds),
+        recording=subject.recording,
+        clock=subject.clock,
         replicas=replicas,
         root_seed=config.root_seed,
-        pair_by=_pair_by(config.pair_by),
+        pair_by=subject.pair_by(config.pair_by),
         analyses=analyses,
         figures=figures,
         cluster=cluster,
@@ -80,24 +72,43 @@ def sweep_of(config: SweepConfig, folder: Path) -> Design:
         authors=tuple(config.authors),
         licence=config.license,
         table=points if isinstance(points, str) else None,
-        plugins=plugins,
+        plugins=plugins if subject.function is None else (*plugins, subject.function.partition(":")[0]),
+        function=subject.function,
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
     refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
-    _check_observables(sweep)
-    _refuse_no_steps(sweep)
     for name, runs in sweep.simulators.items():
         if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
             refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
-        for run in runs:
-            _check_points(sweep, run)
+    subject.check(sweep)
     ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:
-        analyses, figures = show_options(sweep.analyses, default_figures(sweep, ds))
+        analyses, figures = show_options(sweep.analyses, default_figures(sweep, ds, subject.figures(sweep)))
         sweep = replace(sweep, figures=figures, analyses=analyses)
     check_fit(sweep, ds, listed=(*config.analyses, *(question.of for question in sweep.questions.values())))
-    return _with_source(sweep, config)
+    return _with_source(sweep, config, subject)
+
+
+def _subject(config: SweepConfig | FunctionConfig, folder: Path, points: Any) -> tuple[Subject, list[TableAxis]]:
+    """Return what a config is about, a function if it names one, else networks; and the axis of its table of points."""
+
+    def rows(simulator: Simulator) -> list[TableAxis]:
+        return [] if points is None else [table_axis(points, simulator)]
+
+    if isinstance(config, FunctionConfig):
+        from sweeplib.config.functions import function_subject
+
+        with _path_errors_at("simulator"):
+            subject = function_subject(config, folder)
+        return subject, rows(subject.simulator)
+    from sweeplib.config.networks import network_subject
+
+    table, linked = rows(networks()), config.grid.get("zip", [])
+    names = {*config.grid, *config.derive, *config.problem, *(name for axis in table for name in axis.names)}
+    for axes in linked if isinstance(linked, list) else ():
+        names |= {name for name in axes if isinstance(name, str)} if isinstance(axes, dict) else set()
+    return network_subject(config, names), table
 
 
 @contextmanager
@@ -117,27 +128,23 @@ def _most_replicas(replicas: Expression, grid: Grid) -> int:
     return max(int(replica_counts(replicas, points).max()) for points in grid.evaluated(replicas.names))
 
 
-def _grid(config: SweepConfig, clock: Clock | None, replicas: Expression | None, rows: list[TableAxis]) -> Grid:
-    """Return the grid of a config, whose expressions, as those of the `clock` and the `replicas`, know its names."""
-    number_of_names = len(config.grid) + len(config.derive) + len(config.problem)
+def _grid(
+    config: SweepConfig | FunctionConfig, subject: Subject, replicas: Expression | None, rows: list[TableAxis]
+) -> Grid:
+    """Return the grid of a config, whose expressions, as those of its subject and the `replicas`, know its names."""
+    fixed = {**subject.fixed, **subject.formulas}
+    number_of_names = len(config.grid) + len(config.derive) + len(fixed)
     refuse_more("names", number_of_names, NAMES, key="grid", instead="fewer axes and symbols")
     _refuse_many_values(config.grid)
-    axes = [_axis(name, spec) for name, spec in config.grid.items() if name != "zip"]
-    axes += [*_linked_axes(config.grid.get("zip", [])), *rows]
-    symbols = {*(name for axis in axes for name in axis.names), *config.derive, *config.problem}
-    texts = {name: config.problem[name] for name in FORMULA_FIELDS if name in config.problem}
-    formulas = {name: read for name in texts if (read := FormulaWithNames.of(texts[name], symbols)) is not None}
-    fixed = {name: value for name, value in config.problem.items() if name not in formulas}
-    derived: dict[str, Expression | FormulaWithNames] = dict(formulas)
+    axes = [_axis(name, spec, subject.simulator) for name, spec in config.grid.items() if name != "zip"]
+    axes += [*_linked_axes(config.grid.get("zip", []), subject.simulator), *rows]
+    derived: dict[str, Expression | FormulaWithNames] = dict(subject.formulas)
     derived |= {name: expression_at(text, f"derive.{name}") for name, text in config.derive.items()}
-    scale = None if clock is None else clock.scale
-    used = frozenset(name for text in (scale, replicas) if text is not None for name in text.names)
-    used |= {name for name in symbols if name.rpartition(".")[0] in config.dynamics}
-    for name, section in config.dynamics.items():
-        used |= expression_at(section.when, f"dynamics.{name}.when").names if section.when is not None else frozenset()
-    grid = Grid(tuple(axes), fixed, derived, used)
-    if clock is not None and clock.scale is not None:
-        refuse_unknown(clock.scale, grid, clock.key)
+    texts = (*subject.expressions.values(), *([] if replicas is None else [replicas]))
+    used = subject.used.union(*(text.names for text in texts))
+    grid = Grid(tuple(axes), dict(subject.fixed), derived, used, subject.simulator)
+    for key, expression in subject.expressions.items():
+        refuse_unknown(expression, grid, key)
     return grid
 
 
@@ -155,12 +162,12 @@ def _refuse_many_values(grid: Mapping[str, Any]) -> None:
     refuse_more("values of all axes", number, VALUES, key="grid", instead="coarser axes, or several sweeps")
 
 
-def _axis(name: str, spec: Any) -> Axis:
+def _axis(name: str, spec: Any, simulator: Simulator) -> Axis:
     with errors_under("grid"):
-        return Axis(name, tuple(values(spec, name)))
+        return Axis(name, tuple(values(spec, name)), simulator=simulator)
 
 
-def _linked_axes(zips: Any) -> list[Axis]:
+def _linked_axes(zips: Any, simulator: Simulator) -> list[Axis]:
     """Return the axes under `zip`, each named by the first of the names that vary jointly."""
     shape = "a list of mappings such as {p: [1, 4], d: [100, 400]}"
     if not isinstance(zips, list):
@@ -172,105 +179,8 @@ def _linked_axes(zips: Any) -> list[Axis]:
                 raise InputError("not linked axes", value=linked, expected="two names or more, with their values")
             columns = {name: tuple(values(spec, name)) for name, spec in linked.items()}
             first = next(iter(columns))
-            axes.append(Axis(first, columns.pop(first), columns))
+            axes.append(Axis(first, columns.pop(first), columns, simulator))
     return axes
-
-
-def _recording(config: SweepConfig, times: tuple[float, ...]) -> Recording:
-    """Return what a config records: checked times, thresholds in ascending order, and observables."""
-    from sweeplib.observables import OBSERVABLES
-
-    for place, name in enumerate(config.observables):
-        with errors_under(f"observables[{place}]"):
-            OBSERVABLES[name]
-        if config.observables.index(name) < place:
-            raise InputError("observable given twice", key=f"observables[{place}]", value=name)
-    if config.stop == "exit" and not config.thresholds:
-        expected = "`thresholds` to stop at, or `stop: end`"
-        raise InputError("no threshold to stop at", key="stop", value=config.stop, expected=expected)
-    return Recording(
-        times=times,
-        thresholds=ascending(config.thresholds, "thresholds", 1.0, sort=True),
-        observables=tuple(config.observables),
-        stop=config.stop,
-        exit_on=config.exit_on,
-        keep_ends=config.keep == "ends" or (config.keep is None and config.stop == "exit"),
-    )
-
-
-def _pair_by(names: list[str] | None) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    for place, name in enumerate(names):
-        if name not in (*PARAMETERS, "seed"):
-            choices = (*PARAMETERS, "seed")
-            raise InputError("unknown problem field", key=f"pair_by[{place}]", value=name, choices=choices)
-    return tuple(name for name in PARAMETERS if name in names)
-
-
-def _check_observables(sweep: Design) -> None:
-    """Raise InputError for an observable that a dynamics does not have, or that has other dims in two of them."""
-    from sweeplib.dynamics import DYNAMICS
-
-    for place, name in enumerate(sweep.recording.observables):
-        along = {}
-        with errors_at(f"observables[{place}]"):
-            for dynamics in sweep.runs:
-                along[observable_of(name, dynamics).dims_of(DYNAMICS[dynamics].view)] = dynamics
-            if len(along) > 1:
-                dimensions = " and ".join(f"({', '.join(dims)}) for {dynamics}" for dims, dynamics in along.items())
-                expected = "dynamics in which it has the same dimensions, or one sweep for each"
-                raise InputError(f"one variable along {dimensions}", value=name, expected=expected)
-
-
-def _refuse_no_steps(sweep: Design) -> None:
-    """Raise InputError for a dynamics without steps where times are in steps or samples."""
-    from sweeplib.dynamics import DYNAMICS
-
-    clock = sweep.clock
-    for name in sweep.runs if clock is not None and clock.count is not None else ():
-        if clock is not None and not DYNAMICS[name].counts_steps:
-            problem = f"no {clock.count} in {name}, a limit of steps that take no time"
-            expected = "ODE time, t = steps·gamma/(p d): `values`, with a `scale` such as `gamma/p`"
-            raise InputError(problem, key=f"times.{clock.count}", expected=expected)
-
-
-def _check_points(sweep: Design, name: str) -> None:
-    """Raise InputError for points to which a dynamics does not apply, and grid names that are names of results."""
-    pairs = set()
-    probed = sweep.probed(name)
-    if not len(probed):
-        return
-    for case in probed:
-        pairs.add((case.problem.activation, case.problem.teacher, case.problem.target))
-        refuse_more("pairs of activations", len(pairs), PAIRS, key="grid", instead="several sweeps")
-        try:
-            _refuse_bytes(case)
-            case.check()
-        except InputError as error:
-            raise _error_at_point(error, name, case.problem) from None
-    recorded = recorded_variables(case)
-    dims = {dim for variable in recorded.values() for dim in variable.dims}
-    totals = [] if sweep.clock is None or sweep.clock.count is None else [TOTALS[sweep.clock.count]]
-    for word in (*recorded, *sorted(dims), *ATTRIBUTES, *CREDITS, *totals):
-        if word in sweep.grid.names:
-            raise InputError("the name of a result", key=sweep.grid.origin(word), value=word, expected="another name")
-
-
-def _refuse_bytes(case: Case) -> None:
-    """Raise InputError for a case whose results, overlaps or initial weights take too much memory."""
-    problem = case.problem
-    width = problem.p + problem.k
-    instead = "smaller p, k and d, fewer times or observables"
-    refuse_more("bytes a case", 8 * width * max(width, problem.d), CASE_BYTES, key="d", instead=instead)
-    refuse_more("bytes a case", case_bytes(case), CASE_BYTES, key="times", instead=instead)
-
-
-def _error_at_point(error: InputError, name: str, problem: Problem) -> InputError:
-    fields = ("gamma", "p", "k", "d", "Delta", "activation")
-    error.problem += " at " + ", ".join(f"{field}={getattr(problem, field)}" for field in fields)
-    error.key = f"dynamics.{name}"
-    return error
 
 
 def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
@@ -280,12 +190,11 @@ def _loaded_plugins(plugins: Sequence[str], folder: Path) -> tuple[str, ...]:
     return paths
 
 
-def _with_source(sweep: Design, config: SweepConfig) -> Design:
+def _with_source(sweep: Design, config: SweepConfig | FunctionConfig, subject: Subject) -> Design:
     """Return the sweep with its complete config as `source`: every key, with defaults written out."""
     from sweeplib.execution.clusters import cluster_of
 
-    complete = config.model_dump(mode="json")
-    complete["dynamics"] = written_runs(sweep)
+    complete = config.model_dump(mode="json") | subject.written(sweep)
     complete |= {"analyses": sweep.analyses, **sweep.with_files(named)}
     complete["pair_by"] = None if sweep.pair_by is None else ["seed", *sweep.pair_by]
     complete["cluster"] = cluster_of(sweep).model_dump(mode="json")
@@ -293,27 +202,13 @@ def _with_source(sweep: Design, config: SweepConfig) -> Design:
     return replace(sweep, source=written(complete))
 
 
-FigureEntry = tuple[str, dict[str, Any]]
-EXITS: tuple[FigureEntry, ...] = (("learning_rate_scan", {}), ("exit_steps", {"kind": "line", "y": "exit_steps"}))
-EXIT_MAP: tuple[FigureEntry, ...] = (("exit_steps_map", {"kind": "map", "z": "exit_steps"}),)
-RUNS: tuple[FigureEntry, ...] = (("risk_curves", {}), ("trajectories", {}))
-STOPPED_RUNS: tuple[FigureEntry, ...] = (("exit_time_distributions", {}), ("trajectories", {}))
-LAST_RECORDS: tuple[FigureEntry, ...] = (("last_records", {"kind": "line"}), ("distribution", {}))
-LONG = 7
-"""The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
-
-
-def default_figures(sweep: "Design", ds: Mapping[bool, Outline]) -> dict[str, dict[str, Any]]:
-    """Return the entries of `figures`: exits, observables over time, and the last records against an axis.
+def default_figures(
+    sweep: Design, ds: Mapping[bool, Outline], kinds: Sequence[tuple[FigureEntry, ...]]
+) -> dict[str, dict[str, Any]]:
+    """Return the entries of `figures` where a config has none: the first of each kind that fits the sweep.
 
     ds : the outlines of the future dataset, without and with overlaps.
-
-    Runs that stop at their exits have few records: the distributions of their exit times are drawn, not their risks. A
-    figure that does not fit the sweep is left out.
     """
-    long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
-    kinds = [EXITS, EXIT_MAP] if len(long_axes) > 1 else [EXITS]
-    kinds += [STOPPED_RUNS] if sweep.recording.stop == "exit" else [RUNS, LAST_RECORDS]
     fitting = (next((entry for entry in kind if _fits(sweep, ds, entry)), None) for kind in kinds)
     return dict(entry for entry in fitting if entry is not None)
 

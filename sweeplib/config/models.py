@@ -173,8 +173,8 @@ class AnswerSection(Section):
     )
 
 
-class SweepConfig(Section):
-    """A sweep: a grid of problems, the dynamics to run on them, the recorded observables, analyses and figures."""
+class NameSection(Section):
+    """The name of a sweep, and the config from which its own starts."""
 
     name: Annotated[str, AfterValidator(_checked_name)] = Field(
         json_schema_extra={"pattern": NAME},
@@ -192,13 +192,11 @@ class SweepConfig(Section):
         "of `dynamics`, `analyses` and `figures` add names, lists replace all; other keys replace.",
         examples=["base.yaml"],
     )
-    problem: dict[str, Fixed] = Field(
-        default_factory=dict,
-        description="Values that all points share: fields of a problem (below), and numbers that expressions use. "
-        "Names in the formula of a target, a schedule or an activation stand for numbers, as in `1/(1 + t/tau)` with "
-        "`tau` here, in `grid` or in `derive`.",
-        examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
-    )
+
+
+class GridSections(Section):
+    """The points of a sweep and their replicas."""
+
     grid: GridSection = Field(
         default_factory=dict,
         description="The axes. Each is a field of a problem, a number that expressions or formulas use, or an option "
@@ -241,51 +239,11 @@ class SweepConfig(Section):
         "paired comparisons; `seed` is always included. By default only starts are shared, at equal p, k, d.",
         examples=[["seed", "d"]],
     )
-    dynamics: DynamicsSections = Field(
-        min_length=1,
-        description="The dynamics to run: a list of names, or each name with `where` and its options (below). After a "
-        "hyphen a word of yours tells several runs of one dynamics apart: `ode-corrected: {finite_d: true}`.",
-        examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
-    )
-    times: TimesOrValues = Field(
-        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`; or "
-        "in `samples` or `steps` (below). The last is the horizon.",
-        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}, {"samples": "50*d"}],
-    )
-    horizon: float | None = Field(
-        default=None,
-        gt=0,
-        description="Another last time than that of `times`, whose spacing goes on, or ends, there; to a list it is "
-        "added. Runs that kept their ends go on from there.",
-        examples=[16],
-    )
-    keep: Literal["ends", "nothing"] | None = Field(
-        default=None,
-        description="Keep the states of runs that could go on beyond the horizon (`ends`), from which a longer one "
-        "continues them, to the bit, or `nothing`. By default the ends of runs that did not exit, where they "
-        "`stop: exit`. In sgd_chain, sde and overlap_map; the other dynamics are computed again from the start.",
-        examples=["ends"],
-    )
-    thresholds: list[float] = Field(
-        default_factory=list,
-        description="Record when the excess risk, or `exit_on`, first falls to (1 - T) of its initial value, for each "
-        "T in (0, 1).",
-        examples=[[0.01]],
-    )
-    exit_on: str = Field(
-        default="risk",
-        description="What the exits are of: the excess `risk`, `test_error`, `misalignment` (1 minus the cosine of the "
-        "teacher row found last), `test_loss` or `classification_error` where they have closed forms.",
-        examples=["misalignment"],
-    )
-    stop: Literal["end", "exit"] = Field(
-        default="end",
-        description="Run to the horizon (`end`), or only until the last threshold is reached (`exit`).",
-        examples=["exit"],
-    )
-    observables: list[str] = Field(
-        default=["risk"], description="What to record at the times.", examples=[["risk", "overlap_M"]]
-    )
+
+
+class ResultSections(Section):
+    """What is made of results, where they are computed, and who made them."""
+
     analyses: Named = Field(
         default_factory=dict,
         description="Analyses of the finished dataset: a list of names, or each name with its options. The "
@@ -342,3 +300,89 @@ class SweepConfig(Section):
         "register dynamics, activations, observables, analyses, figures or clusters.",
         examples=[["my_dynamics.py"]],
     )
+
+
+class ProblemSection(Section):
+    """The values that all problems share."""
+
+    problem: dict[str, Fixed] = Field(
+        default_factory=dict,
+        description="Values that all points share: fields of a problem (below), and numbers that expressions use. "
+        "Names in the formula of a target, a schedule or an activation stand for numbers, as in `1/(1 + t/tau)` with "
+        "`tau` here, in `grid` or in `derive`.",
+        examples=[{"p": 1, "k": 1, "activation": "square", "spherical": True}],
+    )
+
+
+class RunSections(Section):
+    """The dynamics of networks, and what is recorded of them."""
+
+    dynamics: DynamicsSections = Field(
+        min_length=1,
+        description="The dynamics to run: a list of names, or each name with `where` and its options (below). After a "
+        "hyphen a word of yours tells several runs of one dynamics apart: `ode-corrected: {finite_d: true}`.",
+        examples=[["sgd_chain", "ode"], {"sgd": {"where": {"d": [300]}}, "ode": {"rtol": 1e-8}}],
+    )
+    times: TimesOrValues = Field(
+        description="When to record, in ODE time t = steps·γ/(p d): a list, a spacing, or `values` with a `scale`; or "
+        "in `samples` or `steps` (below). The last is the horizon.",
+        examples=[{"linspace": [0, 12, 61]}, {"values": [0, 1, 10], "scale": "p/gamma"}, {"samples": "50*d"}],
+    )
+    horizon: float | None = Field(
+        default=None,
+        gt=0,
+        description="Another last time than that of `times`, whose spacing goes on, or ends, there; to a list it is "
+        "added. Runs that kept their ends go on from there.",
+        examples=[16],
+    )
+    keep: Literal["ends", "nothing"] | None = Field(
+        default=None,
+        description="Keep the states of runs that could go on beyond the horizon (`ends`), from which a longer one "
+        "continues them, to the bit, or `nothing`. By default the ends of runs that did not exit, where they "
+        "`stop: exit`. In sgd_chain, sde and overlap_map; the other dynamics are computed again from the start.",
+        examples=["ends"],
+    )
+    thresholds: list[float] = Field(
+        default_factory=list,
+        description="Record when the excess risk, or `exit_on`, first falls to (1 - T) of its initial value, for each "
+        "T in (0, 1).",
+        examples=[[0.01]],
+    )
+    exit_on: str = Field(
+        default="risk",
+        description="What the exits are of: the excess `risk`, `test_error`, `misalignment` (1 minus the cosine of the "
+        "teacher row found last), `test_loss` or `classification_error` where they have closed forms.",
+        examples=["misalignment"],
+    )
+    stop: Literal["end", "exit"] = Field(
+        default="end",
+        description="Run to the horizon (`end`), or only until the last threshold is reached (`exit`).",
+        examples=["exit"],
+    )
+    observables: list[str] = Field(
+        default=["risk"], description="What to record at the times.", examples=[["risk", "overlap_M"]]
+    )
+
+
+class FunctionSections(Section):
+    """A function of one's own."""
+
+    simulator: str = Field(
+        description="The file of a function of your own, with the decorator `@simulator`; `FILE:NAME` if it has "
+        "several. The path is relative to this file.",
+        examples=["ising.py", "models.py:ising"],
+    )
+    parameters: dict[str, Fixed] = Field(
+        default_factory=dict,
+        description="Values that all points share: parameters of the function, instead of its defaults, and numbers "
+        "that expressions use.",
+        examples=[{"L": 32}],
+    )
+
+
+class SweepConfig(ResultSections, RunSections, GridSections, ProblemSection, NameSection):
+    """A sweep: a grid of problems, the dynamics to run on them, the recorded observables, analyses and figures."""
+
+
+class FunctionConfig(ResultSections, GridSections, FunctionSections, NameSection):
+    """A sweep of a function: a grid of its parameters, seeds, analyses and figures of what it returns."""

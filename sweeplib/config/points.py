@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from sweeplib.budget import ROWS, refuse_more
 from sweeplib.config.values import values
 from sweeplib.data.delimited import SUFFIXES, LineError, text_table
 from sweeplib.design.axis import TableAxis
+from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
-from sweeplib.problem import NAMED_FIELDS
 from sweeplib.regular_files import file_text, open_bytes
 
 if TYPE_CHECKING:
@@ -22,22 +22,24 @@ PARQUET = ".parquet"
 SHAPE = "a CSV or Parquet file, columns `{gamma: [.1, .2], d: [100, 300]}`, or rows `[{gamma: .1, d: 100}]`"
 
 
-def table_axis(table: Any) -> TableAxis:
+def table_axis(table: Any, simulator: Simulator | None = None) -> TableAxis:
     """Return the rows of a table, the path of a file, a mapping of columns or a list of rows, as an axis.
 
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
+    simulator = simulator or networks()
     if isinstance(table, str):
-        return _table_axis(*_read(Path(table)), table)
+        return _table_axis(*_read(Path(table), simulator.parameters.texts()), table, simulator)
     if isinstance(table, list) and table and all(_is_row(row) for row in table):
         try:
-            return table_axis(_columns(table))
+            return table_axis(_columns(table), simulator)
         except InputError as error:
             error.key = re.sub(r"^points\.(.+)\[(\d+)\]$", r"points[\2].\1", error.key or "points")
             raise
     if not _is_row(table):
         raise InputError("not a table of points", key="points", value=table, expected=SHAPE)
-    return _table_axis({name: values(column, f"points.{name}", ROWS) for name, column in table.items()}, None, None)
+    columns = {name: values(column, f"points.{name}", ROWS) for name, column in table.items()}
+    return _table_axis(columns, None, None, simulator)
 
 
 def _is_row(value: Any) -> bool:
@@ -55,14 +57,16 @@ def _columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in rows[0]}
 
 
-def _table_axis(columns: Mapping[str, Any], lines: Sequence[int] | None, file: str | None) -> TableAxis:
+def _table_axis(
+    columns: Mapping[str, Any], lines: Sequence[int] | None, file: str | None, simulator: Simulator
+) -> TableAxis:
     """Return the axis of some columns; InputError, with the line of the file if they are of one with `lines`."""
     count = len(next(iter(columns.values()), ()))
     refuse_more("points", count, ROWS, key="points", instead="several sweeps")
     if not count:
         raise InputError("no points", file=file, key="points", expected="names, and a row of values for each point")
     try:
-        return TableAxis(columns)
+        return TableAxis(columns, simulator)
     except InputError as error:
         _, _, place = (error.key or "").rstrip("]").partition("[")
         if lines is not None and place.isdigit():
@@ -70,7 +74,7 @@ def _table_axis(columns: Mapping[str, Any], lines: Sequence[int] | None, file: s
         raise error.within(prefix="points", file=file) from None
 
 
-def _read(path: Path) -> tuple[dict[str, list[Any]], list[int] | None]:
+def _read(path: Path, texts: Collection[str]) -> tuple[dict[str, list[Any]], list[int] | None]:
     """Return the columns of a file, and the lines of its rows, None for one without lines.
 
     InputError for one that cannot be read, and for missing values.
@@ -79,7 +83,7 @@ def _read(path: Path) -> tuple[dict[str, list[Any]], list[int] | None]:
     if suffix not in (PARQUET, *SUFFIXES):
         raise InputError("not a table of points", key="points", value=str(path), expected=SHAPE)
     try:
-        frame, lines = (_parquet_frame(path), None) if suffix == PARQUET else _text_frame(path)
+        frame, lines = (_parquet_frame(path), None) if suffix == PARQUET else _text_frame(path, texts)
     except LineError as error:
         place = f"{path}:{error.line}"
         raise InputError(error.problem, file=place, value=error.value, expected=error.expected) from None
@@ -95,7 +99,7 @@ def _read(path: Path) -> tuple[dict[str, list[Any]], list[int] | None]:
         file = f"{path}, row {row + 1}" if lines is None else f"{path}:{lines[row]}"
         raise InputError("no value", file=file, key=str(frame.columns[column]), expected="one a row")
     columns = {str(name): frame[name].tolist() for name in frame}
-    mixed = {name for name, cells in columns.items() if name not in NAMED_FIELDS and str in map(type, cells[:1])}
+    mixed = {name for name, cells in columns.items() if name not in texts and str in map(type, cells[:1])}
     return {name: list(map(_value, cells)) if name in mixed else cells for name, cells in columns.items()}, lines
 
 
@@ -109,7 +113,7 @@ def _value(cell: str) -> Any:
     return cell
 
 
-def _text_frame(path: Path) -> "tuple[pd.DataFrame, list[int]]":
+def _text_frame(path: Path, texts: Collection[str]) -> "tuple[pd.DataFrame, list[int]]":
     """Return the table in a text file, and the lines of its rows; LineError for what is none."""
     import pandas as pd
 
@@ -119,7 +123,7 @@ def _text_frame(path: Path) -> "tuple[pd.DataFrame, list[int]]":
     text = StringIO()
     csv.writer(text).writerows([table.names, *table.rows])
     text.seek(0)
-    frame = pd.read_csv(text, index_col=False, skip_blank_lines=False, dtype=dict.fromkeys(NAMED_FIELDS, str))
+    frame = pd.read_csv(text, index_col=False, skip_blank_lines=False, dtype=dict.fromkeys(texts, str))
     return frame, table.lines
 
 

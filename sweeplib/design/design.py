@@ -87,7 +87,8 @@ class Design:
     `recording` and `clock`, the unit of the recording times at each point, are of its simulator; `replicas` is the
     number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
     answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
-    user's modules, or absolute paths of files, and are imported here; `table` is the path of a table of points, `bases`
+    user's modules, or absolute paths of files, and are imported here, the file of its `function` among them, which is
+    named `PATH:NAME` where a sweep calls one; `table` is the path of a table of points, `bases`
     are the configs that the sweep's own starts from.
     `source` has only the names of files, so that it does not depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one,
@@ -114,6 +115,7 @@ class Design:
     table: str | None = None
     bases: tuple[Path, ...] = ()
     plugins: tuple[str, ...] = ()
+    function: str | None = None
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -294,7 +296,10 @@ class Design:
     def with_files(self, convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
         """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
         table = {} if self.table is None else {"points": self.table}
-        return with_files({"plugins": self.plugins, "figures": self.figures, **table}, convert)
+        function = {} if self.function is None else {"simulator": self.function}
+        own = (self.function or "").partition(":")[0]
+        plugins = [plugin for plugin in self.plugins if plugin != own]
+        return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 
     def user_names(self) -> list[str]:
         """Return the names in the sweep's config that may be those of files of the user."""

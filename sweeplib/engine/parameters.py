@@ -39,6 +39,10 @@ class Parameters(ABC):
         """Return whether a name has another meaning in datasets."""
         return False
 
+    def texts(self) -> Collection[str]:
+        """Return the names of the parameters whose values are texts."""
+        return ()
+
     def canonical(self, name: str, value: Any, key: str) -> Any:
         """Return a value of the right type in its canonical spelling; InputError, at its key, for an unknown name."""
         return value

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sweeplib.arrays import Array
 from sweeplib.engine.status import Excess
+from sweeplib.process.troubles import Trouble
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,11 +17,13 @@ class Records:
 
     data : empty if nothing is known of the cases.
     excess : why cases are inaccurate, by their index.
+    raised : why cases failed, by their index, where a simulator runs them one by one.
     """
 
     data: dict[str, Array]
     status: NDArray[np.uint8]
     excess: Mapping[int, Excess] = field(default_factory=dict)
+    raised: Mapping[int, Trouble] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, parts: Sequence["Records"]) -> "Records":
@@ -30,11 +33,12 @@ class Records:
             name: np.concatenate([piece.data[name] if piece.data else _no_data(values, piece) for piece in parts])
             for name, values in data_of_any.items()
         }
-        excess, start = dict[int, Excess](), 0
+        excess, raised, start = dict[int, Excess](), dict[int, Trouble](), 0
         for piece in parts:
             excess |= {start + at: reason for at, reason in piece.excess.items()}
+            raised |= {start + at: reason for at, reason in piece.raised.items()}
             start += len(piece.status)
-        return cls(data, np.concatenate([piece.status for piece in parts]), excess)
+        return cls(data, np.concatenate([piece.status for piece in parts]), excess, raised)
 
 
 @dataclass(frozen=True, eq=False)

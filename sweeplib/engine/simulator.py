@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
     import numpy as np
 
@@ -26,8 +25,10 @@ if TYPE_CHECKING:
 
 NETWORKS = "networks"
 """The simulator of stores that name none."""
-HOMES = {NETWORKS: "sweeplib.networks.simulator"}
-"""The modules of simulators, which have each as SIMULATOR."""
+FUNCTIONS = "functions"
+"""The simulators of functions: `functions.NAME` calls the function of that name."""
+HOMES = {NETWORKS: "sweeplib.networks.simulator", FUNCTIONS: "sweeplib.functions.simulator"}
+"""The modules of simulators; each has a function `simulator_of`, of what stands behind a full stop in the name."""
 
 
 class Simulator(ABC):
@@ -35,14 +36,16 @@ class Simulator(ABC):
 
     name: str
     """The name that is stored with its cases."""
-    shared_dims: frozenset[str]
-    """The dimensions of variables that have the same shape in all groups of cases."""
     ends: tuple[str, ...]
     """The variables that say how far a run came."""
     parameters: Parameters
     """The parameters of its cases."""
     hints: Hints
     """What it says of its cases beside their numbers."""
+
+    @abstractmethod
+    def shares(self, dims: Collection[str]) -> bool:
+        """Return whether variables with some dimensions have the same shape in all groups of cases."""
 
     @abstractmethod
     def run(self, cases: Sequence[Any], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
@@ -151,8 +154,13 @@ def networks() -> Simulator:
     return simulator_named(NETWORKS)
 
 
-@cache
+def home_of(simulator: Simulator) -> str:
+    """Return the module of a simulator."""
+    return HOMES[simulator.name.partition(".")[0]]
+
+
 def simulator_named(name: str) -> Simulator:
-    """Return a simulator by its name. It is imported when it is first asked for, as the engine does not need one."""
-    simulator: Simulator = importlib.import_module(HOMES[name]).SIMULATOR
+    """Return a simulator by its name. Its module is imported when it is first asked for: the engine needs none."""
+    kind, _, own = name.partition(".")
+    simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(own)
     return simulator

@@ -109,6 +109,8 @@ def _guarded(cases: Sequence[Case], compute: Compute, explained: Explained) -> R
     if isinstance(outcome, Records):
         for place, excess in outcome.excess.items():
             explained(cases[place], Status.inaccurate, excess)
+        for place, trouble in outcome.raised.items():
+            explained(cases[place], Status.failed, trouble)
         return outcome
     if len(cases) > 1:
         return Records.joined([_guarded([case], compute, explained) for case in cases])

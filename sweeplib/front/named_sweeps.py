@@ -76,12 +76,14 @@ def _refuse_plugins(directory: Path) -> tuple[str, ...]:
 
 
 def _plugins(config: Path) -> tuple[str, ...]:
-    """Return the plugins that a config names, with the absolute paths of files, without executing them."""
+    """Return the plugins that a config names, and the file of its function, with absolute paths; none is executed."""
     from sweeplib.code.user_code import located
     from sweeplib.config import content
 
-    names = content(config).get("plugins")
-    return located(map(str, names), config.parent) if isinstance(names, list) else ()
+    keys = content(config)
+    names, function = keys.get("plugins"), keys.get("simulator")
+    files = [] if function is None else [str(function).partition(":")[0]]
+    return located([*map(str, names if isinstance(names, list) else ()), *files], config.parent)
 
 
 def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None:
@@ -91,7 +93,9 @@ def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None
     """
     from sweeplib.storage.records.config_files import is_lasting
 
-    if not path.is_dir() and (not is_lasting(path) or any(text.startswith("plugins=") for text in overrides)):
+    if not path.is_dir() and (
+        not is_lasting(path) or any(text.startswith(("plugins=", "simulator=")) for text in overrides)
+    ):
         return None  # read once, or named by the caller
     directory = folder_of(path, overrides, results)
     try:

@@ -45,6 +45,10 @@ class NetworkParameters(Parameters):
         """Return whether a name is that of a dimension or of a group of arrays over units."""
         return name in RESERVED or GROUP.fullmatch(name) is not None
 
+    def texts(self) -> Collection[str]:
+        """Return the fields whose values are names, formulas or laws."""
+        return NAMED_FIELDS.keys()
+
     def canonical(self, name: str, value: Any, key: str) -> Any:
         """Return the canonical spelling of an activation, a target or another name."""
         return value if value is None or name not in NAMED_FIELDS else checked_name(name, value, key)

@@ -1,6 +1,6 @@
 """Networks: the simulator of all dynamics of two-layer networks, as the engine asks for it."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,14 +26,21 @@ SECONDS_A_WEIGHT = 1e-8
 """Seconds of a random weight of a start."""
 
 
+SHARED_DIMS = frozenset({"time", "threshold", "quantile", "knot", "task", "block"})
+"""The dimensions of variables that have the same shape for all p and k."""
+
+
 class Networks(Simulator):
     """Cases of problems; the kinds of runs are the dynamics."""
 
     name = NETWORKS
-    shared_dims = frozenset({"time", "threshold", "quantile", "knot", "task", "block"})
     ends = ("end_steps", "end_time")
     parameters = NetworkParameters()
     hints = NetworkHints()
+
+    def shares(self, dims: Collection[str]) -> bool:
+        """Return whether no dimension is one of units, whose numbers differ between groups."""
+        return SHARED_DIMS.issuperset(dims)
 
     def run(self, cases: Sequence[Case], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
         """Return the records of cases of one shape (`run_cases`)."""
@@ -145,3 +152,8 @@ class Networks(Simulator):
 
 
 SIMULATOR = Networks()
+
+
+def simulator_of(_: str) -> Networks:
+    """Return the simulator of networks."""
+    return SIMULATOR

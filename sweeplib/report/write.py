@@ -167,7 +167,7 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
 
     figure, _ = requested(name, sweep.figures[name])
     distances = distance_lines(sweep, name, directory)
-    whose = exit_words(sweep.recording.exit_on)
+    whose = exit_words(sweep.recording.of_runs.get("exit_on", "risk"))
     exits = f" Exits are on another observable than the risk{whose}." if whose else ""
     view = {
         "name": name,

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sweeplib.analysis.kit.labels import at_labels
-from sweeplib.analysis.kit.problem_fields import field
 from sweeplib.late_modules import xarray as xr
 
 if TYPE_CHECKING:
@@ -21,11 +20,11 @@ def open_with_overlaps(path: Path | Opened) -> xr.Dataset:
     those of `open_dataset`, and matrices of every shape are padded to the largest. Without such variables the result is
     that of `open_dataset`.
     """
-    from sweeplib.storage.dataset.folder import has_shape, open_dataset, present_version
+    from sweeplib.storage.dataset.folder import open_dataset, present_version, shapes_of
 
     version = path if isinstance(path, tuple) else present_version(path)
     ds = open_dataset(version)
-    groups = [open_dataset(version, shape=shape) for shape in _shapes(ds) if has_shape(version, shape)]
+    groups = [open_dataset(version, shape=shape) for shape in shapes_of(version)]
     groups = [group[list(group.data_vars)].reset_coords(drop=True) for group in groups]
     inner = {str(dim) for group in groups for dim in group.dims} - set(map(str, ds.dims))
     sizes = {dim: max(group.sizes.get(dim, 0) for group in groups) for dim in inner}
@@ -51,8 +50,3 @@ def with_overlaps(ds: xr.Dataset) -> xr.Dataset:
         return ds
     chosen = {dim: ds[dim].values for dim in map(str, matrices.indexes) if dim in ds.coords}
     return ds.merge(at_labels(matrices, chosen).reset_coords(drop=True), join="exact")
-
-
-def _shapes(ds: xr.Dataset) -> list[tuple[int, int]]:
-    p, k = xr.broadcast(field(ds, "p"), field(ds, "k"))
-    return sorted({(int(p), int(k)) for p, k in zip(p.values.flat, k.values.flat, strict=True)})

@@ -28,6 +28,13 @@ def over_time(ds: xr.Dataset | Outline) -> list[str]:
     ]
 
 
+def results(ds: xr.Dataset | Outline) -> list[str]:
+    """Return the recorded variables of runs without times; not the errors of others."""
+    outline = outline_of(ds)
+    others = {"status", *outline.axes, *outline.coordinates, *outline.errors}
+    return [name for name, dims in outline.variables.items() if "seed" in dims and name not in others]
+
+
 def stops_at_exits(ds: xr.Dataset) -> bool:
     """Return whether runs of a dataset that does not say so stop at exits: regular ones without their last values.
 

@@ -94,7 +94,7 @@ class HeadlineCurves:
         if headline is None:
             return None
         self._headline = headline
-        last, status = layout.block_data(headline.variable, number)[:, -1], layout.status(layout.block(number))
+        last, status = _last(layout.block_data(headline.variable, number)), layout.status(layout.block(number))
         if headline.is_passage:
             return np.where(np.isnan(last) & np.isin(status, (Status.ok, Status.diverged)), np.inf, last)
         return np.where(status == Status.diverged, np.inf, last)
@@ -104,6 +104,11 @@ class HeadlineCurves:
         columns = [(axis.values[place], *_unless_lost(statistic, values[place])) for place in sorted(values)]
         finite = [column for column in columns if math.isfinite(column[1])]
         return ResultCurve(*map(list, zip(*finite, strict=True))) if finite else ResultCurve([], [], [], [], [])
+
+
+def _last(values: np.ndarray) -> np.ndarray:
+    """Return the last value of each run, of values (n,) themselves."""
+    return values.reshape(len(values), -1)[:, -1]
 
 
 def _unless_lost(statistic: Statistic, parts: list[np.ndarray]) -> tuple[float, float, float, int]:

@@ -86,8 +86,9 @@ def _write_shared(
 ) -> None:
     """Write the variables whose shape all cases share, over the whole grid."""
     region = region_of(sweep)
-    shared = {"dynamics", *region.dims, *sweep.simulator.shared_dims}
-    for coordinate in (coordinate for coordinate in every if shared.issuperset(coordinate.dims)):
+    for coordinate in every:
+        if not sweep.simulator.shares({*coordinate.dims}.difference(region.dims, ["dynamics"])):
+            continue
         writer.coordinate(coordinate.name, coordinate.dims, coordinate.values, coordinate.attributes)
     status = (region.status(of_run) for of_run in results.values())
     outer, sizes = ("dynamics", *region.dims), (len(results), *region.sizes)

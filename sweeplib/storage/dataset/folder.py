@@ -219,9 +219,9 @@ def _no_dataset(path: Path) -> InputError:
     return InputError("no dataset here", file=path, expected="`dataset.zarr` in the folder of a finished sweep")
 
 
-def has_shape(dataset: Opened, shape: tuple[int, ...]) -> bool:
-    """Return whether a dataset has a group of cases with these sizes."""
-    return shape in _groups(dataset)
+def shapes_of(dataset: Opened) -> list[tuple[int, ...]]:
+    """Return the shapes of the groups of cases of a dataset, of networks (p, k), ascending."""
+    return sorted(_groups(dataset))
 
 
 def _groups(dataset: Opened) -> dict[tuple[int, ...], str]:

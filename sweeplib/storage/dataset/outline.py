@@ -95,13 +95,10 @@ def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
     simulator, first = sweep.simulator, cases[0]
     outer = ("dynamics", *sweep.grid.dims, "seed")
     recorded = {name: variable for case in cases for name, variable in _recorded(case).items()}
-    observed = {
-        name: variable
-        for name, variable in recorded.items()
-        if overlaps or simulator.shared_dims.issuperset(variable.dims)
-    }
+    observed = {name: variable for name, variable in recorded.items() if overlaps or simulator.shares(variable.dims)}
     inner = _inner_sizes(cases, observed)
-    held = [c for c in simulator.coordinates(sweep, first) if {*outer, *simulator.shared_dims, *inner} >= {*c.dims}]
+    named_here = (*outer, *inner)
+    held = [c for c in simulator.coordinates(sweep, first) if simulator.shares({*c.dims}.difference(named_here))]
     axes: dict[str, Sequence[Any]] = {dim: range(size) for dim, size in inner.items()}
     axes |= {coordinate.name: coordinate.column() for coordinate in held if coordinate.dims == (coordinate.name,)}
     axes |= {axis.name: axis.values for axis in sweep.grid.axes}
@@ -125,11 +122,10 @@ def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
 
     If `every_shape`, also of those of groups.
     """
-    shared = sweep.simulator.shared_dims
 
     def shapes(case: Case) -> tuple[Any, ...]:
         variables = _recorded(case).items()
-        return tuple((name, v.dims, v.shape) for name, v in variables if every_shape or shared.issuperset(v.dims))
+        return tuple((name, v.dims, v.shape) for name, v in variables if every_shape or case.simulator.shares(v.dims))
 
     cases: list[Case] = []
     for run in sweep.runs:

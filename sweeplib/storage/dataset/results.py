@@ -225,7 +225,7 @@ def _recorded(layout: Layout) -> list[str]:
 
 def _is_shared(layout: Layout, name: str) -> bool:
     """Return whether a variable of a layout has the same shape in all groups of cases."""
-    return layout.simulator.shared_dims.issuperset(layout.variables[name])
+    return layout.simulator.shares(layout.variables[name])
 
 
 def _variable(layout: Layout, name: str) -> StoredVariable:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.code.plugins import plugins_digest
 from sweeplib.code.sources import library_digest
 from sweeplib.design.questions import RowCounts
-from sweeplib.engine.simulator import HOMES
+from sweeplib.engine.simulator import home_of
 from sweeplib.errors import InputError
 from sweeplib.registry import REGISTRIES, origin_of
 from sweeplib.regular_files import file_text
@@ -77,7 +77,7 @@ def cases_made_from(sweep: "Design") -> dict[str, Any]:
 def made_from(sweep: "Design", directory: Path, stage: str, name: str = "") -> dict[str, Any]:
     """Return what the artefact of a stage, an analysis or a figure by its name, is made from now."""
     if stage == "finalise":
-        code = _code(sweep, "simulate", "sweeplib.storage.dataset.finalise", HOMES[sweep.simulator.name])
+        code = _code(sweep, "simulate", "sweeplib.storage.dataset.finalise", home_of(sweep.simulator))
         return cases_made_from(sweep) | {"code": code, "credits": [*sweep.authors, sweep.licence]}
     kinds = {entry: options.get("kind", entry) for entry, options in sweep.figures.items()}
     if stage == "analyse":

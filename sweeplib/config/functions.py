@@ -1,0 +1,85 @@
+"""The part of a config that is about a function of one's own."""
+
+from functools import partial
+from pathlib import Path
+
+from sweeplib.code.plugins import load_plugins, module_of
+from sweeplib.code.user_code import located
+from sweeplib.config.models import FunctionConfig
+from sweeplib.config.subject import FigureEntry, Subject
+from sweeplib.design.design import Design, Run
+from sweeplib.errors import InputError, errors_at
+from sweeplib.functions.cases import WholeRun
+from sweeplib.functions.function import FUNCTIONS, Function
+from sweeplib.functions.simulator import FunctionSimulator
+from sweeplib.functions.source import code_of
+
+AGAINST: tuple[FigureEntry, ...] = (("results", {"kind": "line"}),)
+MAP: tuple[FigureEntry, ...] = (("results", {"kind": "map"}),)
+SPREAD: tuple[FigureEntry, ...] = (("distribution", {}),)
+LONG = 7
+"""The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
+
+
+def function_subject(config: FunctionConfig, folder: Path) -> Subject:
+    """Return what a config says of its function; the file of the function is imported.
+
+    InputError for a file without a function that is a simulator, or with several of which none is named.
+    """
+    path, _, name = config.simulator.partition(":")
+    [file] = located([path], folder)
+    with errors_at("simulator"):
+        load_plugins([file])
+        function = _function(file, name)
+        code_of(function)  # refuses a name that nothing defines
+    return Subject(
+        simulator=FunctionSimulator(function),
+        place="parameters",
+        fixed=config.parameters,
+        recording=WholeRun(),
+        runs=lambda grid, seeds: {function.name: Run(function.name)},
+        check=partial(_check, function),
+        written=lambda sweep: {},
+        figures=_figures,
+        pair_by=partial(_pair_by, function),
+        function=f"{file}:{function.name}",
+    )
+
+
+def _function(file: str, name: str) -> Function:
+    """Return the function of a file, which is the only one if it is not named."""
+    module = module_of(file)
+    own = {key: function for key, function in FUNCTIONS.items() if function.function.__module__ == module}
+    if not own:
+        expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
+        raise InputError("no simulator in this file", value=Path(file).name, expected=expected)
+    if name or len(own) == 1:
+        chosen = name or next(iter(own))
+        if chosen not in own:
+            raise InputError("no such simulator in this file", value=chosen, choices=own)
+        return own[chosen]
+    expected = " or ".join(f"{Path(file).name}:{key}" for key in own)
+    raise InputError("several simulators in this file", value=Path(file).name, expected=expected)
+
+
+def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    for place, name in enumerate(names):
+        if name not in (choices := (*function.arguments, "seed")):
+            raise InputError("unknown parameter", key=f"pair_by[{place}]", value=name, choices=choices)
+    return tuple(name for name in function.arguments if name in names)
+
+
+def _check(function: Function, sweep: Design) -> None:
+    """Raise InputError for seeds of a function without random numbers."""
+    if function.random is None and len(sweep.seeds) > 1:
+        problem = f"{function.name} takes neither rng nor seed: all of its replicas are equal"
+        expected = "1, or a function with an argument `rng`"
+        raise InputError(problem, key="seeds", value=len(sweep.seeds), expected=expected)
+
+
+def _figures(sweep: Design) -> list[tuple[FigureEntry, ...]]:
+    """Return the default figures: the first results against an axis or on a map, and their distribution."""
+    long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
+    return [(*MAP, *AGAINST) if len(long_axes) > 1 else AGAINST, SPREAD]

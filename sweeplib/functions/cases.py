@@ -1,0 +1,154 @@
+"""Cases of functions: rows with the values of the parameters and the number of the replica."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from sweeplib.engine import cases as engine
+from sweeplib.engine.simulator import FUNCTIONS, simulator_named
+from sweeplib.functions.function import registered
+from sweeplib.functions.source import code_of
+from sweeplib.table import Column, Reading
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from sweeplib.engine.simulator import Simulator
+    from sweeplib.functions.function import Function
+
+FIELDS = ("dynamics", "seed", "root_seed", "pair_by")
+"""The columns of a case that are no parameters of its function."""
+
+
+@dataclass(frozen=True)
+class WholeRun(engine.Recording):
+    """All that a function returns."""
+
+    keep_ends = False
+    end = 1.0
+    key = ()
+
+    @property
+    def of_runs(self) -> dict[str, str]:
+        """Nothing."""
+        return {}
+
+    def covers(self, wanted: Any, kind: str) -> bool:
+        """No: two of them are equal."""
+        return False
+
+    def begins(self, wanted: Any, kind: str) -> bool:
+        """No: runs do not go on."""
+        return False
+
+    def reached(self, wanted: Any) -> int:
+        """None: nothing is recorded on the way."""
+        return 0
+
+    def gives(self, name: str, dims: Sequence[str], wanted: Any) -> bool:
+        """All results."""
+        return True
+
+    def values_at(self, values: NDArray[Any], dims: Sequence[str], wanted: Any) -> NDArray[Any]:
+        """The results as they are."""
+        return values
+
+
+@dataclass(frozen=True)
+class FunctionCase(engine.Case):
+    """One call of a function: the values of its parameters, in their order, and the number of the replica.
+
+    dynamics : the name of the function, by which processes that have its file find it.
+    """
+
+    dynamics: str
+    values: tuple[tuple[str, Any], ...]
+    seed: int
+    root_seed: int = 0
+    pair_by: tuple[str, ...] | None = None
+    recording: Any = WholeRun()
+
+    @property
+    def simulator(self) -> Simulator:
+        """What calls the function."""
+        return simulator_named(f"{FUNCTIONS}.{self.dynamics}")
+
+    @property
+    def shape(self) -> Hashable:
+        """The lengths of the results: cases that share them are stored together."""
+        return tuple(variable.shape for variable in self.simulator.variables(self).values())
+
+    def check(self) -> None:
+        """Do nothing: values are checked one by one, by their types."""
+
+    def identity(self) -> bytes:
+        """16 bytes that are equal for two cases exactly if they have the same results."""
+        return bytes(FunctionCases.of([self]).identities().tobytes())
+
+
+class FunctionCases(engine.Cases):
+    """n calls of one function, as the columns of its parameters and the `FIELDS`."""
+
+    @classmethod
+    def of(cls, cases: Sequence[FunctionCase]) -> FunctionCases:
+        """Return some cases of one function as columns."""
+        if isinstance(cases, FunctionCases):
+            return cases
+        values = [dict(case.values) for case in cases]
+        columns = {name: Column.of([row[name] for row in values]) for name in values[0]}
+        columns |= {name: Column.of([getattr(case, name) for case in cases]) for name in FIELDS}
+        return cls(columns, len(cases))
+
+    @property
+    def function(self) -> Function:
+        """The function that all of them call."""
+        return registered(str(self.column("dynamics").values[0]))
+
+    @overload
+    def __getitem__(self, at: int) -> FunctionCase: ...
+    @overload
+    def __getitem__(self, at: slice) -> FunctionCases: ...
+    def __getitem__(self, at: int | slice) -> FunctionCase | FunctionCases:
+        if isinstance(at, slice):
+            return self.at(at)
+        return self.row(Reading(self, range(len(self))[at], {}))
+
+    def row(self, read: Reading) -> Any:
+        """Return the case of a row."""
+        values = tuple((name, read(name)) for name in self.function.arguments)
+        return FunctionCase(read("dynamics"), values, read("seed"), read("root_seed"), read("pair_by"))
+
+    def but_seeds(self) -> list[bytes]:
+        """Return 32 bytes for each case that identify it except for its seed."""
+        function = self.function
+        names = [*function.arguments, "root_seed", "pair_by"]
+        shared = json.dumps([function.name, code_of(function), list(function.results), names])
+        rows = zip(*(self.column(name).items() for name in names), strict=True)
+        return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]
+
+
+def text_of(values: Any) -> str:
+    """Return values as a text of JSON; 1 and 1.0 are two values."""
+    return json.dumps(values, sort_keys=True)
+
+
+@lru_cache(1024)
+def stream_of(root_seed: int, values: str, seed: int) -> int:
+    """Return a number for the random numbers of a case, a function of the root seed, the values and the replica."""
+    text = json.dumps([root_seed, values, seed])
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
+
+
+def generator_of(case: FunctionCase) -> np.random.Generator:
+    """Return the generator of a case; cases that agree in the seed and `pair_by`, or all values, share its numbers."""
+    chosen = dict(case.values)
+    if case.pair_by is not None:
+        chosen = {name: chosen[name] for name in case.pair_by if name in chosen}
+    return np.random.default_rng(stream_of(case.root_seed, text_of(chosen), case.seed))

@@ -1,0 +1,213 @@
+"""A function of one's own as a simulator: its signature says its parameters, the decorator says its results.
+
+    @simulator(magnetisation="1", energy="J")
+    def ising(rng, T: float = 2.27, L: int = 16, sweeps: int = 1000):
+        ...
+        return {"magnetisation": m, "energy": e}
+
+Two designs were sketched. A class with methods (`parameters`, `results`, `run`) says the same in three places, which
+can differ. A decorator with the units of the results takes all else from the signature, and leaves the function
+callable: it is kept.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import numpy as np
+import pydantic
+from pydantic.fields import FieldInfo
+
+from sweeplib.errors import InputError
+
+RANDOM = ("rng", "seed")
+"""The arguments with which a function takes random numbers: a generator, or the number of the replica."""
+NAMES = (
+    *("case", "clock", "coordinates", "dynamics", "options", "pair_by", "point", "reason", "recording", "root_seed"),
+    *("round", "runs", "seed", "simulator", "status", "zip"),
+)
+"""Names with a meaning of their own in datasets and configs."""
+Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
+Number = int | Real
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result of a function: real numbers in some units; an array names its dimensions and their lengths.
+
+    dims : lengths by the names of dimensions; a length is a whole number, or the name of a parameter that has it.
+    """
+
+    units: str = "1"
+    dims: Mapping[str, int | str] = field(default_factory=dict)
+    label: str = ""
+    symbol: str = ""
+
+    def shape(self, values: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the lengths of an array where the parameters have some values."""
+        return tuple(int(values[size]) if isinstance(size, str) else size for size in self.dims.values())
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of a function: the type of its values, its default, its units and what it is, in words.
+
+    is_needed : whether there is no default.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    is_needed: bool
+    units: str = "1"
+    label: str = ""
+
+
+class Function:
+    """A function that sweeps can run; called, it is the function itself."""
+
+    def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.name, self.results = function, function.__name__, dict(results)
+        _refuse_nested(function)
+        arguments = inspect.signature(function).parameters
+        self.random = next((name for name in RANDOM if name in arguments), None)
+        if {*RANDOM} <= {*arguments}:
+            raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
+        hints = typing.get_type_hints(function, include_extras=True)
+        own = {name: argument for name, argument in arguments.items() if name not in RANDOM}
+        self.arguments = {name: _argument(self.name, argument, hints.get(name)) for name, argument in own.items()}
+        self._refuse_names()
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Return what the function returns."""
+        return self.function(*arguments, **named)
+
+    def __repr__(self) -> str:
+        return f"<simulator {self.name}({', '.join(self.arguments)}) of {', '.join(self.results)}>"
+
+    def _refuse_names(self) -> None:
+        """Raise InputError for names of results that parameters have, or that mean something else in a dataset."""
+        if not self.results:
+            expected = '@simulator(energy="J"), the names of the results with their units'
+            raise InputError(f"{self.name} has no results", expected=expected)
+        for name in (*self.arguments, *self.results, *(dim for result in self.results.values() for dim in result.dims)):
+            if not name.isidentifier() or name in NAMES:
+                raise InputError(f"{self.name}: this name has another meaning", value=name, expected="another name")
+        for name, result in self.results.items():
+            if name in self.arguments:
+                raise InputError(
+                    f"{self.name}: a parameter has this name", value=name, expected="another result's name"
+                )
+            for dim, size in result.dims.items():
+                if dim in self.arguments or dim in self.results:
+                    problem = f"{self.name}: a parameter or a result has the name of a dimension"
+                    raise InputError(problem, value=dim, expected="another name")
+                if isinstance(size, str) and size not in self.arguments:
+                    raise InputError(
+                        f"{self.name}: no parameter has the length of {dim}", value=size, choices=self.arguments
+                    )
+
+
+FUNCTIONS: dict[str, Function] = {}
+"""The functions by name."""
+
+
+def registered(name: str) -> Function:
+    """Return a function by its name; InputError if no file that was imported defines it."""
+    if name not in FUNCTIONS:
+        raise InputError("no such simulator", value=name, choices=FUNCTIONS)
+    return FUNCTIONS[name]
+
+
+def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Function]:
+    """Return a decorator that makes a function a simulator, with its results by name and their units, "1" for none.
+
+    The parameters of the function are those of sweeps: values are checked by their annotations (`Literal["a", "b"]`,
+    `Annotated[float, Field(gt=0, description="temperature"), "K"]` with units), defaults are used where a sweep says
+    nothing. `rng` is a NumPy Generator, a function of the sweep's root seed, the values of the parameters and the
+    number of the replica; with `seed` the function gets a number instead, from which it makes its own. A function with
+    neither is deterministic. It returns its results by name, or one value if it has one: numbers, or arrays of the
+    declared lengths (`Result`).
+
+    InputError for a lambda, a function inside of another one, and names that mean something else.
+    """
+    declared = {name: Result(entry) if isinstance(entry, str) else entry for name, entry in results.items()}
+
+    def decorated(function: Callable[..., Any]) -> Function:
+        made = Function(function, declared)
+        known = FUNCTIONS.get(made.name)
+        if known is not None and known.function.__module__ != function.__module__:
+            problem = f"a simulator {made.name!r} of {known.function.__module__} is there too"
+            raise InputError(problem, value=made.name, expected="another name")
+        FUNCTIONS[made.name] = made  # a cell of a notebook that runs again defines it anew
+        return made
+
+    return decorated
+
+
+def _refuse_nested(function: Callable[..., Any]) -> None:
+    if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__:
+        problem = f"{function.__qualname__} cannot be sent to other processes"
+        raise InputError(problem, expected="a function that `def` defines at the top level of a file or a notebook")
+
+
+def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
+    """Return a parameter of a function; InputError for `*args` and for a default that is no value of it."""
+    if argument.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
+        raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
+    is_needed = argument.default is inspect.Parameter.empty
+    default = None if is_needed else argument.default
+    kind = hint if hint is not None else _type_of_default(default)
+    units, label = "1", ""
+    for entry in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
+        units = entry if isinstance(entry, str) else units
+        label = (entry.description or "") if isinstance(entry, FieldInfo) else label
+    if kind is float:
+        kind = Real
+    if not is_needed:
+        try:
+            pydantic.TypeAdapter(kind).validate_python(default)
+        except pydantic.ValidationError as error:
+            problem = f"{of}: the default of {argument.name} is no value of it"
+            raise InputError(problem, value=default, expected=error.errors()[0]["msg"]) from None
+    return Argument(argument.name, kind, default, is_needed, units, label)
+
+
+def _type_of_default(default: Any) -> Any:
+    """Return the type of the values of a parameter without an annotation: that of its default; numbers for a number."""
+    if isinstance(default, bool | str):
+        return type(default)
+    return Number if default is None or isinstance(default, int | float) else Any
+
+
+def is_text(kind: Any) -> bool:
+    """Return whether the values of a type are texts."""
+    kind = get_args(kind)[0] if get_origin(kind) is Annotated else kind
+    return kind is str or (get_origin(kind) is Literal and all(isinstance(value, str) for value in get_args(kind)))
+
+
+def checked_results(function: Function, returned: Any, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Return what a function returned as arrays by name; TypeError or ValueError unless it is what was declared."""
+    if not isinstance(returned, Mapping):
+        if len(function.results) != 1:
+            wanted = ", ".join(function.results)
+            raise TypeError(f"{function.name} returned {type(returned).__name__}; expected a dict with {wanted}")
+        returned = {next(iter(function.results)): returned}
+    if unknown := sorted(map(str, returned.keys() ^ function.results.keys())):
+        raise ValueError(
+            f"{function.name} returned {', '.join(map(str, returned))}; its results differ in {unknown[0]}"
+        )
+    arrays = {}
+    for name, result in function.results.items():
+        array, shape = np.asarray(returned[name]), result.shape(values)
+        if array.dtype.kind not in "biuf" or array.shape != shape:
+            what = f"{array.dtype} of shape {array.shape}"
+            raise TypeError(f"{function.name} returned {name} as {what}; expected real numbers of shape {shape}")
+        arrays[name] = array.astype(float)
+    return arrays

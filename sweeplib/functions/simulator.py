@@ -1,0 +1,275 @@
+"""The simulator of a function, as the engine asks for it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sweeplib.design.questions import RowCounts
+from sweeplib.engine.hints import Headline, Hints
+from sweeplib.engine.parameters import Parameters
+from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.simulator import FUNCTIONS, Simulator
+from sweeplib.engine.status import Status
+from sweeplib.engine.variable import Variable
+from sweeplib.execution.machine import unfit
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
+from sweeplib.functions.function import Function, checked_results, is_text, registered
+from sweeplib.process.troubles import Trouble
+from sweeplib.storage.dataset.coordinates import (
+    Constant,
+    Coordinate,
+    attribute_value,
+    grid_coordinates,
+    round_coordinates,
+    run_coordinates,
+)
+from sweeplib.table import Column, Table
+
+if TYPE_CHECKING:
+    from sweeplib.design.design import Design
+
+FEWEST = 2
+"""The cases that are measured at first."""
+
+
+class FunctionParameters(Parameters):
+    """The arguments of a function."""
+
+    kind = "parameter of the function"
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+        self.needed = tuple(name for name, argument in function.arguments.items() if argument.is_needed)
+
+    def names(self) -> Collection[str]:
+        """Return the names of the arguments."""
+        return self.function.arguments.keys()
+
+    def type_of(self, name: str) -> Any:
+        """Return the type of an argument."""
+        return self.function.arguments[name].type if name in self.function.arguments else None
+
+    def texts(self) -> Collection[str]:
+        """Return the arguments whose values are texts."""
+        return [name for name, argument in self.function.arguments.items() if is_text(argument.type)]
+
+    def is_reserved(self, name: str) -> bool:
+        """Return whether a name is that of a result or of a dimension of one."""
+        results = self.function.results
+        return name in results or any(name in result.dims for result in results.values())
+
+
+class FunctionHints(Hints):
+    """What can be said of calls of a function."""
+
+    def __init__(self, function: Function) -> None:
+        self.function = function
+
+    def values(self, case: FunctionCase) -> Mapping[str, Any]:
+        """Return the values of the arguments."""
+        return dict(case.values)
+
+    def headline(self, recording: Any, variables: Mapping[str, Collection[str]]) -> Headline | None:
+        """Return the first result that is a number."""
+        name = next((name for name, result in self.function.results.items() if not result.dims), None)
+        return None if name is None else Headline(name, f"Mean {name.replace('_', ' ')}", False)
+
+
+class FunctionSimulator(Simulator):
+    """Calls a function for each case."""
+
+    ends = ()
+
+    def __init__(self, function: Function) -> None:
+        self.function, self.name = function, f"{FUNCTIONS}.{function.name}"
+        self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)
+
+    def __reduce__(self) -> Any:
+        return simulator_of, (self.function.name,)
+
+    def shares(self, dims: Collection[str]) -> bool:
+        """Return true: arrays of different lengths are padded."""
+        return True
+
+    def run(
+        self, cases: Sequence[FunctionCase], *, timeout: float | None = None, begun: Begun | None = None
+    ) -> Records:
+        """Return the results of calls; one that raises harms no other. After the time of all, the others time out."""
+        variables = self.variables(cases[0])
+        data = {name: np.full((len(cases), *variable.shape), np.nan) for name, variable in variables.items()}
+        status, raised = np.full(len(cases), Status.timeout, np.uint8), dict[int, Trouble]()
+        until = np.inf if timeout is None else time.monotonic() + timeout * len(cases)
+        for at, case in enumerate(cases):
+            if time.monotonic() > until:
+                break
+            try:
+                for name, values in self.results(case).items():
+                    data[name][at] = values
+                status[at] = Status.ok
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # includes SystemExit of the function
+                if fault := unfit(error):
+                    raise fault from None
+                status[at], raised[at] = Status.failed, Trouble.from_exception(error)
+        return Records(data, status, raised=raised)
+
+    def results(self, case: FunctionCase) -> dict[str, np.ndarray]:
+        """Return the results of one call; exceptions of the function are passed on."""
+        values, random = dict(case.values), dict[str, Any]()
+        if self.function.random == "rng":
+            random = {"rng": generator_of(case)}
+        elif self.function.random == "seed":
+            random = {"seed": int(generator_of(case).integers(2**63))}
+        return checked_results(self.function, self.function(**random, **values), values)
+
+    def variables(self, case: FunctionCase) -> dict[str, Variable]:
+        """Return the results, with the lengths that they have for this case."""
+        values = dict(case.values)
+        return {
+            name: Variable(tuple(result.dims), result.shape(values), self.label(name))
+            for name, result in self.function.results.items()
+        }
+
+    def group(self, case: FunctionCase) -> Mapping[str, int]:
+        """Return no sizes: arrays of different lengths are padded."""
+        return {}
+
+    def work(self, case: FunctionCase) -> float:
+        """Return 1: what a call costs is measured."""
+        return 1.0
+
+    def seconds(self, case: FunctionCase) -> float:
+        """Return 1: there is no model of the cost."""
+        return 1.0
+
+    def checks(self) -> Sequence[Callable[[Any], None]]:
+        """Return nothing: values are checked by their types."""
+        return ()
+
+    def steps(self, case: FunctionCase) -> float:
+        """Return 0: it is not known what a function does."""
+        return 0.0
+
+    def memory(self, case: FunctionCase) -> int:
+        """Return 0: it is not known."""
+        return 0
+
+    def peak_memory(self, case: FunctionCase) -> int:
+        """Return the bytes of the results."""
+        return sum(8 * int(np.prod(variable.shape)) for variable in self.variables(case).values())
+
+    def lanes(self, case: FunctionCase) -> tuple[int, int]:
+        """Return one: each call is by itself."""
+        return 1, 1
+
+    def compiled(self, case: FunctionCase) -> tuple[Hashable, ...]:
+        """Return the name of the function."""
+        return (self.name,)
+
+    def title(self, case: FunctionCase) -> str:
+        """Return the name of the function."""
+        return self.function.name
+
+    def sizes(self, case: FunctionCase) -> Mapping[str, Any]:
+        """Return the values of the arguments."""
+        return dict(case.values)
+
+    def warm_up(self, cases: Sequence[FunctionCase]) -> None:
+        """Do nothing: the first call compiles what the function compiles."""
+
+    def measured(self, cases: Sequence[FunctionCase], limit: float, ended: float = 1.0) -> tuple[float, float]:
+        """Return the seconds of a call, without the first, which may compile; more are measured as there is time."""
+        self.run(cases[:1])
+        count, until = min(FEWEST, len(cases)), time.perf_counter() + limit
+        while True:
+            begun = time.perf_counter()
+            self.run(cases[:count])
+            seconds = (time.perf_counter() - begun) / count
+            more = min(len(cases), 4 * count, int((until - time.perf_counter()) / max(seconds, 1e-9)))
+            if more <= count:
+                return max(seconds, 1e-9), 1.0
+            count = more
+
+    def cases_at(self, points: Table, columns: Mapping[str, Column]) -> FunctionCases:
+        """Return the cases at some points: arguments that the grid does not name have their defaults."""
+        arguments = self.function.arguments
+        own = {
+            name: points.column(name) if name in points.columns else points.constant(argument.default)
+            for name, argument in arguments.items()
+        }
+        known = {name: columns[name] for name in ("seed", "root_seed", "pair_by")}
+        return FunctionCases(own | known | {"dynamics": points.constant(self.function.name)}, len(points))
+
+    def label(self, name: str) -> dict[str, Any]:
+        """Return the labels of a result, an argument or a coordinate."""
+        if name in self.function.results:
+            result = self.function.results[name]
+            return {"long_name": result.label or _words(name), "units": result.units, "symbol": result.symbol}
+        argument = self.function.arguments.get(name)
+        if argument is not None:
+            return {"long_name": argument.label or _words(name), "units": argument.units, "symbol": ""}
+        return {"long_name": LABELS.get(name, _words(name)), "units": "1", "symbol": ""}
+
+    def coordinates(self, sweep: Design, case: FunctionCase) -> list[Coordinate]:
+        """Return what varies over the sweep, the run, the seeds, and what rounds asked for."""
+        listed = [coordinate for coordinate in grid_coordinates(sweep) if coordinate.dims] + run_coordinates(sweep)
+        if isinstance(sweep.replicas, RowCounts):
+            listed += round_coordinates(sweep, sweep.replicas)
+        return listed
+
+    def constants(self, sweep: Design, case: FunctionCase) -> dict[str, Constant]:
+        """Return the arguments and numbers of expressions that are the same at all points."""
+        fixed = {each.name: each.column() for each in grid_coordinates(sweep) if not each.dims}
+        fixed |= {name: value for name, value in case.values if name not in sweep.grid.names}
+        return {name: attribute_value(value) for name, value in fixed.items() if value is not None}
+
+    def index(self, cases: FunctionCases) -> dict[str, np.ndarray]:
+        """Return the values of the arguments as texts, the seeds, and clocks of one."""
+        rows = zip(*(cases.column(name).items() for name in self.function.arguments), strict=True)
+        texts = [json.dumps(list(row)) for row in rows] if self.function.arguments else ["[]"] * len(cases)
+        problems = np.array(texts, object)
+        return {"problem": problems, "seed": cases.field("seed", int), "clock": np.ones(len(cases))}
+
+    def shared(self, case: FunctionCase) -> dict[str, Any]:
+        """Return the function, its arguments, and what random numbers depend on."""
+        pair_by = None if case.pair_by is None else list(case.pair_by)
+        return {
+            "simulator": self.name,
+            "dynamics": case.dynamics,
+            "arguments": list(self.function.arguments),
+            "root_seed": case.root_seed,
+            "pair_by": pair_by,
+        }
+
+    def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> FunctionCases:
+        """Return the cases of a layout."""
+        rows = [json.loads(text) for text in index["problem"].tolist()]
+        columns = {name: Column.of([row[at] for row in rows]) for at, name in enumerate(shared["arguments"])}
+        columns["seed"] = Column.of(index["seed"].tolist())
+        pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
+        one = {"dynamics": shared["dynamics"], "root_seed": shared["root_seed"], "pair_by": pair_by}
+        return FunctionCases.of_one_value(one, len(rows)).replaced(**columns)
+
+    def recording(self, shared: Mapping[str, Any]) -> WholeRun:
+        """Return all that a function returns."""
+        return WholeRun()
+
+
+LABELS = {"dynamics": "function", "seed": "replica", "round": "round that asked for the point", "time": "time",
+          "reason": "why the point was asked for", "point": "row of the table of points"}  # fmt: skip
+"""The labels of what is neither an argument nor a result."""
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def simulator_of(name: str) -> FunctionSimulator:
+    """Return the simulator of a function by its name; InputError if no file that was imported defines it."""
+    return FunctionSimulator(registered(name))
