@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.errors import InputError, SweeplibError
     from sweeplib.figures import FIGURES
+    from sweeplib.functions.call import answer, sweep
     from sweeplib.functions.function import Result, simulator
     from sweeplib.maths.activations import ACTIVATIONS
     from sweeplib.maths.overlaps import Overlaps
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from sweeplib.problem import Problem
     from sweeplib.simulation import simulate
     from sweeplib.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
-    from sweeplib.sweep import Sweep
+    from sweeplib.sweeps import Sweep
 
 __version__ = "0.3.0"
 
@@ -32,11 +33,13 @@ _HOMES = {
     "OBSERVABLES": "sweeplib.observables",
     "Overlaps": "sweeplib.maths.overlaps",
     "Problem": "sweeplib.problem",
-    "Sweep": "sweeplib.sweep",
+    "Sweep": "sweeplib.sweeps",
     "SweeplibError": "sweeplib.errors",
     "combine": "sweeplib.analysis.kit.combination",
     "open": "sweeplib.storage",
     "Result": "sweeplib.functions.function",
+    "answer": "sweeplib.functions.call",
+    "sweep": "sweeplib.functions.call",
     "simulate": "sweeplib.simulation",
     "simulator": "sweeplib.functions.function",
 }
@@ -54,17 +57,19 @@ __all__ = [
     "Sweep",
     "SweeplibError",
     "__version__",
+    "answer",
     "combine",
     "open",
     "simulate",
     "simulator",
+    "sweep",
 ]
 
 
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if name in ("combine", "open", "simulate", "Sweep"):
+    if name in ("answer", "combine", "open", "simulate", "Sweep", "sweep"):
         importlib.import_module("sweeplib.accessor")  # registers `ds.sweep`
     thing = getattr(importlib.import_module(_HOMES[name]), "open_dataset" if name == "open" else name)
     globals()[name] = thing

@@ -15,7 +15,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, un
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.seed_means import standard_error
-from sweeplib.analysis.kit.variables import over_time, results
+from sweeplib.analysis.kit.variables import recorded
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
@@ -103,10 +103,9 @@ def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
     Of a dataset without times these are all results.
     """
     outline = outline_of(ds)
-    if "time" not in outline.axes:
-        return results(outline)
-    outer = {*outline.variables["status"], "time", *INNER}
-    return [name for name in over_time(outline) if outer.issuperset(outline.variables[name])]
+    inner = {"time", *INNER} if "time" in outline.axes else outline.axes.keys()
+    outer = {*outline.variables["status"], *inner}
+    return [name for name in recorded(outline) if outer.issuperset(outline.variables[name])]
 
 
 def numbered(values: xr.DataArray) -> xr.DataArray:

@@ -12,11 +12,7 @@ from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
 from sweeplib.functions.function import FUNCTIONS, Function
 from sweeplib.functions.simulator import FunctionSimulator
-from sweeplib.functions.source import code_of
 
-AGAINST: tuple[FigureEntry, ...] = (("results", {"kind": "line"}),)
-MAP: tuple[FigureEntry, ...] = (("results", {"kind": "map"}),)
-SPREAD: tuple[FigureEntry, ...] = (("distribution", {}),)
 LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
@@ -31,7 +27,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
     with errors_at("simulator"):
         load_plugins([file])
         function = _function(file, name)
-        code_of(function)  # refuses a name that nothing defines
+        _ = function.code  # refuses a name that nothing defines
     return Subject(
         simulator=FunctionSimulator(function),
         place="parameters",
@@ -40,7 +36,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
         runs=lambda grid, seeds: {function.name: Run(function.name)},
         check=partial(_check, function),
         written=lambda sweep: {},
-        figures=_figures,
+        figures=partial(_figures, function),
         pair_by=partial(_pair_by, function),
         function=f"{file}:{function.name}",
     )
@@ -49,7 +45,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
 def _function(file: str, name: str) -> Function:
     """Return the function of a file, which is the only one if it is not named."""
     module = module_of(file)
-    own = {key: function for key, function in FUNCTIONS.items() if function.function.__module__ == module}
+    own = {key: functions[-1] for key, functions in FUNCTIONS.items() if functions[-1].function.__module__ == module}
     if not own:
         expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
         raise InputError("no simulator in this file", value=Path(file).name, expected=expected)
@@ -79,7 +75,13 @@ def _check(function: Function, sweep: Design) -> None:
         raise InputError(problem, key="seeds", value=len(sweep.seeds), expected=expected)
 
 
-def _figures(sweep: Design) -> list[tuple[FigureEntry, ...]]:
-    """Return the default figures: the first results against an axis or on a map, and their distribution."""
+def _figures(function: Function, sweep: Design) -> list[tuple[FigureEntry, ...]]:
+    """Return the default figures: the first result against an axis or on a map, and its distribution."""
+    numbers = [name for name, result in function.results.items() if not result.dims]
+    first = next(iter(numbers or function.results))
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
-    return [(*MAP, *AGAINST) if len(long_axes) > 1 else AGAINST, SPREAD]
+    drawn: tuple[FigureEntry, ...] = ((first, {"kind": "line", "y": first}),)
+    if len(long_axes) > 1:
+        drawn = ((f"{first}_map", {"kind": "map", "z": first}), *drawn)
+    spread: tuple[FigureEntry, ...] = (("distribution", {"y": first}),)
+    return [drawn, spread] if function.random else [drawn]

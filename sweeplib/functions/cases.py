@@ -14,7 +14,6 @@ import numpy as np
 from sweeplib.engine import cases as engine
 from sweeplib.engine.simulator import FUNCTIONS, simulator_named
 from sweeplib.functions.function import registered
-from sweeplib.functions.source import code_of
 from sweeplib.table import Column, Reading
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.simulator import Simulator
     from sweeplib.functions.function import Function
 
-FIELDS = ("dynamics", "seed", "root_seed", "pair_by")
+FIELDS = ("dynamics", "code", "seed", "root_seed", "pair_by")
 """The columns of a case that are no parameters of its function."""
 
 
@@ -65,10 +64,11 @@ class WholeRun(engine.Recording):
 class FunctionCase(engine.Case):
     """One call of a function: the values of its parameters, in their order, and the number of the replica.
 
-    dynamics : the name of the function, by which processes that have its file find it.
+    dynamics, code : the name of the function and the digest of its code, by which processes that have its file find it.
     """
 
     dynamics: str
+    code: str
     values: tuple[tuple[str, Any], ...]
     seed: int
     root_seed: int = 0
@@ -78,12 +78,13 @@ class FunctionCase(engine.Case):
     @property
     def simulator(self) -> Simulator:
         """What calls the function."""
-        return simulator_named(f"{FUNCTIONS}.{self.dynamics}")
+        return simulator_named(f"{FUNCTIONS}.{self.dynamics}.{self.code}")
 
     @property
     def shape(self) -> Hashable:
         """The lengths of the results: cases that share them are stored together."""
-        return tuple(variable.shape for variable in self.simulator.variables(self).values())
+        lengths = tuple(variable.shape for variable in self.simulator.variables(self).values())
+        return (self.dynamics, self.code, *lengths)
 
     def check(self) -> None:
         """Do nothing: values are checked one by one, by their types."""
@@ -109,7 +110,8 @@ class FunctionCases(engine.Cases):
     @property
     def function(self) -> Function:
         """The function that all of them call."""
-        return registered(str(self.column("dynamics").values[0]))
+        name, code = (str(self.column(name).values[0]) for name in ("dynamics", "code"))
+        return registered(name, code)
 
     @overload
     def __getitem__(self, at: int) -> FunctionCase: ...
@@ -123,13 +125,13 @@ class FunctionCases(engine.Cases):
     def row(self, read: Reading) -> Any:
         """Return the case of a row."""
         values = tuple((name, read(name)) for name in self.function.arguments)
-        return FunctionCase(read("dynamics"), values, read("seed"), read("root_seed"), read("pair_by"))
+        return FunctionCase(read("dynamics"), read("code"), values, read("seed"), read("root_seed"), read("pair_by"))
 
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""
         function = self.function
         names = [*function.arguments, "root_seed", "pair_by"]
-        shared = json.dumps([function.name, code_of(function), list(function.results), names])
+        shared = json.dumps([function.name, function.code, list(function.results), names])
         rows = zip(*(self.column(name).items() for name in names), strict=True)
         return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]
 

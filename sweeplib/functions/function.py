@@ -84,6 +84,13 @@ class Function:
         self.arguments = {name: _argument(self.name, argument, hints.get(name)) for name, argument in own.items()}
         self._refuse_names()
 
+    @functools.cached_property
+    def code(self) -> str:
+        """A digest of the code that makes the numbers: the function's, and what it reaches in the user's files."""
+        from sweeplib.functions.source import code_of
+
+        return code_of(self)
+
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return what the function returns."""
         return self.function(*arguments, **named)
@@ -114,15 +121,20 @@ class Function:
                     )
 
 
-FUNCTIONS: dict[str, Function] = {}
-"""The functions by name."""
+FUNCTIONS: dict[str, list[Function]] = {}
+"""The functions that files have defined, by name, the last one last: a notebook defines one again and again."""
 
 
-def registered(name: str) -> Function:
-    """Return a function by its name; InputError if no file that was imported defines it."""
-    if name not in FUNCTIONS:
-        raise InputError("no such simulator", value=name, choices=FUNCTIONS)
-    return FUNCTIONS[name]
+def registered(name: str, code: str | None = None) -> Function:
+    """Return the function of a name and a code, or the last one that was defined; InputError if there is none."""
+    functions = FUNCTIONS.get(name, [])
+    if code is None and functions:
+        return functions[-1]
+    for function in functions:
+        if function.code == code:
+            return function
+    problem = "no such simulator" if not functions else "another code of this simulator is imported"
+    raise InputError(problem, value=name, choices=() if functions else FUNCTIONS)
 
 
 def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Function]:
@@ -141,11 +153,7 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
 
     def decorated(function: Callable[..., Any]) -> Function:
         made = Function(function, declared)
-        known = FUNCTIONS.get(made.name)
-        if known is not None and known.function.__module__ != function.__module__:
-            problem = f"a simulator {made.name!r} of {known.function.__module__} is there too"
-            raise InputError(problem, value=made.name, expected="another name")
-        FUNCTIONS[made.name] = made  # a cell of a notebook that runs again defines it anew
+        FUNCTIONS.setdefault(made.name, []).append(made)
         return made
 
     return decorated

@@ -90,7 +90,7 @@ class FunctionSimulator(Simulator):
         self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)
 
     def __reduce__(self) -> Any:
-        return simulator_of, (self.function.name,)
+        return simulator_of, (f"{self.function.name}.{self.function.code}",)
 
     def shares(self, dims: Collection[str]) -> bool:
         """Return true: arrays of different lengths are padded."""
@@ -204,7 +204,8 @@ class FunctionSimulator(Simulator):
             for name, argument in arguments.items()
         }
         known = {name: columns[name] for name in ("seed", "root_seed", "pair_by")}
-        return FunctionCases(own | known | {"dynamics": points.constant(self.function.name)}, len(points))
+        named = {"dynamics": points.constant(self.function.name), "code": points.constant(self.function.code)}
+        return FunctionCases(own | known | named, len(points))
 
     def label(self, name: str) -> dict[str, Any]:
         """Return the labels of a result, an argument or a coordinate."""
@@ -242,18 +243,20 @@ class FunctionSimulator(Simulator):
         return {
             "simulator": self.name,
             "dynamics": case.dynamics,
+            "code": case.code,
             "arguments": list(self.function.arguments),
             "root_seed": case.root_seed,
             "pair_by": pair_by,
         }
 
     def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> FunctionCases:
-        """Return the cases of a layout."""
+        """Return the cases of a layout, of the code that is here: those of another have other identities then."""
         rows = [json.loads(text) for text in index["problem"].tolist()]
         columns = {name: Column.of([row[at] for row in rows]) for at, name in enumerate(shared["arguments"])}
         columns["seed"] = Column.of(index["seed"].tolist())
         pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
-        one = {"dynamics": shared["dynamics"], "root_seed": shared["root_seed"], "pair_by": pair_by}
+        named = {"dynamics": self.function.name, "code": self.function.code}
+        one = named | {"root_seed": shared["root_seed"], "pair_by": pair_by}
         return FunctionCases.of_one_value(one, len(rows)).replaced(**columns)
 
     def recording(self, shared: Mapping[str, Any]) -> WholeRun:
@@ -271,5 +274,6 @@ def _words(name: str) -> str:
 
 
 def simulator_of(name: str) -> FunctionSimulator:
-    """Return the simulator of a function by its name; InputError if no file that was imported defines it."""
-    return FunctionSimulator(registered(name))
+    """Return the simulator of a function by its name, or by name and code, `NAME.CODE`; InputError if there is none."""
+    function, _, code = name.partition(".")
+    return FunctionSimulator(registered(function, code or None))

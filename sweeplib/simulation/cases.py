@@ -15,7 +15,7 @@ from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.engine import cases as engine
-from sweeplib.engine.simulator import NETWORKS, Simulator, simulator_named
+from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
 from sweeplib.maths.activations import activation
@@ -68,7 +68,7 @@ class Case(engine.Case):
     @property
     def simulator(self) -> Simulator:
         """What the engine knows of all cases of networks."""
-        return simulator_named(NETWORKS)
+        return networks()
 
     def check(self) -> None:
         """Raise InputError if the dynamics, its options or its expectations do not apply to the problem.

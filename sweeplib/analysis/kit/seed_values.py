@@ -11,7 +11,7 @@ from pydantic import Field
 from sweeplib.analysis.kit.lost_runs import has_diverged, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.passages import passages
 from sweeplib.analysis.kit.problem_fields import field
-from sweeplib.analysis.kit.variables import over_time
+from sweeplib.analysis.kit.variables import recorded
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.storage.dataset.outline import Outline, outline_of
@@ -58,8 +58,9 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
         exits = sample.restricted().where(~sample.censored().any("seed"))
         runs = {"exited": every, "exit_samples": exits * samples_of_a_step(ds)}.get(of, exits)
         return Curves(runs, ds[axis].astype(float), axis)
-    at = ds["time"].values[-1] if time is None else time
-    run, values = has_run(ds), values_of(ds, of).sel(time=at, drop=True)
+    run, values = has_run(ds), values_of(ds, of)
+    if "time" in values.dims:
+        values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)
     lost = without_value(values, run)
     runs = unless_lost(values.where(run & ~lost), lost, run, max_lost, has_diverged(ds))
     return Curves(runs, ds[axis].astype(float), axis)
@@ -67,7 +68,7 @@ def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None,
 
 def axis_along(ds: Outline, of: str, along: str | None) -> str:
     """Return the axis along which a quantity is looked at; InputError unless it is one of three numbers or more."""
-    names = [*over_time(ds), *(PASSAGES if "exit_steps" in ds.variables else ())]
+    names = [*recorded(ds), *(PASSAGES if "exit_steps" in ds.variables else ())]
     if of not in names:
         raise InputError("not recorded in this sweep", key="of", value=of, choices=names)
     axes = [

@@ -28,9 +28,11 @@ def over_time(ds: xr.Dataset | Outline) -> list[str]:
     ]
 
 
-def results(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the recorded variables of runs without times; not the errors of others."""
+def recorded(ds: xr.Dataset | Outline) -> list[str]:
+    """Return the observables over time, or all that was recorded of runs without times; not the errors of others."""
     outline = outline_of(ds)
+    if "time" in outline.axes:
+        return over_time(outline)
     others = {"status", *outline.axes, *outline.coordinates, *outline.errors}
     return [name for name, dims in outline.variables.items() if "seed" in dims and name not in others]
 

@@ -17,7 +17,7 @@ from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.analysis import declared_quantities
 from sweeplib.analysis.kit.lost_runs import has_run_at
 from sweeplib.analysis.kit.problem_fields import has_direction
-from sweeplib.analysis.kit.variables import is_stochastic, over_time
+from sweeplib.analysis.kit.variables import is_stochastic, over_time, recorded
 from sweeplib.errors import InputError
 from sweeplib.figures.kit.labels import dynamics_order
 from sweeplib.figures.kit.scales import above_error
@@ -79,7 +79,7 @@ def recorded_quantity(outline: Outline, name: str | None, *, over_time_only: boo
 
     By default the exit time, else the first observable. InputError for one that is not recorded.
     """
-    names = over_time(outline)
+    names = over_time(outline) if over_time_only else recorded(outline)
     if not over_time_only:
         names = [*(exit_ for exit_ in EXITS if exit_ in outline.variables), *names]
     if not names:
