@@ -125,13 +125,16 @@ class Sweep:
         return self._opened(overlaps=False)
 
     def _opened(self, *, overlaps: bool) -> "xr.Dataset":
-        from sweeplib.analysis.kit.overlaps import open_with_overlaps
         from sweeplib.storage.dataset.folder import open_dataset
 
         path = self.directory / "dataset.zarr"
         if not path.exists():
             raise InputError("no dataset yet", value=str(path), expected="a sweep that has run: `run()` writes it")
-        return open_with_overlaps(path) if overlaps else open_dataset(path)
+        if not overlaps:
+            return open_dataset(path)
+        from sweeplib.analysis.kit.overlaps import open_with_overlaps
+
+        return open_with_overlaps(path)
 
     def analyse(self, name: str, **options: Any) -> "xr.Dataset":
         """Return an analysis of the dataset; options that are not given are those of the config, or defaults.

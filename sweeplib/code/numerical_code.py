@@ -14,7 +14,9 @@ from sweeplib.code.syntax import Fields, is_docstring, prefix_notation
 BY_VALUE = frozenset(
     {
         "sweeplib.engine.cases",
+        "sweeplib.engine.parameters",
         "sweeplib.engine.records",
+        "sweeplib.engine.seeds",
         "sweeplib.engine.simulator",
         "sweeplib.engine.status",
         "sweeplib.engine.variable",

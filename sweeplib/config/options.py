@@ -38,6 +38,8 @@ def show_options(analyses: Mapping[str, Any], figures: Mapping[str, Any]) -> tup
 
     InputError with all that is wrong with them.
     """
+    if not analyses and not figures:
+        return {}, {}
     from sweeplib.analysis import ANALYSES
     from sweeplib.figures.figure import requested
 

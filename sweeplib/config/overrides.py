@@ -7,13 +7,12 @@ from typing import Any
 
 from sweeplib.budget import FILE_BYTES, NODES, refuse_more
 from sweeplib.errors import LONGEST_VALUE, InputError
-from sweeplib.problem import PARAMETERS
 from sweeplib.strict_yaml import SHORTER, parsed
 
 LISTS = ("analyses", "dynamics", "figures", "observables", "pair_by", "plugins", "thresholds", "times")
 """The sections whose value is a list."""
-PLACES = ("problem", "grid", "derive")
-"""The sections that give fields of a problem: each field is in one of them."""
+PLACES = ("problem", "parameters", "grid", "derive")
+"""The sections that give parameters: each is in one of them."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +89,17 @@ def with_overrides(data: dict[str, Any], overrides: Iterable[Override]) -> dict[
     return data
 
 
+def _parameters() -> Container[str]:
+    from sweeplib.problem import PARAMETERS  # takes a while, which sweeps of functions do not need
+
+    return PARAMETERS
+
+
 def _apply(data: dict[str, Any], override: Override) -> None:
     """Set the value of an override in the data of a config; a name leaves the other sections of the grid."""
     section = data
     *above, last = _with_option(override.location, data.get("dynamics") or ())
-    if not above and last in PARAMETERS:
+    if not above and "simulator" not in data and last in _parameters():
         place = "grid" if "," in override.text or last in (data.get("grid") or ()) else "problem"
         raise InputError("a field of a problem has a section", value=override.text, expected=f"{place}.{override.text}")
     for section_name in above:

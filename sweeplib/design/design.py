@@ -22,10 +22,10 @@ from sweeplib.design.places import Condition
 from sweeplib.design.questions import Question, RowCounts
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.runs import kind_of
+from sweeplib.engine.seeds import checked_seed
 from sweeplib.engine.simulator import Simulator
 from sweeplib.errors import InputError, errors_at
 from sweeplib.language import Expression
-from sweeplib.numerics.random import checked_seed
 from sweeplib.table import Column, Table
 
 Options = tuple[tuple[str, Any], ...]

@@ -15,6 +15,7 @@ from sweeplib.budget import ASKED, AXES, NAME_LENGTH, NAMES, OPERATIONS, POINTS,
 from sweeplib.design.axis import POINT, Axis, TableAxis
 from sweeplib.design.fields import field_value, field_values
 from sweeplib.design.places import BATCH, Condition, at_positions, probe_places, some_places
+from sweeplib.engine.parameters import FIRST
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError, errors_under, together
 from sweeplib.language import Expression, FormulaWithNames, is_symbol
@@ -354,8 +355,7 @@ def _key(axis: Axis, name: str) -> str:
 
 def dataset_order(name: str) -> tuple[int, str]:
     """Return the place of an axis among those of a dataset."""
-    first = networks().parameters.first
-    return (first.index(name) if name in first else len(first), name)
+    return (FIRST.index(name) if name in FIRST else len(FIRST), name)
 
 
 def _at_values(values: Mapping[str, Any]) -> str:

@@ -12,17 +12,19 @@ if TYPE_CHECKING:
     from sweeplib.table import Table
 
 
+FIRST: list[str] = []
+"""The names whose axes come first in datasets, in this order: those that simulators add when they are imported."""
+
+
 class Parameters(ABC):
     """The parameters of a simulator.
 
     kind : what a parameter is called in messages, such as `field of a problem`.
     needed : the names that each point must have.
-    first : the names whose axes come first in a dataset, in this order.
     """
 
     kind: str
     needed: tuple[str, ...] = ()
-    first: tuple[str, ...] = ()
 
     @abstractmethod
     def names(self) -> Collection[str]:

@@ -5,13 +5,12 @@ while numba compiles.
 """
 
 import faulthandler
+import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
-
-from numba.core import event
 
 ENDED = "Timeout ("
 """The first characters of the description that a process leaves when its time has expired."""
@@ -20,20 +19,34 @@ COMPILATION = "numba:compiler_lock"
 SOONEST = 0.001
 
 
-class _Clock(event.Listener):
-    """The only timer of this process, set to the earliest of the deadlines of its threads."""
+class _Clock:
+    """The only timer of this process, set to the earliest of the deadlines of its threads.
+
+    It listens to the events of numba, if that has been imported: a function need not, and the import takes a while.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._deadlines: dict[object, float] = {}
         self._compiling, self._since = 0, 0.0
         self._report: IO[Any] | None = None
+        self._events: Any = None
+
+    def notify(self, event: Any) -> None:
+        """Stop or restart the clock."""
+        if event.is_start:
+            self.on_start(event)
+        elif event.is_end:
+            self.on_end(event)
 
     def begin(self, seconds: float, report: IO[Any]) -> object:
         """Return a token of a new deadline."""
         with self._lock:
             if not self._deadlines:
-                event.register(COMPILATION, self)
+                self._events = sys.modules.get("numba.core.event")
+                if self._events is not None:
+                    self._events.Listener.register(_Clock)
+                    self._events.register(COMPILATION, self)
             token = object()
             self._deadlines[token] = time.monotonic() + seconds
             self._report = report
@@ -45,7 +58,8 @@ class _Clock(event.Listener):
         with self._lock:
             del self._deadlines[token]
             if not self._deadlines:
-                event.unregister(COMPILATION, self)
+                if self._events is not None:
+                    self._events.unregister(COMPILATION, self)
                 self._compiling = 0
             self._set()
 

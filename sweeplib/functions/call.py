@@ -95,7 +95,7 @@ def sweep_of(
     axes = {key: value for key, value in values.items() if isinstance(value, list | dict)}
     fixed = {key: value for key, value in values.items() if key not in axes}
     file = _file_of(function, Path(results) / name)
-    keys = {"grid": axes, "parameters": fixed, "seeds": plain(seeds)} | dict(config or {})
+    keys = {"grid": axes, "parameters": fixed, "seeds": plain(seeds), "figures": []} | dict(config or {})
     return Sweep(name=name, results=results, simulator=f"{file}:{function.name}", **keys)
 
 

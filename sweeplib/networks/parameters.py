@@ -24,7 +24,6 @@ class NetworkParameters(Parameters):
 
     kind = "field of a problem"
     needed = ("gamma", "p", "k", "d", "Delta", "activation")
-    first = ("gamma", "p", "d", "Delta")
 
     def names(self) -> Collection[str]:
         """Return the names of the fields of a problem, with those of all registered parts."""

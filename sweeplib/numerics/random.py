@@ -18,7 +18,6 @@ from typing import Any
 import numba
 import numpy as np
 
-from sweeplib.errors import InputError
 from sweeplib.numerics.bits import bits_of_float, float_of_bits
 from sweeplib.numerics.cache import cached
 
@@ -39,13 +38,6 @@ def stream_key(root_seed: int, *identity: Any) -> int:
     """The 64-bit key of the stream of random numbers called `identity` (anything that JSON can write)."""
     text = json.dumps([root_seed, *identity], sort_keys=True)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
-
-
-def checked_seed(seed: Any) -> int:
-    """The seed, a whole number in [0, 2^32), else InputError."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= seed < 2**32:
-        raise InputError("not a seed", key="seed", value=seed, expected="a whole number in [0, 2^32)")
-    return int(seed)
 
 
 _21, _20, _11, _8, _7, _1 = (np.uint64(n) for n in (21, 20, 11, 8, 7, 1))

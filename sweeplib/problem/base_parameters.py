@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, SkipValidation
 from pydantic.dataclasses import dataclass
 
+from sweeplib.engine.parameters import FIRST
 from sweeplib.problem.parameters import DEFAULTS, PARAMETERS, PROBLEM, declare, parameter
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -126,3 +127,4 @@ CORE = tuple(PARAMETERS)
 """The names of the parameters of a problem itself."""
 CORE_DEFAULTS = {name: DEFAULTS.get(name) for name in CORE}
 """Their defaults, None for those that every problem needs."""
+FIRST.extend(("gamma", "p", "d", "Delta"))

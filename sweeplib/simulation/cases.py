@@ -15,12 +15,12 @@ from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import NOISE, OFFSETS, NumericalOptions
 from sweeplib.dynamics.step_dynamics import StepDynamics
 from sweeplib.engine import cases as engine
+from sweeplib.engine.seeds import checked_seed
 from sweeplib.engine.simulator import Simulator, networks
 from sweeplib.errors import InputError
 from sweeplib.language import schedule
 from sweeplib.maths.activations import activation
 from sweeplib.maths.activations.activation import bends_off_zero
-from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES, Observable
 from sweeplib.problem import (
     CORE,

@@ -11,12 +11,12 @@ import numpy as np
 
 from sweeplib.dynamics import DYNAMICS
 from sweeplib.dynamics.dynamics import Dynamics
+from sweeplib.engine.seeds import checked_seed
 from sweeplib.engine.status import STATUS_LABELS
 from sweeplib.engine.variable import stored_attributes
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.numerics.compiled import compilation_message
-from sweeplib.numerics.random import checked_seed
 from sweeplib.observables import OBSERVABLES
 from sweeplib.problem import Problem, meaningful, parts_of
 from sweeplib.simulation.cases import Case, option_pairs
