@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from sweeplib.dynamics import DYNAMICS
     from sweeplib.errors import InputError, SweeplibError
     from sweeplib.figures import FIGURES
-    from sweeplib.functions.call import answer, sweep
     from sweeplib.functions.function import Result, simulator
     from sweeplib.maths.activations import ACTIVATIONS
     from sweeplib.maths.overlaps import Overlaps
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from sweeplib.problem import Problem
     from sweeplib.simulation import simulate
     from sweeplib.storage import open_dataset as open  # noqa: A004 - `sweeplib.open`
-    from sweeplib.sweeps import Sweep
+    from sweeplib.sweeps import Sweep, answer, sweep
 
 __version__ = "0.3.0"
 
@@ -38,8 +37,8 @@ _HOMES = {
     "combine": "sweeplib.analysis.kit.combination",
     "open": "sweeplib.storage",
     "Result": "sweeplib.functions.function",
-    "answer": "sweeplib.functions.call",
-    "sweep": "sweeplib.functions.call",
+    "answer": "sweeplib.sweeps",
+    "sweep": "sweeplib.sweeps",
     "simulate": "sweeplib.simulation",
     "simulator": "sweeplib.functions.function",
 }

@@ -255,10 +255,8 @@ class Case(engine.Case):
         try:
             case.check()
             for name in sorted(NOISE & case.problem.differing_names):
-                value, expected = (
-                    getattr(case.problem, name),
-                    f"{json.dumps(DEFAULTS[name])}, or a schedule that is given",
-                )
+                value, default = getattr(case.problem, name), json.dumps(DEFAULTS[name])
+                expected = f"{default}, or a schedule that is given"
                 raise InputError("no derivatives by the rate", key=name, value=value, expected=expected)
             if case.problem.has_spectrum:
                 expected = f"{DEFAULTS['data']}, or a schedule that is given"

@@ -102,14 +102,14 @@ def outcomes_table(store: RunStore, wanted: Inventory) -> str:
     places = places[np.argsort(~np.isin(wanted.status[places], EXPLAINED), kind="stable")]
     names, text = (*wanted.sweep.grid.names, "seed"), io.StringIO()
     columns = [wanted.column(name, places).tolist() for name in names]
-    ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).tolist()
+    ends = np.where(np.isnan(last := _ends(store, wanted, places)), "", last.astype(object)).T.tolist()
     written = csv.writer(text, lineterminator="\n")
     written.writerow(["identity", "status", *names, *_end_names(store), *SAID])
     for identity, status, coordinates, end, reason in zip(
         wanted.ids[places].tolist(),
         wanted.status[places].tolist(),
         zip(*columns, strict=True),
-        zip(*ends, strict=True),
+        ends,
         _reason_cells(store.directory, wanted, places),
         strict=True,
     ):
@@ -136,7 +136,8 @@ def _ends(store: RunStore, wanted: Inventory, places: np.ndarray) -> np.ndarray:
         for block in np.unique(block_of).tolist():
             inside = here[block_of == block]
             at = row[inside] - block * layout.block_size
-            ends[:, inside] = [layout.block_data(name, block)[at] for name in names]
+            for end, name in zip(ends, names, strict=True):
+                end[inside] = layout.block_data(name, block)[at]
     return ends
 
 

@@ -1,0 +1,356 @@
+"""Functions as simulators: their signatures, their sweeps from files, scripts and Python, what goes wrong in them."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweeplib
+from sweeplib import InputError, Result, simulator
+from sweeplib.config import from_mapping, load
+from sweeplib.engine.status import Status
+from sweeplib.functions.cases import FunctionCase, generator_of
+from sweeplib.functions.function import FUNCTIONS, Function, registered
+from sweeplib.functions.source import source_of
+from sweeplib.storage.store.outcomes import first_outcomes
+
+WALK = '''
+from typing import Annotated, Literal
+import numpy as np
+from pydantic import Field
+from sweeplib import Result, simulator
+
+SCALE = 2.0
+UNUSED = open
+
+def doubled(x):
+    return SCALE * x
+
+@simulator(position="m", passed="1", path=Result("m", dims={"step": "n"}, label="path of the walk"))
+def walk(rng, bias: Annotated[float, Field(ge=-1, le=1, description="drift of a step"), "m"] = 0.0, n: int = 3,
+         law: Literal["normal", "signs"] = "normal"):
+    """A docstring, which is no code."""
+    steps = rng.standard_normal(n) if law == "normal" else rng.choice([-1.0, 1.0], n)
+    path = np.cumsum(steps + doubled(bias))
+    return {"position": path[-1], "passed": path[-1] > 1, "path": path}
+'''
+TROUBLED = """
+import sys
+import time
+from sweeplib import simulator
+
+@simulator(y="1")
+def troubled(rng, what: str = "fine"):
+    match what:
+        case "raises":
+            raise ValueError("no such thing")
+        case "exits":
+            sys.exit(3)
+        case "text":
+            return "one"
+        case "complex":
+            return 1j
+        case "array":
+            return [1.0, 2.0]
+        case "others":
+            return {"z": 1.0}
+        case "nan":
+            return float("nan")
+        case "inf":
+            return float("inf")
+        case "bool":
+            return True
+    return 1.0
+"""
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Functions that a test defines are not there for the next one."""
+    before = {name: list(functions) for name, functions in FUNCTIONS.items()}
+    yield
+    FUNCTIONS.clear()
+    FUNCTIONS.update(before)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[str, str, str], Path]:
+    """Return what writes a function's file and a config beside it."""
+
+    def write(code: str, keys: str, name: str = "own") -> Path:
+        (tmp_path / f"{name}_functions.py").write_text(code, encoding="utf-8")
+        config = tmp_path / f"{name}.yaml"
+        config.write_text(f"simulator: {name}_functions.py\n{keys}\n", encoding="utf-8")
+        return config
+
+    return write
+
+
+def ran(config: Path, *overrides: str) -> xr.Dataset:
+    sweep = sweeplib.Sweep.from_yaml(config, *overrides, results=config.parent / "results")
+    return sweep.run(progress=False)
+
+
+def test_a_signature_is_the_schema(written: Callable[..., Path]) -> None:
+    """Types, defaults, bounds, labels and units; parameters that a sweep does not name have their defaults."""
+    ds = ran(written(WALK, "grid: {bias: [-0.5, 0.5], n: [2, 4]}\nseeds: 3\nfigures: []"))
+    assert dict(ds.sizes) == {"dynamics": 1, "bias": 2, "n": 2, "seed": 3, "step": 4}
+    assert ds.bias.attrs == {"long_name": "drift of a step", "units": "m", "symbol": ""}
+    assert ds.position.attrs["units"] == "m"
+    assert ds.path.attrs["long_name"] == "path of the walk"
+    assert ds.attrs["law"] == "normal"
+    assert (ds.status == Status.ok).all()
+    assert ds.path.sel(n=2).isel(step=slice(2, None)).isnull().all(), "shorter arrays are padded"
+    np.testing.assert_array_equal(ds.path.sel(n=4).isel(step=-1), ds.position.sel(n=4))
+
+
+def test_random_numbers_depend_on_root_seed_values_and_replica_alone(written: Callable[..., Path]) -> None:
+    """Not on the other cases, nor on the worker: a direct call with the generator of the case has the same bits."""
+    config = written(WALK, "grid: {bias: [-0.5, 0.5], n: [2, 4]}\nseeds: 5\nroot_seed: 3\nfigures: []")
+    ds, walk = ran(config), registered("walk")
+    values = (("bias", 0.5), ("n", 4), ("law", "normal"))
+    case = FunctionCase("walk", walk.code, values, 4, root_seed=3)
+    alone = walk(generator_of(case), **dict(values))
+    stored = ds.sel(bias=0.5, n=4, seed=4, dynamics="walk")
+    assert stored.path.values.tobytes() == alone["path"].tobytes()
+    assert len(np.unique(ds.position)) == ds.position.size
+
+
+def test_runs_that_are_paired_share_their_random_numbers(written: Callable[..., Path]) -> None:
+    ds = ran(written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 4\npair_by: [seed]\nfigures: []"))
+    shift = ds.path.sel(bias=0.5) - ds.path.sel(bias=0.0)
+    np.testing.assert_allclose(shift, np.broadcast_to(np.arange(1.0, 4.0), shift.shape), atol=1e-12)
+
+
+def test_a_sweep_of_a_function_grows_and_an_edit_computes_it_again(written: Callable[..., Path]) -> None:
+    """More seeds and values leave what there is; comments and units are no edit, a helper's number is one."""
+    config = written(WALK, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []")
+    before = ran(config).load()
+    grown = ran(config, "seeds=4", "grid.bias=[0, 0.5, 0.9]").load()
+    xr.testing.assert_equal(grown.position.sel(bias=[0.0, 0.5], seed=[0, 1]), before.position)
+    codes = {}
+    for name, code in {
+        "same": WALK.replace("# a comment", "").replace('position="m"', 'position="km"') + "\n# a remark\nOTHER = 1\n",
+        "helper": WALK.replace("SCALE = 2.0", "SCALE = 3.0"),
+        "default": WALK.replace("n: int = 3", "n: int = 4"),
+    }.items():
+        load(written(code, "grid: {bias: [0.0, 0.5]}\nseeds: 2\nfigures: []", name))
+        codes[name] = registered("walk").code
+    original = FUNCTIONS["walk"][0].code
+    assert codes["same"] == original
+    assert len({original, codes["helper"], codes["default"]}) == 3
+
+
+@pytest.mark.parametrize(
+    ("what", "status", "says"),
+    [
+        ("raises", "failed", "ValueError: no such thing"),
+        ("exits", "failed", "SystemExit: 3"),
+        ("text", "failed", "returned y as <U3"),
+        ("complex", "failed", "returned y as complex128"),
+        ("array", "failed", "float64 of shape (2,); expected real numbers of shape ()"),
+        ("others", "failed", "its results differ in y"),
+        ("nan", "ok", None),
+        ("inf", "ok", None),
+        ("bool", "ok", None),
+    ],
+)
+def test_what_a_function_does_wrong_is_a_status_with_a_reason(
+    what: str, status: str, says: str | None, written: Callable[..., Path]
+) -> None:
+    """And harms no other case."""
+    config = written(TROUBLED, f"grid: {{what: [fine, {what}]}}\nseeds: 2\nfigures: []", what)
+    ds = ran(config)
+    assert (ds.status.sel(what="fine") == Status.ok).all()
+    assert (ds.y.sel(what="fine") == 1.0).all()
+    assert (ds.status.sel(what=what) == Status[status]).all()
+    outcomes = first_outcomes(config.parent / "results" / what, "troubled", 9)
+    assert len(outcomes) == (2 if says else 0)
+    assert all(str(says) in line["exception"] for line in outcomes)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ("grid: {bais: [0.1]}", "unknown name: no parameter of the function.*did you mean 'bias'"),
+        ("grid: {bias: [0.1, 3]}", "not a value of bias; got 3"),
+        ("grid: {n: [1.5]}", "a whole number"),
+        ("grid: {law: [normal, cauchy]}", "not a value of law"),
+        ("grid: {position: [1, 2]}", "this name has another meaning"),
+        ("grid: {bias: [0.1]}\ndynamics: [sgd]", "dynamics"),
+        ("grid: {bias: [0.1]}\npair_by: [d]", "unknown parameter"),
+        ("grid: {bias: [0.1]}\nanswers: {a: {of: averages, variable: positoin, to: 1 %}}", "did you mean 'position'"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_refused_before_any_call(
+    keys: str, says: str, written: Callable[..., Path]
+) -> None:
+    with pytest.raises(InputError, match=says):
+        load(written(WALK, keys))
+
+
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        ("x = 1", "no simulator in this file"),
+        (
+            WALK + WALK.partition("@simulator")[2].join(["\n@simulator", ""]).replace("def walk", "def run"),
+            "several simulators",
+        ),
+        (WALK.replace("doubled(bias)", "tripled(bias)"), "got 'tripled'"),
+        (WALK.replace("rng, bias", "rng, seed, bias"), "rng and seed"),
+        (WALK.replace('position="m"', 'bias="m"'), "parameter has"),
+        (WALK.replace('dims={"step": "n"}', 'dims={"step": "length"}'), "no parameter has the length of step"),
+        (WALK.replace("n: int = 3", 'n: int = "x"'), "the default of n is no value of it"),
+    ],
+)
+def test_a_file_that_is_no_simulator_is_refused(code: str, says: str, written: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match=says):
+        load(written(code, "grid: {n: [1, 2]}"))
+
+
+def test_functions_that_other_processes_cannot_have_are_refused() -> None:
+    with pytest.raises(InputError, match="at the top level of a file or a notebook"):
+        simulator(y="1")(lambda rng, x=1.0: x)
+
+    def inner(rng: np.random.Generator, x: float = 1.0) -> float:
+        return x
+
+    with pytest.raises(InputError, match="cannot be sent"):
+        simulator(y="1")(inner)
+
+
+def test_a_function_without_random_numbers_has_no_replicas(written: Callable[..., Path]) -> None:
+    code = "from sweeplib import simulator\n\n@simulator(y='1')\ndef square(x: float = 1.0):\n    return x**2\n"
+    with pytest.raises(InputError, match="takes neither rng nor seed"):
+        load(written(code, "grid: {x: [1, 2]}\nseeds: 2"))
+    ds = ran(written(code, "grid: {x: [1, 2, 3]}\nfigures: []", "det"))
+    np.testing.assert_array_equal(ds.y.squeeze(), [1.0, 4.0, 9.0])
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import sweeplib
+from sweeplib import simulator
+
+LEVELS = {"low": 1.0}
+LEVELS["high"] = 2.0
+FACTOR = 1
+FACTOR += 1
+
+class Law:
+    def __init__(self, level):
+        self.level = LEVELS[level]
+
+def value(level):
+    return FACTOR * Law(level).level
+
+@simulator(y="1")
+def own(rng, level: str = "low"):
+    return value(level) + 0.0 * rng.random()
+
+print("the script runs")
+assert len(sys.argv) == 2, "a script that workers must not run"
+if __name__ == "__main__":
+    ds = sweeplib.sweep(own, level=["low"], seeds=int(sys.argv[1]), results="res", config={"cluster": {"workers": 2}})
+    print("values", sorted(set(ds.y.values.ravel().tolist())), "seeds", ds.sizes["seed"])
+"""
+
+
+def test_a_script_sweeps_its_own_function_and_grows(tmp_path: Path) -> None:
+    """Workers get the function and what it reaches, not the script."""
+    (tmp_path / "script.py").write_text(SCRIPT.replace('LEVELS["high"] = 2.0\n', ""), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
+    for seeds in (2, 3):
+        command = [sys.executable, "script.py", str(seeds)]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == f"the script runs\nvalues [2.0] seeds {seeds}\n"
+    [file] = (tmp_path / "res" / "own" / "functions").glob("*.py")
+    assert "the script runs" not in file.read_text(encoding="utf-8")
+
+
+def test_the_source_of_a_function_is_what_it_reaches(written: Callable[..., Path]) -> None:
+    load(written(WALK, "grid: {bias: [0.1]}"))
+    text = source_of(registered("walk"))
+    assert "SCALE = 2.0" in text and "def doubled" in text and "UNUSED" not in text
+    names: dict[str, Any] = {}
+    exec(compile(text, "slice", "exec"), names)
+    assert isinstance(names["walk"], Function)
+
+
+def test_two_functions_of_one_name_are_told_apart_by_their_code(written: Callable[..., Path]) -> None:
+    """A sweep that was made before goes on with its own."""
+    first = sweeplib.Sweep.from_yaml(
+        written(WALK, "grid: {bias: [0.0]}\nfigures: []\nname: first", "first"), results="unused"
+    )
+    second = load(written(WALK.replace("SCALE = 2.0", "SCALE = 3.0"), "grid: {bias: [0.0]}", "second"))
+    assert first.design.numerics("walk") != second.numerics("walk")
+    [case] = first.design.probed("walk")
+    assert case.simulator.function is first.design.simulator.function  # type: ignore[attr-defined]
+
+
+def test_a_table_of_points_has_texts_and_numbers(written: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "points.csv").write_text("bias,law\n0.1,normal\n0.2,signs\n", encoding="utf-8")
+    ds = ran(written(WALK, "points: points.csv\nparameters: {n: 1}\nseeds: 2\nfigures: []"))
+    assert ds.law.values.tolist() == ["normal", "signs"]
+    values = ds.position.isel(point=1)
+    assert set(np.round(values.values.ravel(), 12)) <= {-0.6, 1.4}
+
+
+def test_results_are_shown_without_a_figure_being_asked_for(written: Callable[..., Path]) -> None:
+    """The first result against the longest axis, and its distribution; a map where two axes are long."""
+    file = written(WALK, "").with_name("own_functions.py")
+    keys = {"simulator": str(file), "seeds": 4}
+    line = from_mapping(keys | {"name": "a", "grid": {"bias": [0.1, 0.2]}})
+    assert line.figures == {"position": {"kind": "line", "y": "position"}, "distribution": {"y": "position"}}
+    both = {"bias": {"linspace": [0, 1, 8]}, "n": {"range": [1, 9]}}
+    maps = from_mapping(keys | {"name": "b", "grid": both})
+    assert maps.figures["position_map"] == {"kind": "map", "z": "position"}
+
+
+def test_the_mean_of_a_result_is_answered_to_a_precision(written: Callable[..., Path], tmp_path: Path) -> None:
+    load(written(WALK, "grid: {bias: [0.1]}"))
+    answers = sweeplib.answer(
+        registered("walk"), "position", to=0.2, bias=[0.5], n=1, results=tmp_path / "res", name="answered"
+    )
+    [found] = answers
+    assert found.state.value == "given"
+    assert found.half_width <= 0.2
+    assert found.low < 1.0 < found.high
+
+
+WITHOUT = """
+import importlib.abc, sys
+PHYSICS = ("networks", "simulation", "dynamics", "kernels", "observables", "theory", "problem", "maths")
+
+class Refuse(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("sweeplib.") and name.split(".")[1] in PHYSICS:
+            raise ImportError(f"physics is taken away: {name}")
+
+sys.meta_path.insert(0, Refuse())
+"""
+
+
+def test_the_engine_runs_with_physics_taken_away(tmp_path: Path) -> None:
+    """In the driver and in its processes: plan, store, guard, dataset, growth."""
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT, encoding="utf-8")
+    (tmp_path / "script.py").write_text(SCRIPT.replace('LEVELS["high"] = 2.0\n', ""), encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), str(Path(sweeplib.__file__).parents[1])])
+    environment = {**os.environ, "PYTHONPATH": path}
+    command = [sys.executable, "script.py", "40"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("values [2.0] seeds 40\n")
+
+
+def test_results_of_arrays_need_their_lengths() -> None:
+    assert Result("m", dims={"x": "L", "y": 3}).shape({"L": 5}) == (5, 3)
