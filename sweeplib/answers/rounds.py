@@ -76,7 +76,7 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
             if question.budget is None
             else f"its budget of {question.budget:,} cases"
         )
-        by_cases = Budget(most, limit, lambda _: len(whole.simulators), before, lambda cases: f"{cases:,.0f}")
+        by_cases = Budget(most, limit, lambda _: len(whole.laws), before, lambda cases: f"{cases:,.0f}")
         chosen = by_cases.affordable(chosen)
         if math.isfinite(question.seconds):
             price = price_of_rows(whole, [row for answer in chosen for row in answer.requests], rounds.prices)
@@ -88,8 +88,8 @@ def decided(whole: Design, rounds: Rounds, ds: "xr.Dataset") -> Rounds:
         spent[name], room = spent.get(name, 0) + extra, room - extra
         answers += chosen
     rows = merged(row for answer in answers for row in answer.requests)
-    if len(whole.simulators) > 1:
-        answers = [replace(answer, cases=len(whole.simulators) * answer.cases) for answer in answers]
+    if len(whole.laws) > 1:
+        answers = [replace(answer, cases=len(whole.laws) * answer.cases) for answer in answers]
     return rounds.with_round(rows, [answer.record() for answer in answers], spent, seconds)
 
 

@@ -147,7 +147,7 @@ def _axes_of_answers(
     from sweeplib.analysis import ANALYSES
 
     axes: dict[str, Sequence[Any]] = {dim.name: dim.values for dim in sweep.grid.axes}
-    axes |= {"dynamics": tuple(sweep.simulators)}
+    axes |= {"dynamics": tuple(sweep.laws)}
     axes |= {"threshold": ds.axes["threshold"]} if "threshold" in ds.axes else {}
     try:
         outline = ANALYSES[of].outlined(ds, options)

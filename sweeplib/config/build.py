@@ -77,7 +77,7 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)
     refuse_more("cases", cases, CASES, key="grid", instead="fewer values, seeds or dynamics, or several sweeps")
-    for name, runs in sweep.simulators.items():
+    for name, runs in sweep.laws.items():
         if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
             refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
     subject.check(sweep)

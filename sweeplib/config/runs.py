@@ -39,7 +39,7 @@ def written_runs(sweep: Design) -> dict[str, Any]:
     """Return the section `dynamics` of the complete config: with all options."""
     return {
         name: _written_law(sweep, runs) if (run := sweep.runs[runs[0]]).law else _places(run) | dict(run.options)
-        for name, runs in sweep.simulators.items()
+        for name, runs in sweep.laws.items()
     }
 
 

@@ -63,7 +63,7 @@ class Choice:
         if len(new):
             points = Table({name: Column.of(items) for name, items in columns.items()}, count)
             codes[flat[new]] = _numbers_at(self.sweep, self.run, points.at(new))
-        return (codes[flat] == (self.sweep.simulators[law].index(self.run) if law else 0)).tolist()
+        return (codes[flat] == (self.sweep.laws[law].index(self.run) if law else 0)).tolist()
 
 
 def is_a_choice(sweep: "Design", run: str) -> bool:
@@ -74,7 +74,7 @@ def is_a_choice(sweep: "Design", run: str) -> bool:
 
 def _numbers_at(sweep: "Design", run: str, points: Table) -> NDArray[np.int64]:
     """Return which run of a law runs at points (n,), by its place among these, or 0 for a run alone; -1 for none."""
-    runs = sweep.simulators[sweep.runs[run].law or run]
+    runs = sweep.laws[sweep.runs[run].law or run]
     seconds = np.array([_seconds_where_taken(sweep, other, points) for other in runs])
     wanted = _runs_at(sweep, run, points, seconds.min(axis=0))
     if len(runs) > 1:
@@ -99,7 +99,7 @@ def _runs_at(sweep: "Design", run: str, points: Table, seconds: NDArray[np.float
         elif name == COST:
             columns[name] = row_seconds(sweep, run, points, seconds).tolist()
         else:
-            columns[name] = _runs_at(sweep, sweep.simulators[name][0], points).astype(float).tolist()
+            columns[name] = _runs_at(sweep, sweep.laws[name][0], points).astype(float).tolist()
     return runs & np.array(settings.when.evaluated(columns, len(points)), bool)
 
 
@@ -111,7 +111,7 @@ def row_seconds(
     seconds : those of a case, if they are known.
     """
     if seconds is None:
-        runs = sweep.simulators[sweep.runs[run].law or run]
+        runs = sweep.laws[sweep.runs[run].law or run]
         seconds = np.min([_seconds_where_taken(sweep, other, points) for other in runs], axis=0)
     places = [place for place, _ in sweep.seeds_of(run)]
     with np.errstate(over="ignore"):
@@ -146,7 +146,7 @@ def _refuse_untaken(sweep: "Design", run: str, points: Table) -> None:
     if not len(points):
         return
     law, reasons = sweep.runs[run].law, []
-    for simulator in sweep.simulators[law or run]:
+    for simulator in sweep.laws[law or run]:
         [case] = sweep.cases_at(simulator, points.at(slice(1)))
         errors = [error for check in sweep.simulator.checks() if (error := _refusal(check, case)) is not None]
         reasons.append(f"{case.dynamics}: {errors[0]}")

@@ -146,7 +146,7 @@ class Design:
         return self.grid.simulator
 
     @cached_property
-    def simulators(self) -> dict[str, tuple[str, ...]]:
+    def laws(self) -> dict[str, tuple[str, ...]]:
         """Return the runs by their name in the dataset, which has those of one law under its name."""
         names: dict[str, tuple[str, ...]] = {}
         for name, run in self.runs.items():
@@ -161,7 +161,7 @@ class Design:
     @property
     def takes_the_cheapest(self) -> bool:
         """Return whether the dataset has several runs as one, of which the cheapest ran."""
-        return len(self.simulators) < len(self.runs)
+        return len(self.laws) < len(self.runs)
 
     def when(self, dynamics: str) -> Condition | None:
         """Return the condition under which a run runs at a point."""

@@ -100,7 +100,7 @@ class OtherFiles:
         if not key or self.directory / "analysis" in version.parents:
             return array if key else ""
         axes: dict[str, Sequence[Any]] = {axis.name: axis.values for axis in self.sweep.grid.axes}
-        axes |= {"dynamics": list(self.sweep.simulators), "seed": self.sweep.seeds}
+        axes |= {"dynamics": list(self.sweep.laws), "seed": self.sweep.seeds}
         at = [f"{dim}={axes[dim][at]}" for dim, at in _position(version / array, key) if at < len(axes.get(dim, ()))]
         return f"{array} of {', '.join(at) if at else 'all cases'}"
 

@@ -48,7 +48,7 @@ def run_coordinates(sweep: Design) -> list[Coordinate]:
     """Return the runs and the seeds of a sweep."""
     label = sweep.simulator.label
     return [
-        Coordinate("dynamics", ("dynamics",), lambda: list(sweep.simulators), label("dynamics")),
+        Coordinate("dynamics", ("dynamics",), lambda: list(sweep.laws), label("dynamics")),
         Coordinate("seed", ("seed",), lambda: sweep.seeds, label("seed")),
     ]
 

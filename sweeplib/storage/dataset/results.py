@@ -185,7 +185,7 @@ def results_of_all(sweep: Design, directory: Path) -> dict[str, Results]:
     """Return the results of a sweep by their name in the dataset; InputError if a case is missing."""
     return {
         name: _joined(name, [results_of(sweep, run, directory) for run in runs])
-        for name, runs in sweep.simulators.items()
+        for name, runs in sweep.laws.items()
     }
 
 
