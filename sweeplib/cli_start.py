@@ -13,6 +13,7 @@ from sweeplib.regular_files import file_text
 
 KINDS = [
     "sweep",
+    "function",
     "activation",
     "analysis",
     "cluster",
@@ -34,7 +35,7 @@ KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 @options.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
 @options.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
 def new(kind: str, file: Path | None) -> None:
-    """Write a commented sweep, or a plugin of a KIND with a sweep that uses it, to start from."""
+    """Write a commented sweep, or a function or plugin of a KIND with its sweep, to start from."""
     from sweeplib.front.starter import write_new
 
     for path in write_new(kind, file):
@@ -76,15 +77,16 @@ def explain(key: str) -> None:
 @click.option("--directory", metavar="PATH", type=PATH, help="Where to write; by default here, in a clone in config.")
 @click.option("--check", is_flag=True, help="Write nothing; exit status 1 if they are stale.")
 def schema(directory: Path | None, check: bool) -> None:
-    """Write the JSON schema of configs, for editors; in a clone also the table of keys."""
+    """Write the JSON schemas of configs, for editors; in a clone also the table of keys."""
     from sweeplib.config.reference import generated, is_generated
 
     directory = directory or (Path("config") if is_generated(Path("config", "README.md")) else Path())
     texts = {
-        name: text for name, text in generated().items() if name == "schema.json" or is_generated(directory / name)
+        name: text for name, text in generated().items() if name.endswith(".json") or is_generated(directory / name)
     }
-    if (directory / "schema.json").exists() and not is_generated(directory / "schema.json"):
-        raise InputError("not a schema of sweeplib", file=directory / "schema.json", expected="another folder")
+    for name in texts:
+        if (directory / name).exists() and not is_generated(directory / name):
+            raise InputError("not a schema of sweeplib", file=directory / name, expected="another folder")
     stale = [name for name, text in texts.items() if _differs(directory / name, text)]
     if check:
         for name in stale:

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from sweeplib import budget
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
+from sweeplib.config.models import AnswerSection, DynamicsSection, FunctionConfig, FunctionSections, SweepConfig
 from sweeplib.config.time_models import Times
 from sweeplib.config.times import KINDS
 from sweeplib.config.values import SPACINGS
@@ -37,6 +37,12 @@ the file names: `# yaml-language-server: $schema=schema.json`.
 """
 
 
+FUNCTION_TEXT = (
+    "A config with `simulator` is a sweep of a function of your own (docs/how-to/functions.md). It has these keys "
+    "instead of `problem`, `dynamics`, `times`, `horizon`, `keep`, `thresholds`, `exit_on`, `stop` and `observables`; "
+    "the others are as above, with the parameters of the function as names. Its schema is `function-schema.json`."
+)
+"""What is said above the keys of sweeps of functions."""
 TIMES = {"values": [0, 1, 10]}
 ANSWER = {"of": "exit_times", "to": "2 %"}
 """Examples of `times` and of an answer, for the keys below them."""
@@ -56,12 +62,14 @@ class KeyRow(NamedTuple):
 
 def generated() -> dict[str, str]:
     """Return the text of each generated file of `config/`."""
-    return {"schema.json": json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n", "README.md": key_table()}
+    schemas = {"schema.json": json_schema(), "function-schema.json": function_schema()}
+    texts = {name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in schemas.items()}
+    return {**texts, "README.md": key_table()}
 
 
 def is_generated(file: Path) -> bool:
     """Return whether there is a file that looks like one of `generated`."""
-    marks = (HEADING.partition("\n\n")[0], '"title": "SweepConfig"')
+    marks = (HEADING.partition("\n\n")[0], '"title": "SweepConfig"', '"title": "FunctionConfig"')
     return file.is_file() and any(mark in file_text(file, errors="replace") for mark in marks)
 
 
@@ -71,6 +79,16 @@ def json_schema() -> dict[str, Any]:
     schema["properties"]["problem"]["properties"] = {
         name: {"description": parameter.meaning} | parameter.schema for name, parameter in _parameters().items()
     }
+    return _of_files(schema)
+
+
+def function_schema() -> dict[str, Any]:
+    """Return the JSON schema (2020-12) of a config file of a function."""
+    return _of_files(FunctionConfig.model_json_schema())
+
+
+def _of_files(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a config in a file, whose name is that of the sweep and which may start from another one."""
     required = [name for name in schema.pop("required") if name != "name"]
     schema["if"], schema["then"] = {"not": {"required": ["from"]}}, {"required": required}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | schema
@@ -82,6 +100,7 @@ def key_table() -> str:
     tables = [
         HEADING,
         _table("Keys", _rows(SweepConfig)),
+        _table("Keys of a sweep of a function", _own_rows(), FUNCTION_TEXT),
         _table("Below `times`, where it is a mapping", _rows(Times, "times.")),
         _table("Below `dynamics.NAME`", _rows(DynamicsSection, "dynamics.NAME.")),
         _table("Below `answers.NAME`", _rows(AnswerSection, "answers.NAME.")),
@@ -133,9 +152,14 @@ def _documented_fields(described: type) -> dict[str, str]:
 def key_rows() -> dict[str, KeyRow]:
     """Return the rows of all keys and of the fields of a problem, by the key path."""
     below = {Times: "times.", DynamicsSection: "dynamics.NAME.", AnswerSection: "answers.NAME."}
-    parts = (_rows(SweepConfig), *(_rows(model, prefix) for model, prefix in below.items()))
+    parts = (_rows(SweepConfig), _own_rows(), *(_rows(model, prefix) for model, prefix in below.items()))
     rows = [row for group in (*parts, _problem_rows("problem.")) for row in group]
     return {row.key: row for row in rows}
+
+
+def _own_rows() -> list[KeyRow]:
+    """Return the rows of the keys that only sweeps of functions have."""
+    return [row for row in _rows(FunctionConfig) if row.key in FunctionSections.model_fields]
 
 
 @cache

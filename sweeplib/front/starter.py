@@ -25,6 +25,9 @@ PLUGINS = {
 }
 """The kinds of plugins that have a template, with the names of these kinds in `config.catalogue`."""
 
+FUNCTION = "function"
+"""The kind of a function of one's own, which comes with a sweep too."""
+
 TEXT = """\
 # A sweep of sweeplib. What it costs:   sweeplib plan {file}
 # From here to the report:              sweeplib sweep {file}
@@ -56,20 +59,20 @@ figures: [learning_rate_scan]
 
 
 def write_new(kind: str, file: Path | None = None) -> list[Path]:
-    """Write a file of a kind, `sweep` or one of `PLUGINS`; return what was written. A single argument names a sweep.
+    """Write a file of a kind, `sweep`, `FUNCTION` or one of `PLUGINS`; return what was written. One argument: a sweep.
 
-    A plugin comes with a sweep that uses it, a YAML file of the same name. InputError, before anything is written, for
-    another kind, for files that exist, and for a name that the file cannot give to what it registers.
+    A function or a plugin comes with a sweep that uses it, a YAML file of the same name. InputError, before anything is
+    written, for another kind, for files that exist, and for a name that the file cannot give to what it registers.
     """
     if file is None:
-        if kind in ("sweep", *PLUGINS):
+        if kind in ("sweep", FUNCTION, *PLUGINS):
             expected = f"`sweeplib new {kind} NAME.{'yaml' if kind == 'sweep' else 'py'}`"
             raise InputError("no file to write", value=kind, expected=expected)
         return [write_starter(Path(kind))]
     if kind == "sweep":
         return [write_starter(file)]
-    if kind not in PLUGINS:
-        raise InputError("not a kind of file to start from", value=kind, choices=["sweep", *PLUGINS])
+    if kind not in (FUNCTION, *PLUGINS):
+        raise InputError("not a kind of file to start from", value=kind, choices=["sweep", FUNCTION, *PLUGINS])
     if file.suffix != ".py":
         raise InputError("not the name of a plugin's file", value=str(file), expected="a new file, NAME.py")
     _check_name(kind, file)
@@ -101,7 +104,7 @@ def _check_name(kind: str, file: Path) -> None:
     if not file.stem.isidentifier() or keyword.iskeyword(file.stem) or parsed(file.stem) != file.stem:
         expected = "letters, digits and underscores, no word of Python or YAML: what it registers has this name"
         raise InputError("no name of a plugin", value=file.stem, expected=expected)
-    if file.stem in registry_of(PLUGINS[kind]):
+    if kind in PLUGINS and file.stem in registry_of(PLUGINS[kind]):
         raise InputError(f"{kind} {file.stem!r} is one of sweeplib's", value=str(file), expected="another name")
 
 

@@ -26,9 +26,13 @@ def axis_label(array: xr.DataArray) -> str:
 
 
 def wrapped_label(array: xr.DataArray, width: int = 32) -> str:
-    """Return the label of a long axis: the long name in lines of that width, then the symbol and the unit of times."""
+    """Return the label of a long axis: the long name in lines of that width, then the symbol and the unit.
+
+    A unit that the name says, as in `SGD steps`, is not said again.
+    """
     lines = textwrap.wrap(_long_name(array), width)
-    unit = _unit(array) if "scale" in array.attrs else ""
+    is_said = re.search(rf"\b{re.escape(str(array.attrs.get('units', '')))}\b", _long_name(array)) is not None
+    unit = "" if is_said and "scale" not in array.attrs else _unit(array)
     end = " ".join(text for text in (_beside_name(array), unit) if text)
     return ("\n".join(lines) + " " + end).strip()
 

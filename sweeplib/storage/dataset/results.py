@@ -184,8 +184,7 @@ def results_of(sweep: Design, dynamics: str, directory: Path) -> Results:
 def results_of_all(sweep: Design, directory: Path) -> dict[str, Results]:
     """Return the results of a sweep by their name in the dataset; InputError if a case is missing."""
     return {
-        name: _joined(name, [results_of(sweep, run, directory) for run in runs])
-        for name, runs in sweep.laws.items()
+        name: _joined(name, [results_of(sweep, run, directory) for run in runs]) for name, runs in sweep.laws.items()
     }
 
 
