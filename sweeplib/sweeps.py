@@ -252,8 +252,8 @@ def sweep(
     What was computed before is not computed again: with more seeds or values the dataset grows. The file of a function
     of a script or a notebook is written into the folder. InputError for anything wrong, before any call.
     """
-    made = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)
-    return made.run(workers=workers, progress=progress)
+    whole = sweep_of(function, seeds=seeds, name=name, results=results, config=config, **parameters)
+    return whole.run(workers=workers, progress=progress)
 
 
 def answer(
@@ -285,9 +285,9 @@ def answer(
     if chosen:
         question["options"] = chosen
     config["answers"] = {variable: question}
-    made = sweep_of(function, seeds=seeds, config=config, **others)
-    made.run(workers=workers, progress=progress)
-    return made.answers
+    whole = sweep_of(function, seeds=seeds, config=config, **others)
+    whole.run(workers=workers, progress=progress)
+    return whole.answers
 
 
 def sweep_of(

@@ -45,16 +45,17 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
 def _function(file: str, name: str) -> Function:
     """Return the function of a file, which is the only one if it is not named."""
     module = module_of(file)
-    own = {key: functions[-1] for key, functions in FUNCTIONS.items() if functions[-1].function.__module__ == module}
-    if not own:
+    last = [functions[-1] for functions in FUNCTIONS.values()]
+    here = {function.name: function for function in last if function.function.__module__ == module}
+    if not here:
         expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
         raise InputError("no simulator in this file", value=Path(file).name, expected=expected)
-    if name or len(own) == 1:
-        chosen = name or next(iter(own))
-        if chosen not in own:
-            raise InputError("no such simulator in this file", value=chosen, choices=own)
-        return own[chosen]
-    expected = " or ".join(f"{Path(file).name}:{key}" for key in own)
+    if name or len(here) == 1:
+        chosen = name or next(iter(here))
+        if chosen not in here:
+            raise InputError("no such simulator in this file", value=chosen, choices=here)
+        return here[chosen]
+    expected = " or ".join(f"{Path(file).name}:{key}" for key in here)
     raise InputError("several simulators in this file", value=Path(file).name, expected=expected)
 
 
@@ -80,8 +81,8 @@ def _figures(function: Function, sweep: Design) -> list[tuple[FigureEntry, ...]]
     numbers = [name for name, result in function.results.items() if not result.dims]
     first = next(iter(numbers or function.results))
     long_axes = [axis for axis in sweep.grid.axes if len(axis.values) >= LONG]
-    drawn: tuple[FigureEntry, ...] = ((first, {"kind": "line", "y": first}),)
+    against: tuple[FigureEntry, ...] = ((first, {"kind": "line", "y": first}),)
     if len(long_axes) > 1:
-        drawn = ((f"{first}_map", {"kind": "map", "z": first}), *drawn)
+        against = ((f"{first}_map", {"kind": "map", "z": first}), *against)
     spread: tuple[FigureEntry, ...] = (("distribution", {"y": first}),)
-    return [drawn, spread] if function.random else [drawn]
+    return [against, spread] if function.random else [against]

@@ -297,8 +297,8 @@ class Design:
         """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
         table = {} if self.table is None else {"points": self.table}
         function = {} if self.function is None else {"simulator": self.function}
-        own = (self.function or "").partition(":")[0]
-        plugins = [plugin for plugin in self.plugins if plugin != own]
+        file = (self.function or "").partition(":")[0]
+        plugins = [plugin for plugin in self.plugins if plugin != file]
         return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 
     def user_names(self) -> list[str]:

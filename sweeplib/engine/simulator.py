@@ -161,6 +161,6 @@ def home_of(simulator: Simulator) -> str:
 
 def simulator_named(name: str) -> Simulator:
     """Return a simulator by its name. Its module is imported when it is first asked for: the engine needs none."""
-    kind, _, own = name.partition(".")
-    simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(own)
+    kind, _, name_there = name.partition(".")
+    simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(name_there)
     return simulator

@@ -80,8 +80,10 @@ class Function:
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
         hints = typing.get_type_hints(function, include_extras=True)
-        own = {name: argument for name, argument in arguments.items() if name not in RANDOM}
-        self.arguments = {name: _argument(self.name, argument, hints.get(name)) for name, argument in own.items()}
+        parameters = {name: argument for name, argument in arguments.items() if name not in RANDOM}
+        self.arguments = {
+            name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
+        }
         self._refuse_names()
 
     @functools.cached_property
@@ -152,9 +154,9 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
     declared = {name: Result(entry) if isinstance(entry, str) else entry for name, entry in results.items()}
 
     def decorated(function: Callable[..., Any]) -> Function:
-        made = Function(function, declared)
-        FUNCTIONS.setdefault(made.name, []).append(made)
-        return made
+        simulated = Function(function, declared)
+        FUNCTIONS.setdefault(simulated.name, []).append(simulated)
+        return simulated
 
     return decorated
 

@@ -199,13 +199,13 @@ class FunctionSimulator(Simulator):
     def cases_at(self, points: Table, columns: Mapping[str, Column]) -> FunctionCases:
         """Return the cases at some points: arguments that the grid does not name have their defaults."""
         arguments = self.function.arguments
-        own = {
+        values = {
             name: points.column(name) if name in points.columns else points.constant(argument.default)
             for name, argument in arguments.items()
         }
-        known = {name: columns[name] for name in ("seed", "root_seed", "pair_by")}
+        fields = {name: columns[name] for name in ("seed", "root_seed", "pair_by")}
         named = {"dynamics": points.constant(self.function.name), "code": points.constant(self.function.code)}
-        return FunctionCases(own | known | named, len(points))
+        return FunctionCases(values | fields | named, len(points))
 
     def label(self, name: str) -> dict[str, Any]:
         """Return the labels of a result, an argument or a coordinate."""
@@ -226,7 +226,7 @@ class FunctionSimulator(Simulator):
 
     def constants(self, sweep: Design, case: FunctionCase) -> dict[str, Constant]:
         """Return the arguments and numbers of expressions that are the same at all points."""
-        fixed = {each.name: each.column() for each in grid_coordinates(sweep) if not each.dims}
+        fixed = {name.name: name.column() for name in grid_coordinates(sweep) if not name.dims}
         fixed |= {name: value for name, value in case.values if name not in sweep.grid.names}
         return {name: attribute_value(value) for name, value in fixed.items() if value is not None}
 
@@ -256,8 +256,8 @@ class FunctionSimulator(Simulator):
         columns["seed"] = Column.of(index["seed"].tolist())
         pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
         named = {"dynamics": self.function.name, "code": self.function.code}
-        one = named | {"root_seed": shared["root_seed"], "pair_by": pair_by}
-        return FunctionCases.of_one_value(one, len(rows)).replaced(**columns)
+        shared_by_all = named | {"root_seed": shared["root_seed"], "pair_by": pair_by}
+        return FunctionCases.of_one_value(shared_by_all, len(rows)).replaced(**columns)
 
     def recording(self, shared: Mapping[str, Any]) -> WholeRun:
         """Return all that a function returns."""

@@ -13,6 +13,7 @@ import hashlib
 import inspect
 import symtable
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ def _declares(decorator: ast.expr) -> bool:
 
 def _statements(function: Function) -> list[ast.stmt]:
     """Return the statements around a function that it needs, in their order."""
-    body = ast.parse(_text_around(function)).body
+    body = list(_flat(ast.parse(_text_around(function)).body))
     bound = [_names_bound(statement) for statement in body]
     needed = {place for place, statement in enumerate(body) if _is_future(statement)}
     waiting, done = [function.name], set[str]()
@@ -66,6 +67,16 @@ def _statements(function: Function) -> list[ast.stmt]:
             needed.update(places)
             waiting += [used for place in places for used in _names_used(body[place])]
     return [body[place] for place in sorted(needed)]
+
+
+def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield statements at the top level, those below `if __name__ == "__main__"` too."""
+    for statement in body:
+        match statement:
+            case ast.If(test=ast.Compare(left=ast.Name(id="__name__"))):
+                yield from statement.body
+            case _:
+                yield statement
 
 
 def _is_future(statement: ast.stmt) -> bool:

@@ -34,6 +34,7 @@ IN_ORDER = [
     "docs/how-to/watching.md",
     "docs/how-to/merging.md",
     "docs/how-to/handing-on.md",
+    "docs/how-to/functions.md",
 ]
 """Pages whose examples go on from those of the pages before, in one folder."""
 ALONE = ["README.md", "docs/how-to/python.md"]
@@ -99,9 +100,12 @@ def test_yaml_is_valid(page: str, text: str, tmp_path: Path) -> None:
     content = document(re.sub("\\.\\.\\.", "", text)).data
     (tmp_path / "points.csv").write_text("gamma,d,n\n0.05,300,8\n")
     (tmp_path / "mine.csv").write_text("time,risk\n0,1\n")
+    for where, kind, code in BLOCKS:
+        if where == page and kind == "py":  # a file of functions
+            (tmp_path / code.partition("\n")[0].removeprefix("# ")).write_text(code)
     if set(content) == {"cluster"}:
         assert cluster_settings(content["cluster"])
-    elif "dynamics" not in content:  # keys that are added to a config
+    elif "dynamics" not in content and "simulator" not in content:  # keys that are added to a config
         from_mapping(document((ROOT / "config/quickstart.yaml").read_text()).data | content, tmp_path)
     else:
         from_mapping({"name": "any", **content}, tmp_path)
