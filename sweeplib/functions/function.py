@@ -217,7 +217,7 @@ def checked_results(function: Function, returned: Any, values: Mapping[str, Any]
     for name, result in function.results.items():
         array, shape = np.asarray(returned[name]), result.shape(values)
         if array.dtype.kind not in "biuf" or array.shape != shape:
-            what = f"{array.dtype} of shape {array.shape}"
-            raise TypeError(f"{function.name} returned {name} as {what}; expected real numbers of shape {shape}")
+            kind = f"{array.dtype} of shape {array.shape}"
+            raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")
         arrays[name] = array.astype(float)
     return arrays

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from sweeplib.engine.seeds import checked_seed
 from sweeplib.errors import InputError
 from sweeplib.numerics.compiled import specialised
 from sweeplib.numerics.random import (
-    checked_seed,
     chi_square,
     fill_normals,
     make_fours,

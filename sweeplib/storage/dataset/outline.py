@@ -123,17 +123,18 @@ def _example_cases(sweep: Design, *, every_shape: bool) -> list[Case]:
     If `every_shape`, also of those of groups.
     """
 
-    def shapes(case: Case) -> tuple[Any, ...]:
+    def lengths(case: Case) -> tuple[Any, ...]:
         variables = _recorded(case).items()
         return tuple((name, v.dims, v.shape) for name, v in variables if every_shape or case.simulator.shares(v.dims))
 
     cases: list[Case] = []
     for run in sweep.runs:
         probed = sweep.probed(run)
-        first: dict[Any, int] = {}
-        for place, key in enumerate(probed.column_of(shapes).items()):
-            first.setdefault(key, place)
-        cases += [probed[place] for place in first.values()]
+        by_shape = [probed[int(places[0])] for places in probed.of_one_shape()]  # these have variables of one shape
+        first: dict[tuple[Any, ...], Case] = {}
+        for case in by_shape:
+            first.setdefault(lengths(case), case)
+        cases += first.values()
     return cases
 
 
