@@ -18,10 +18,10 @@ from benchmarks.timing import Benchmark, Work
 from sweeplib.design.cluster import ClusterSettings
 from sweeplib.design.design import Design, Run
 from sweeplib.design.grid import Axis, Grid
+from sweeplib.engine.status import Status
 from sweeplib.execution import run, work
 from sweeplib.execution.blocks import Block, BlockReport
 from sweeplib.language import Expression
-from sweeplib.engine.status import Status
 from sweeplib.simulation import Recording
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.store.inventory import inventory, sweep_status

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sweeplib.errors import InputError, SweeplibError
     from sweeplib.figures import FIGURES
     from sweeplib.functions.function import Result, simulator
+    from sweeplib.functions.program import program
     from sweeplib.maths.activations import ACTIVATIONS
     from sweeplib.maths.overlaps import Overlaps
     from sweeplib.observables import OBSERVABLES
@@ -37,6 +38,7 @@ _HOMES = {
     "combine": "sweeplib.analysis.kit.combination",
     "open": "sweeplib.storage",
     "Result": "sweeplib.functions.function",
+    "program": "sweeplib.functions.program",
     "answer": "sweeplib.sweeps",
     "sweep": "sweeplib.sweeps",
     "simulate": "sweeplib.simulation",
@@ -59,6 +61,7 @@ __all__ = [
     "answer",
     "combine",
     "open",
+    "program",
     "simulate",
     "simulator",
     "sweep",

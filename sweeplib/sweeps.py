@@ -317,14 +317,14 @@ def sweep_of(
 
 def _file_of(function: "Function", directory: Path) -> Path:
     """Return the file that other processes import: the function's own, or one in the folder of a sweep for it."""
-    from sweeplib.functions.source import is_importable, source_of
+    from sweeplib.functions.source import is_importable
     from sweeplib.storage.records.files import write_text
 
-    if is_importable(function):
-        return Path(str(function.function.__code__.co_filename)).resolve()
+    if function.file is not None and is_importable(function):
+        return function.file
     function.__dict__.pop("code", None)  # a cell may have changed what the function reaches since
     path = directory.resolve() / "functions" / f"{function.name}_{function.code}.py"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, source_of(function))
+        write_text(path, function.source())
     return path

@@ -46,7 +46,7 @@ def _function(file: str, name: str) -> Function:
     """Return the function of a file, which is the only one if it is not named."""
     module = module_of(file)
     last = [functions[-1] for functions in FUNCTIONS.values()]
-    here = {function.name: function for function in last if function.function.__module__ == module}
+    here = {function.name: function for function in last if function.module == module}
     if not here:
         expected = 'a function with the decorator `@simulator(RESULT="units")` in it'
         raise InputError("no simulator in this file", value=Path(file).name, expected=expected)

@@ -17,6 +17,7 @@ import inspect
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import numpy as np
@@ -69,11 +70,18 @@ class Argument:
 
 
 class Function:
-    """A function that sweeps can run; called, it is the function itself."""
+    """A function that sweeps can run; called, it is the function itself.
+
+    module, file : where it is defined, None where that is no file.
+    """
+
+    module: str
+    file: Path | None
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
         functools.update_wrapper(self, function)
         self.function, self.name, self.results = function, function.__name__, dict(results)
+        self.module, self.file = function.__module__, Path(function.__code__.co_filename).resolve()
         _refuse_nested(function)
         arguments = inspect.signature(function).parameters
         self.random = next((name for name in RANDOM if name in arguments), None)
@@ -92,6 +100,12 @@ class Function:
         from sweeplib.functions.source import code_of
 
         return code_of(self)
+
+    def source(self) -> str:
+        """Return a module's text with the function and all that it reaches."""
+        from sweeplib.functions.source import source_of
+
+        return source_of(self)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """Return what the function returns."""

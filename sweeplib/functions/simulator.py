@@ -33,6 +33,8 @@ from sweeplib.table import Column, Table
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
 
+LARGEST_SEED = 2**31
+"""Seeds of one's own generators are below: C, R and scikit-learn take them. Of n replicas n²/2³² pairs share one."""
 FEWEST = 2
 """The cases that are measured at first."""
 
@@ -125,7 +127,7 @@ class FunctionSimulator(Simulator):
         if self.function.random == "rng":
             random = {"rng": generator_of(case)}
         elif self.function.random == "seed":
-            random = {"seed": int(generator_of(case).integers(2**63))}
+            random = {"seed": int(generator_of(case).integers(LARGEST_SEED))}
         return checked_results(self.function, self.function(**random, **values), values)
 
     def variables(self, case: FunctionCase) -> dict[str, Variable]:

@@ -91,12 +91,12 @@ def _last_binding(body: list[ast.stmt], places: list[int]) -> list[int]:
 
 def is_importable(function: Function) -> bool:
     """Return whether other processes can import the module of a function."""
-    return function.function.__module__ != "__main__" and user_file(function.function.__module__) is not None
+    return function.module != "__main__" and user_file(function.module) is not None
 
 
 def _text_around(function: Function) -> str:
     """Return the text of the file, or of the cells of the notebook, where a function stands."""
-    module = sys.modules.get(function.function.__module__)
+    module = sys.modules.get(function.module)
     path = getattr(module, "__file__", None)
     if path is not None and Path(path).is_file():
         return source_text(Path(path))

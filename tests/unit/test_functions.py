@@ -327,6 +327,66 @@ def test_the_mean_of_a_result_is_answered_to_a_precision(written: Callable[..., 
     assert found.low < 1.0 < found.high
 
 
+PROGRAM = """
+import os, sys
+n, seed = int(sys.argv[1]), int(sys.argv[2])
+if n == 13:
+    sys.stderr.write("unlucky\\n")
+    sys.exit(3)
+if n == 14:
+    os.abort()
+print("words before")
+print({0})
+"""
+DECLARED = """
+from sweeplib import program
+run = program({command!r}, name="run", x="m", parity="1", parameters={{"n": int}})
+"""
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "__import__('json').dumps({'x': n / 4, 'parity': seed % 2, 'other': 'text'})",
+        "f'x = {n / 4}\\nparity: {seed % 2}'",
+        "f'parity, x\\n{seed % 2}, {n / 4}'",
+    ],
+    ids=["JSON", "lines", "CSV"],
+)
+def test_a_program_is_a_simulator(output: str, tmp_path: Path) -> None:
+    """Its exit status and messages are the reason of a failure; an edit of it is another code."""
+    (tmp_path / "program.py").write_text(PROGRAM.replace("{0}", output), encoding="utf-8")
+    declared = DECLARED.format(command=f"{sys.executable} program.py {{n}} {{seed}}")
+    (tmp_path / "declared.py").write_text(declared, encoding="utf-8")
+    (tmp_path / "own.yaml").write_text("simulator: declared.py\ngrid: {n: [1, 13, 14]}\nseeds: 6\nfigures: []\n")
+    ds = ran(tmp_path / "own.yaml")
+    assert (ds.x.sel(n=1) == 0.25).all() and ds.x.attrs["units"] == "m"
+    assert set(ds.parity.sel(n=1).values.ravel()) == {0.0, 1.0}
+    assert (ds.status.sel(n=[13, 14]) == Status.failed).all()
+    reasons = " ".join(line["exception"] for line in first_outcomes(tmp_path / "results" / "own", "run", 12))
+    assert "exit status 3: unlucky" in reasons and "signal SIGABRT" in reasons
+    code = registered("run").code
+    (tmp_path / "program.py").write_text(PROGRAM.replace("{0}", f"{output} "), encoding="utf-8")
+    del registered("run").__dict__["code"]
+    assert registered("run").code != code
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("program('no-such-program {n}', x='1')", "no such program"),
+        ("program('true {n}', x='1', parameters={'m': 1})", "the command has no such parameter.*expected one of n"),
+        ("program('true {n}')", "has no results"),
+        ("program('true {0}', x='1')", "parameters by name"),
+    ],
+)
+def test_a_program_that_cannot_run_is_refused(call: str, says: str, tmp_path: Path) -> None:
+    (tmp_path / "declared.py").write_text(f"from sweeplib import program\n{call}\n", encoding="utf-8")
+    (tmp_path / "own.yaml").write_text("simulator: declared.py\ngrid: {n: [1]}\n")
+    with pytest.raises(InputError, match=says):
+        load(tmp_path / "own.yaml")
+
+
 WITHOUT = """
 import importlib.abc, sys
 PHYSICS = ("networks", "simulation", "dynamics", "kernels", "observables", "theory", "problem", "maths")
