@@ -26,6 +26,7 @@ from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, ExitLevel, OverlapView
 
+# its square, 1e-300, is the LEAST χ of kernels/schedules.py, and still a normal double
 FAINT = 1e-150
 """The least √Δ of labels that are signs: where f* = 0 they are of either sign, as in the limit Δ → 0."""
 

@@ -216,6 +216,7 @@ def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
 def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
     """E_τ0 P(μ0 growth < level), 1 before the start has grown at all."""
     half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
+    # below zero no start is small enough: the probability is zero
     level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
     return float(np.sum(weights * scipy.special.chdtr(p, level / growth)))
 
@@ -243,6 +244,7 @@ def _scaled_passage(s: Array, p: float) -> Array:
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     v, half = 0.5 * (nodes + 1.0), 0.5 * weights / p
     stretch = np.log1p(np.maximum(s, 0.0))[..., None]
+    # 1 + s v′ = e^(stretch v): the exponential is the derivative of s v′ over `stretch`
     growing = stretch[..., 0] * (
         np.exp(stretch * v) * scipy.special.hyp1f1(1.0, 1.0 + p / 2.0, -np.expm1(stretch * v)) @ half
     )

@@ -258,6 +258,7 @@ class ScanLook:
         low, high = self._range(RISE)
         if not low < high:
             low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
+        # rows at the ends are inside in spite of rounding
         edges = np.geomspace(low * (1 - 1e-9), high * (1 + 1e-9), BINS + 1)
         there = np.histogram(self.column.gamma[self.finite], edges)[0]
         middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_late()]
