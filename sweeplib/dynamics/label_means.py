@@ -89,7 +89,7 @@ class LabelMeans:
         return _joined([self._classification_error(now, i) for i in range(len(now.a))])
 
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
-        """That of replica i, by a sum over nodes."""
+        """The mean loss of replica i, by a sum over nodes."""
         lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
         f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
         loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)

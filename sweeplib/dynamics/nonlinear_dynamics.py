@@ -113,7 +113,7 @@ class NonlinearDynamics(MeanField):
 
     @classmethod
     def work(cls, problem: Problem, time: float) -> float:
-        """That of the mean field, for the particles that there are without another option."""
+        """The work of the mean field for the particles that there are without another option."""
         return super().work(dataclasses.replace(problem, p=max(problem.p, PARTICLES), a=1.0), time)
 
 

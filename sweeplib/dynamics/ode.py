@@ -297,7 +297,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """Unless it integrates means at finite d, of which the risk alone is known."""
+        """Whether it integrates the limit: of means at finite d the risk alone is known."""
         return not (isinstance(options, OdeOptions) and options.finite_d)
 
     @classmethod
@@ -319,7 +319,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return diagnostics
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """And, with several eigenvalues or momentum, the relative error of the limit d → ∞."""
+        """The errors, with several eigenvalues or momentum also the relative one of the limit d → ∞."""
         replicas, values = self.replicas, dict(super().diagnosed())
         if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:
             values["limit_error"] = self._factor**2 * limit_errors(replicas)

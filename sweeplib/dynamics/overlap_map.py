@@ -114,7 +114,7 @@ class OverlapMap(StepDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """All."""
+        """Whether its exits may be on other levels than the risk: always."""
         return True
 
     @classmethod

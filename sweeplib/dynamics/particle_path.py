@@ -222,7 +222,7 @@ class ParticlePath:
         return np.asarray((self._rtol + of_small) * np.abs(state) + self._atol) * self._growth(state)
 
     def _growth(self, state: Array) -> float:
-        """By how much overlaps of coordinates with teachers have grown, if by much, and with them early errors of both.
+        """The factor by which overlaps with teachers, and early errors with them, have grown; 1 if that is not much.
 
         An overlap that a source feeds, so that it first grows by much more than itself, has no such errors.
         """

@@ -278,7 +278,7 @@ class Replicas:
 
     @cached_property
     def equations(self) -> Expectations:
-        """The same with the drifts of the loss and of the step."""
+        """The Gaussian expectations, with the drifts of the loss and of the step."""
         names = self.activation, self.target, self.teacher_activation
         return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
 

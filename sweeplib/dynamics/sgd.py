@@ -136,7 +136,7 @@ class Sgd(StepDynamics):
         return int(done)
 
     def _taken_of_tasks(self, i: int, count: int, exits: Exits, lessons: Lessons) -> int:
-        """The same, with steps of tasks drawn at random, those of one task in a row together."""
+        """Take up to `count` steps of tasks drawn at random, those of one task in a row together; return how many."""
         replicas, first = self.replicas, int(self.step[i])
         self.heads = lessons.heads.copy() if self.heads is None else self.heads
         ends = np.cumsum(lessons.shares[i, lessons.phase])

@@ -139,7 +139,7 @@ class Fields:
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
-        """These fields, then the others."""
+        """The fields of both, these first."""
         width = max(self.knots.shape[1], others.knots.shape[1])
         rows = (np.pad(fields.knots, ((0, 0), (0, width - fields.knots.shape[1]))) for fields in (self, others))
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("scale", "bent", "series"))

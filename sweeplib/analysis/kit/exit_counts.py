@@ -20,7 +20,7 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class ExitCount:
-    """Of the `runs` of a dynamics that ran, those that exited at a threshold by the horizon, and why others did not.
+    """The numbers of runs of a dynamics that exited at a threshold by the horizon, and that ended before an exit.
 
     diverged, stopped : runs that diverged, or were stopped by a time limit or their error, before an exit.
     median : the time by which half of all runs exit, in the unit of the recording times; None where fewer did.

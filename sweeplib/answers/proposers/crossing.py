@@ -103,7 +103,7 @@ class CrossingLook:
         return sorted(x for x in rounded if self.bounds[0] <= x <= self.bounds[1] and x not in self.column.x)
 
     def _beyond(self) -> ScanFinding | None:
-        """Without a crossing, or one whose interval ends beyond the rows, a row beyond the end that is nearer to it."""
+        """Return a row beyond the nearer end if there is no crossing, or the interval of one ends beyond the rows."""
         first, last = self.x[0], self.x[-1]
         is_open = [
             any(cross.low < first for cross in self.crossings),
