@@ -115,27 +115,27 @@ class ScanLook:
         return int(self.logs.argmin())
 
     def _unseen(self) -> ScanFinding | None:
-        """Rows that are not `late` get FIRST seeds, unless their steps are clearly far above the least."""
+        """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least."""
         far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
-        few = (self.column.seeds < FIRST) & ~self.column.late & ~far
+        few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
         if not self.finite.any():
             why = f"none of its {len(self.finite)} values has a mean above 0"
-            if self.column.late.any():
+            if self.column.cut_off.any():
                 why = f"runs do not exit at any of its {len(self.finite)} rates: a longer horizon may help"
             return ScanFinding(why, state=State.none)
         return None
 
     def _cut_off(self) -> ScanFinding | None:
-        """Rows that are late, whose means are not known, may be beyond the range only, where the steps have risen.
+        """Rows that are cut off, whose means are not known, may be beyond the range only, where the steps have risen.
 
-        The mean of a late row is larger than that of its runs up to the horizon: it may be the row where they have.
+        The mean of such a row is larger than that of its runs up to the horizon: it may be the row where they have.
         """
         goal = self.logs.min() + math.log(END_RISE)
         risen = self.finite & (self.logs > goal)
-        late = np.flatnonzero(self.column.late)
-        for nearest in map(int, [*late[late < self.best][-1:], *late[late > self.best][:1]]):
+        rows = np.flatnonzero(self.column.cut_off)
+        for nearest in map(int, [*rows[rows < self.best][-1:], *rows[rows > self.best][:1]]):
             first, last = sorted((nearest, self.best))
             between = self.logs[first + 1 : last]
             is_beyond = risen[first + 1 : last].any() or (
@@ -143,11 +143,11 @@ class ScanLook:
                 and bool((between > self.logs.min() + math.log(SOME_RISE)).any())
             )
             if not is_beyond and not self._is_gap(nearest):
-                return ScanFinding(self._why_late(nearest), state=State.none)
+                return ScanFinding(self._why_cut_off(nearest), state=State.none)
         return None
 
-    def _why_late(self, row: int) -> str:
-        """Return why a late row has no mean, and whether a longer horizon would give it one."""
+    def _why_cut_off(self, row: int) -> str:
+        """Return why a row that is cut off has no mean, and whether a longer horizon would give it one."""
         steps = self.column.restricted_steps(row)
         share = np.mean(steps >= steps.max())
         problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {share:.1%} of the runs do not exit"
@@ -157,10 +157,10 @@ class ScanLook:
         remedy = "a longer horizon cannot help, smaller upper bounds of the rates or the median of exit_times may"
         return f"{problem}, nearly all of those that had not at half of the horizon: {remedy}"
 
-    def _is_gap(self, late: int) -> bool:
-        """Return whether there is room for rates between a late row and the next one towards the least steps."""
-        toward = self.column.gamma[late + (1 if late < self.best else -1)]
-        return abs(math.log(self.column.gamma[late] / toward)) > LEAST_STEP
+    def _is_gap(self, row: int) -> bool:
+        """Return whether there is room for rates between a row and the next one towards the least steps."""
+        toward = self.column.gamma[row + (1 if row < self.best else -1)]
+        return abs(math.log(self.column.gamma[row] / toward)) > LEAST_STEP
 
     def _beyond(self) -> ScanFinding | None:
         """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
@@ -261,21 +261,21 @@ class ScanLook:
         # rows at the ends are inside in spite of rounding
         edges = np.geomspace(low * (1 - 1e-9), high * (1 + 1e-9), BINS + 1)
         there = np.histogram(self.column.gamma[self.finite], edges)[0]
-        middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_late()]
+        middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_cut_off()]
         inside = [x for x in map(self.column.x_of, middles) if min(self.bounds) <= x <= max(self.bounds)]
         new = {x: FIRST for x in inside if x not in self.column.x}
         return ScanFinding("its range has gaps", new) if new else None
 
-    def _beside_late(self) -> list[float]:
-        """Return rates towards late rows that follow on rows where the steps have not risen yet."""
+    def _beside_cut_off(self) -> list[float]:
+        """Return rates towards rows that are cut off and follow on rows where the steps have not risen yet."""
         rows = [int(at) for at in np.flatnonzero(self.finite)]
         pairs = [(at, at + step) for step in (-1, 1) for at in rows if 0 <= at + step < len(self.finite)]
         goal = self.logs.min() + math.log(END_RISE)
         gamma = self.column.gamma
         return [
-            float(np.sqrt(gamma[at] * gamma[late]))
-            for at, late in pairs
-            if self.column.late[late] and self.logs[at] < goal and self._is_gap(late)
+            float(np.sqrt(gamma[at] * gamma[beside]))
+            for at, beside in pairs
+            if self.column.cut_off[beside] and self.logs[at] < goal and self._is_gap(beside)
         ]
 
     def _fitted(self) -> ScanFinding:
@@ -284,7 +284,9 @@ class ScanLook:
         optimum = curve.optimum(self.confidence)
         seeds = self.column.seeds[self.finite].astype(float)
         if np.isnan(optimum.at):
-            return ScanFinding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
+            return ScanFinding(
+                "too few rates of the range are cut off neither by a bound nor by the horizon", state=State.none
+            )
         if optimum.at_edge:
             why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_TO_TELL
             more = {} if is_tried else self._more([int(at) for at in np.flatnonzero(self.finite)])
