@@ -66,7 +66,7 @@ class UnexitedRuns:
         return "; ".join(phrases)
 
     def _of_the_level(self, unexited: NDArray[np.bool_], place: Mapping[str, int]) -> str:
-        """Return whether what runs exit on falls at the end, for the `unexited` runs (seeds,) of a cell; "" if unknown."""
+        """Return whether what runs exit on falls at the end, for the `unexited` runs (seeds,); "" if unknown."""
         name = self.ds.attrs.get("exit_on", "risk")
         if name not in self.ds or "time" not in self.ds[name].dims or self.ds.sizes["time"] < 2:
             return ""
