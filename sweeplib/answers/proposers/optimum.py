@@ -23,7 +23,7 @@ from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding, neyman_goals
+from sweeplib.answers.proposers.along_axis import CLEAR, MOST_SEEDS, AlongAxis, ScanFinding, neyman_goals
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.unexited_runs import exits_go_on
@@ -116,7 +116,7 @@ class ScanLook:
 
     def _unseen(self) -> ScanFinding | None:
         """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least."""
-        far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
+        far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
         few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
@@ -139,7 +139,7 @@ class ScanLook:
             first, last = sorted((nearest, self.best))
             between = self.logs[first + 1 : last]
             is_beyond = risen[first + 1 : last].any() or (
-                self.column.least_log(nearest, TOLD) > goal
+                self.column.least_log(nearest, CLEAR) > goal
                 and bool((between > self.logs.min() + math.log(SOME_RISE)).any())
             )
             if not is_beyond and not self._is_gap(nearest):
@@ -190,9 +190,9 @@ class ScanLook:
 
     def _at_bound(self, place: int, inner: int) -> ScanFinding | None:
         """The least steps are at a bound: the optimum lies near or beyond it if the next row's are clearly larger."""
-        if len(self.finite) > 1 and self.column.seeds[place] < MOST_TO_TELL:
+        if len(self.finite) > 1 and self.column.seeds[place] < MOST_SEEDS:
             apart = self.logs[inner] - self.logs[place]
-            if apart < TOLD * math.hypot(self.errors[inner], self.errors[place]):
+            if apart < CLEAR * math.hypot(self.errors[inner], self.errors[place]):
                 return ScanFinding("its optimum is near a bound", self._more([place, inner]))
         gamma = self.column.gamma[place]
         why = f"the least steps are at the bound, {gamma:.3g}: the optimum lies near or beyond it"
@@ -208,20 +208,20 @@ class ScanLook:
             return None
         both = sorted((others[0], self.best))
         rates = " and ".join(f"{self.column.gamma[at]:.3g}" for at in both)
-        if self.column.seeds[both].max() >= MOST_TO_TELL:
+        if self.column.seeds[both].max() >= MOST_SEEDS:
             return ScanFinding(f"two optima, near {rates}, are not told apart", state=State.none)
         return ScanFinding(f"two optima, near {rates}, are to be told apart", self._more(both))
 
     def _is_near(self, other: int) -> bool:
         """Return whether another minimum is not clearly higher than the least."""
-        error = TOLD * math.hypot(self.errors[other], self.errors[self.best])
+        error = CLEAR * math.hypot(self.errors[other], self.errors[self.best])
         return bool(self.logs[other] - self.logs[self.best] <= error + self._dip(other))
 
     def _is_behind_a_barrier(self, other: int) -> bool:
         """Return whether steps between the least ones and another minimum are clearly higher than at this one."""
         first, last = sorted((other, self.best))
-        barrier = (self.logs - TOLD * self.errors)[first + 1 : last]
-        return bool((barrier > self.logs[other] + TOLD * self.errors[other]).any())
+        barrier = (self.logs - CLEAR * self.errors)[first + 1 : last]
+        return bool((barrier > self.logs[other] + CLEAR * self.errors[other]).any())
 
     def _minima(self) -> list[int]:
         padded = np.concatenate([[np.inf], self.logs, [np.inf]])
@@ -250,7 +250,7 @@ class ScanLook:
 
     def _rises(self, at: int, beyond: int) -> bool:
         """Return whether the steps are known at a row beyond another, and do not clearly decrease to it."""
-        error = TOLD * math.hypot(self.errors[at], self.errors[beyond])
+        error = CLEAR * math.hypot(self.errors[at], self.errors[beyond])
         return bool(self.finite[beyond] and self.logs[beyond] > self.logs[at] - error)
 
     def _gaps(self) -> ScanFinding | None:
@@ -288,7 +288,7 @@ class ScanLook:
                 "too few rates of the range are cut off neither by a bound nor by the horizon", state=State.none
             )
         if optimum.at_edge:
-            why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_TO_TELL
+            why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
             more = {} if is_tried else self._more([int(at) for at in np.flatnonzero(self.finite)])
             return ScanFinding(why, more, State.none if is_tried else State.open)
         half = max(optimum.at - optimum.low, optimum.high - optimum.at)
@@ -307,7 +307,7 @@ class ScanLook:
         price = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
         goals = neyman_goals(np.abs(weights) * variation, np.exp(price), seeds, ratio**-2)
         needed = float(np.maximum(goals - seeds, 0.0).sum())
-        if goals.max() > SEEDS and seeds.max() >= MOST_TO_TELL:
+        if goals.max() > SEEDS and seeds.max() >= MOST_SEEDS:
             why = f"a rate would need more than {SEEDS:,} seeds"
             return ScanFinding(why, {}, State.none, *optimum[:3], needed)
         more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))
