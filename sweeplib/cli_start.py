@@ -35,7 +35,7 @@ KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 @options.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
 @options.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
 def new(kind: str, file: Path | None) -> None:
-    """Write a commented sweep, a function or a plugin to start from.
+    """Write a commented sweep, a function or a plugin.
 
     A function or plugin of a KIND comes with a sweep that uses it.
     """
