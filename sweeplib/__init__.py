@@ -74,6 +74,7 @@ def __getattr__(name: str) -> object:
     if name in ("answer", "combine", "open", "simulate", "Sweep", "sweep"):
         importlib.import_module("sweeplib.accessor")  # registers `ds.sweep`
     thing = getattr(importlib.import_module(_HOMES[name]), "open_dataset" if name == "open" else name)
+    # the next use finds it without this function
     globals()[name] = thing
     return thing
 

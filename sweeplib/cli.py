@@ -54,7 +54,7 @@ def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -
         raise SystemExit(run_stages(config, overrides, results=results, profile=profile))
 
 
-@app.command()
+@app.command(short_help="Show the cases to compute and their cost on this machine.")
 @options.config
 @options.overrides
 @options.set_
@@ -179,9 +179,9 @@ def status(config: Path, overrides: Sequence[str], set_: Sequence[str], results:
 @options.overrides
 @options.results
 def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
-    """Show a sweep that runs in another terminal, until it ends; Ctrl-C ends the view, not the sweep.
+    """Show a sweep that runs in another terminal, until it ends.
 
-    The exit status is 1 if a stage failed. A sweep that does not run is shown as by `status`.
+    Ctrl-C ends the view, not the sweep. The status is 1 if a stage failed. Without a run it shows what `status` does.
     """
     sweep, directory = named(config, overrides, results)
     from sweeplib.front.watch import watch as watched
@@ -260,7 +260,7 @@ def open_(config: Path, set_: Sequence[str], results: Path) -> None:
 @options.set_
 @options.results
 def finalise(config: Path, set_: Sequence[str], results: Path) -> None:
-    """Write the labelled dataset, and publish it if the config says where."""
+    """Write the labelled dataset; publish it if the config says so."""
     sweep, directory = to_work_on(config, set_, results)
     work_in(directory, "writes the dataset")
     from sweeplib.storage.dataset.finalise import finalise as written
@@ -312,9 +312,9 @@ def figures(config: Path, names: Sequence[str], set_: Sequence[str], results: Pa
 @options.results
 @options.output
 def report(sweeps: Sequence[Path], set_: Sequence[str], results: Path, output: Path | None) -> None:
-    """Write the report, one HTML page; of several sweeps a page that compares them.
+    """Write the report, or a page that compares several sweeps.
 
-    Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part could not be made.
+    Sweeps are named by their YAML files or their folders of results. The exit status is 1 if a part was not made.
     """
     from sweeplib.front.named_sweeps import compared
 

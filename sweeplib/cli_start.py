@@ -35,7 +35,10 @@ KIND_HELP = f"{', '.join(KINDS)}; without a KIND, FILE is a sweep."
 @options.argument("kind", metavar="KIND", help=KIND_HELP, shell_complete=beginnings(KINDS))
 @options.argument("file", metavar="[FILE]", required=False, type=PATH, help="NAME.yaml; of a plugin NAME.py.")
 def new(kind: str, file: Path | None) -> None:
-    """Write a commented sweep, or a function or plugin of a KIND with its sweep, to start from."""
+    """Write a commented sweep, a function or a plugin.
+
+    A function or plugin of a KIND comes with a sweep that uses it.
+    """
     from sweeplib.front.starter import write_new
 
     for path in write_new(kind, file):
@@ -62,7 +65,10 @@ def test_plugin(files: Sequence[str]) -> None:
 @click.command(cls=options.Command)
 @options.argument("key", metavar="KEY", help="A key, such as `grid`, or `figures.line`.")
 def explain(key: str) -> None:
-    """Explain a key of a config, or a name of a kind with its options, with an example in YAML."""
+    """Explain a key of a config, or a name of a kind.
+
+    An example in YAML follows, and the options of a name before it.
+    """
     from sweeplib.config.catalogue import explanation
     from sweeplib.front.listing import names as described
     from sweeplib.process.terminal import LINE, console
@@ -77,7 +83,10 @@ def explain(key: str) -> None:
 @click.option("--directory", metavar="PATH", type=PATH, help="Where to write; by default here, in a clone in config.")
 @click.option("--check", is_flag=True, help="Write nothing; exit status 1 if they are stale.")
 def schema(directory: Path | None, check: bool) -> None:
-    """Write the JSON schemas of configs, for editors; in a clone also the table of keys."""
+    """Write the JSON schemas of configs, for editors.
+
+    In a clone the table of keys is written too.
+    """
     from sweeplib.config.reference import generated, is_generated
 
     directory = directory or (Path("config") if is_generated(Path("config", "README.md")) else Path())

@@ -18,9 +18,10 @@ from sweeplib.process.terminal import counted, echo, table
 @options.workers
 @options.json
 def answer(config: Path, overrides: Sequence[str], results: Path, workers: int | None, json: bool) -> None:
-    """Add rounds of rows until the questions of a sweep are answered; show the answers.
+    """Add rows until the questions of a sweep are answered.
 
-    After an interrupt the same command continues. The exit status is 1 if an answer is missing: the table says why.
+    The answers are shown at the end. After an interrupt the same command continues. The exit status is 1 if an
+    answer is missing: the table says why.
     """
     sweep, directory = loaded(config, overrides, results)
     if not sweep.questions:
@@ -130,9 +131,10 @@ def retry(config: Path, selection: Sequence[str], set_: Sequence[str], results: 
 @options.set_
 @options.results
 def explore(config: Path, display: bool, port: int | None, set_: Sequence[str], results: Path) -> None:
-    """Show an interactive plot of the dataset, of any size, in the browser, until Ctrl-C.
+    """Show an interactive plot of the dataset in the browser.
 
-    SWEEP may also be a folder dataset.zarr. The page is on this machine only; its address is printed.
+    The dataset may have any size; the plot is there until Ctrl-C. SWEEP may also be a folder dataset.zarr. The page
+    is on this machine only; its address is printed.
     """
     is_dataset = (config / "zarr.json").exists()
     path = config if is_dataset else folder_of(config, set_, results) / "dataset.zarr"
@@ -188,9 +190,9 @@ def export(config: Path, names: Sequence[str], to: str, output: Path, set_: Sequ
 @options.set_
 @options.results
 def prune(config: Path, delete: bool, set_: Sequence[str], results: Path) -> None:
-    """List the results that this config does not use: what they are, their size, since when they are there.
+    """List the results that this config does not use.
 
-    Nothing is deleted without --delete.
+    The list says what they are, their size, and since when they are there. Nothing is deleted without --delete.
     """
     sweep, directory = named(config, set_, results)
     from sweeplib.upkeep.prune import delete_stale, stale, table

@@ -43,8 +43,10 @@ def private_folder(within: Path) -> Path | None:
             private.mkdir(mode=0o700)
     except OSError:
         return None
+    # not `stat`: a link that somebody else made in the place of the folder must not be followed
     state, above = private.lstat(), within.stat().st_mode
     closed = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and not state.st_mode & 0o077
+    # without the sticky bit others may rename the folder, and put theirs in its place
     return private if closed and (above & stat.S_ISVTX or not above & stat.S_IWOTH) else None
 
 

@@ -56,6 +56,7 @@ class Registry(Mapping[str, T], Generic[T]):
             return None if isinstance(thing, type) else "class"
         if inspect.isfunction(first):
             return None if callable(thing) else "function"
+        # the class next to `object`, which all things of this kind derive from
         return None if isinstance(thing, type(first).__mro__[-2]) else type(first).__name__
 
     def origin(self, name: str) -> str:

@@ -19,6 +19,7 @@ KINDS = {
     stat.S_IFDIR: "a folder",
 }
 """What may be in the place of a file, by its type."""
+# a pipe that nobody writes to is opened at once, and no terminal becomes that of this process
 _AT_ONCE = os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -77,6 +78,7 @@ def descriptor(path: str | Path, flags: int) -> int:
             refuse_irregular(path)
         raise
     try:
+        # of what was opened: another thing may be at the path by now
         _refuse(path, os.fstat(number).st_mode)
     except BaseException:
         os.close(number)

@@ -37,6 +37,7 @@ class Column(NamedTuple):
         items = list(items)
         numbers = np.array(items) if set(map(type, items)) in ({float}, {int}) else np.empty(0)
         if len(numbers) and numbers.dtype in (float, np.int64):
+            # as bits, so that 0.0 and −0.0, which are equal, are two values
             _, first, codes = np.unique(numbers.view(np.int64), return_index=True, return_inverse=True)
             values = numbers[first] if numbers.dtype == float else numbers[first].tolist()
             return cls(values, codes.astype(np.int32))
@@ -256,6 +257,7 @@ class RowNumbers:
 
     values: NDArray[np.float64]
     names: frozenset[str]
+    # numpy leaves `array + this` to the methods of this class
     __array_ufunc__ = None
 
     def _decides(self, *_: Any) -> NoReturn:
@@ -287,6 +289,7 @@ def _ranked(size: int, codes: NDArray[np.int64]) -> tuple[NDArray[np.intp], int,
         _, codes = np.unique(codes, return_inverse=True)
         size = int(codes.max(initial=-1)) + 1
     place = np.full(size, count)
+    # of several assignments to a place the last one stays: backwards, that of the first row
     place[codes[::-1]] = np.arange(count)[::-1]
     first = np.sort(place[place < count])
     rank = np.empty(size, np.int64)
@@ -299,6 +302,7 @@ def _groups(codes: NDArray[np.int32], count: int) -> Iterator[NDArray[np.intp]]:
     if count == 1:
         yield np.arange(len(codes))
     elif count:
+        # stable: the indices of a group ascend
         yield from np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes, minlength=count))[:-1])
 
 

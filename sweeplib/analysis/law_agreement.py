@@ -99,6 +99,7 @@ def _pvalues(keys: NDArray[np.int64], first: Array, second: Array) -> Array:
     unique, where, back = np.unique(keys.reshape(-1, 3), axis=0, return_index=True, return_inverse=True)
     samples = (sample.reshape(keys.size // 3, sample.shape[-1])[where] for sample in (first, second))
     with warnings.catch_warnings():
+        # scipy then takes the asymptotic law, and says so at each call
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)
         pvalues = [
             scipy.stats.ks_2samp(x[~np.isnan(x)], other[~np.isnan(other)]).pvalue if n and m else np.nan
@@ -128,6 +129,7 @@ def _log_deviations(sample: Array, n: Array) -> tuple[Array, Array]:
     """Return the logarithm of the standard deviation (...,), and its values without one sample value (..., n)."""
     centred = sample - (np.nansum(sample, axis=-1) / n)[..., None]
     total = np.nansum(centred**2, axis=-1)
+    # values that differ by less than the DIGITS to which they were rounded are equal
     total = np.where(total > 10.0 ** (-2 * DIGITS) * np.nansum(sample**2, axis=-1), total, 0.0)
     without = total[..., None] - centred**2 * (n / (n - 1.0))[..., None]
     return 0.5 * np.log(total / (n - 1.0)), 0.5 * np.log(without / (n - 2.0)[..., None])

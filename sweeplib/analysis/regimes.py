@@ -32,7 +32,7 @@ FUTURES, DRAWS_IN_FUTURE = 64, 500
 
 
 class RegimeMeasures(NamedTuple):
-    """Of one point: exponents with bounds (measure, 3), probabilities (regime,), levels and errors (measure, d).
+    """The exponents (measure, 3) of a point with bounds, probabilities (regime,), levels and errors (measure, d).
 
     decidable (): the probability that more seeds decide.
     """

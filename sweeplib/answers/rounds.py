@@ -99,6 +99,7 @@ def _answers(sweep: Design, name: str, question: Question, ds: "xr.Dataset") -> 
     try:
         answers = proposer.tell(ds, question.options_in(sweep.analyses))
     except Exception as error:
+        # an exception of our own proposers is a bug, of which the traceback is wanted
         if isinstance(error, SweeplibError) or type(proposer).__module__.startswith("sweeplib."):
             raise
         problem = f"its proposer, {type(proposer).__name__}, fails: {reason_in_user_code(error)}"

@@ -53,20 +53,20 @@ class UnexitedRuns:
             np.asarray(array.isel(place, missing_dims="ignore").values)
             for array in (sample.used, sample.reached, sample.end, self._restricted)
         )
-        late = used & ~reached
-        never, censored = late & np.isinf(end), late & np.isfinite(end)
-        phrases = [f"{late.sum()} of {used.sum()}"]
+        unexited = used & ~reached
+        never, censored = unexited & np.isinf(end), unexited & np.isfinite(end)
+        phrases = [f"{unexited.sum()} of {used.sum()}"]
         if never.any():
             phrases.append(f"{never.sum()} diverged and never will")
         if censored.any():
             goes_on = exits_go_on(steps[np.isfinite(steps)])
             phrases.append(SAID_OF_LONGER[goes_on] + (self._of_the_level(censored, place) if goes_on is None else ""))
-        if late.sum() < 0.5 * used.sum():
+        if unexited.sum() < 0.5 * used.sum():
             phrases.append("a median may have an answer")
         return "; ".join(phrases)
 
-    def _of_the_level(self, late: NDArray[np.bool_], place: Mapping[str, int]) -> str:
-        """Return whether what runs exit on falls at the end, for the runs `late` (seeds,) of a cell; "" if unknown."""
+    def _of_the_level(self, unexited: NDArray[np.bool_], place: Mapping[str, int]) -> str:
+        """Return whether what runs exit on falls at the end, for the `unexited` runs (seeds,); "" if unknown."""
         name = self.ds.attrs.get("exit_on", "risk")
         if name not in self.ds or "time" not in self.ds[name].dims or self.ds.sizes["time"] < 2:
             return ""
@@ -75,7 +75,7 @@ class UnexitedRuns:
         if before < 1:
             return f": more `times` would tell whether their {name} still falls"
         runs = self.ds[name].isel(place, missing_dims="ignore").transpose("seed", "time", ...)
-        values = np.asarray(runs.values)[late]
+        values = np.asarray(runs.values)[unexited]
         fall = values[:, before] - values[:, -1]
         if fall.ndim != 1 or len(fall) < FEWEST_SEEDS or not np.isfinite(fall).all():
             return ""

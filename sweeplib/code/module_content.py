@@ -60,6 +60,7 @@ def write_cache() -> None:
         with suppress(OSError):
             beside.parent.mkdir(exist_ok=True)
             beside.write_text(json.dumps(contents))
+            # renamed when it is whole: another process reads the old file or the new, never a part
             beside.replace(_cache_file())
 
 

@@ -81,6 +81,7 @@ def _fields(node: ast.AST) -> Iterator[tuple[str, Any]]:
             yield "test", node.test
         case ast.Call(func=ast.Name(id=name)) if name in REFUSALS:
             yield "func", node.func
+        # after a `*` among the arguments nobody knows which one has which position
         case ast.Call(func=ast.Name(id=name)) if name in LABELS and not any(map(_is_starred, node.args)):
             unseen = LABELS[name]
             keywords = [keyword for keyword in node.keywords if keyword.arg not in unseen]
@@ -109,6 +110,7 @@ def _counts(item: Any, parent: ast.AST) -> bool:
             return not (isinstance(parent, ast.ClassDef) and (label or _name_of(target) in DECLARED))
         case ast.If(test=test, body=[*before, ast.Raise(exc=ast.Call(func=raised))], orelse=[]):
             only = _name_of(raised) in REFUSALS and all(isinstance(node, ast.Assign | ast.AnnAssign) for node in before)
+            # a test with `:=` defines a name that code after it may use
             return not only or any(isinstance(node, ast.NamedExpr) for node in ast.walk(test))
     return True
 

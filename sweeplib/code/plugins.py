@@ -119,7 +119,9 @@ def _name_of(path: Path) -> str:
         beside = [other.name for other in path.parent.glob("*.py")]
         raise InputError(f"no such file: {path}", key="plugins", value=path.name, choices=beside)
     if str(path.parent) not in sys.path:
+        # decisions: A plugin is imported as from its own folder, which is appended to Python's path
         sys.path.append(str(path.parent))
+    # the file may be newer than what Python remembers of its folder
     importlib.invalidate_caches()
     with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
         _refuse_hidden(path)
@@ -187,6 +189,7 @@ def _builtins_kept(module: str) -> Iterator[None]:
     try:
         yield
     finally:
+        # `_` is where a shell of Python keeps its last value
         changed = [name for name, thing in before.items() if here.get(name) is not thing and name != "_"]
         here.update(before)
         if changed:

@@ -119,6 +119,7 @@ def absolute_imports(path: Path) -> frozenset[str]:
     return frozenset(name for statement in statements if not statement[0] for name in _imported_names(statement, ""))
 
 
+# decisions: What says where machine code is kept does not change an identity
 NO_NUMBERS = {"sweeplib.numerics.cache": "82035503b0e7522a16601666"}
 """Modules that say only where machine code is, with the digests that identities of stored cases have of them."""
 

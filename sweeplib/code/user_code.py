@@ -54,6 +54,7 @@ def user_file(name: str) -> Path | None:
 
 def module_spec(name: str) -> ModuleSpec | None:
     """Return the spec of a module, found without importing anything, not even its parents; None if there is none."""
+    # a plugin that was imported under a name of its own (`plugins`) is on no path
     if name in sys.modules:
         return sys.modules[name].__spec__
     parent, _, _ = name.rpartition(".")

@@ -79,6 +79,6 @@ def compiled_and_plain_agree(name: str) -> None:
 
 
 def it_has_expectations_with_itself(name: str) -> None:
-    """By a closed form, or by quadrature."""
+    """Check that its expectations, by a closed form or by quadrature, are those with itself."""
     result = expectations(name).name
     require(result == f"{name}|{name}", f"its expectations are those of {result}")

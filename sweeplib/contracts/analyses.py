@@ -140,14 +140,14 @@ def _kind(words: str) -> tuple[frozenset[Any], frozenset[Any]]:
 
 
 def it_takes_a_dataset(name: str) -> None:
-    """Of at least one of the kinds of sweeps it returns a dataset."""
+    """Check that it returns a dataset of at least one of the kinds of sweeps."""
     for words, result in results_by_dataset(analysed, name).items():
         require(isinstance(result, xr.Dataset), f"of {words} it returns {type(result).__name__}; expected a Dataset")
         require(bool(result.data_vars), f"of {words} it returns no variables")
 
 
 def what_it_does_not_take_is_refused_before_anything_runs(name: str) -> None:
-    """By `outline`; without one, by InputError."""
+    """Check that `outline` refuses it; without one, that an InputError does."""
     declares = None if ANALYSES[name].outline is None else "outline"
     require_refusals(analysed, foreseen, name, declares)
 
@@ -214,7 +214,7 @@ def it_gives_the_same_again_and_leaves_its_input_alone(name: str) -> None:
 
 
 def it_takes_dask_arrays(name: str) -> None:
-    """Of a dataset that is opened with `xr.open_zarr`, it has the same numbers, and warns of nothing."""
+    """Check that a dataset opened with `xr.open_zarr` gives the same numbers, and no warning."""
     words, result = _several_seeds(name)
     with warnings.catch_warnings(action="error"):
         values = _result(name, dataset_of(name, words).chunk(seed=2))
@@ -253,7 +253,7 @@ def it_says_what_it_makes_of_runs_that_end_early(name: str) -> None:
 
 
 def runs_that_end_early_do_not_change_its_numbers(name: str) -> None:
-    """Where they are left out, a number is that of the same runs had they gone on, or NaN; refused, InputError."""
+    """Check that numbers are those of the runs had they gone on, or NaN, where these are left out or refused."""
     words, whole = _several_seeds(name)
     for end in ENDS[:-1]:
         treated, short = ANALYSES[name].treatment(end), cut_short(dataset_of(name, words), end)

@@ -37,7 +37,7 @@ def its_settings_say_what_they_are(name: str) -> None:
 
 
 def it_runs_a_sweep(name: str) -> None:
-    """With the numbers of this process, to the bit."""
+    """Check that its numbers are those of this process, to the bit."""
     missing = [key for key, field in CLUSTERS[name].model_fields.items() if field.is_required()]
     if missing:
         raise LeftOutError(f"it needs {', '.join(missing)}; try it by `sweeplib sweep`")

@@ -29,7 +29,7 @@ def sgd_learns_from_it(name: str) -> None:
 
 
 def its_samples_change_with_its_parameters(name: str) -> None:
-    """And with no other parameter; it is labelled."""
+    """Check that samples change with its own parameters and with no other, and that it is labelled."""
     law = DATA[name]
     require(not law.reads, f"`reads` has {', '.join(sorted(law.reads))}; its functions have its own parameters alone")
     require(law.name == name, f"its name is {law.name!r}")

@@ -178,7 +178,7 @@ def _require_covariance(Q: Array, M: Array, P: Array) -> None:
 
 
 def its_overlaps_are_a_covariance_at_all_times(name: str) -> None:
-    """Of every run, if it records Q, M and P."""
+    """Check the overlaps of every run that records Q, M and P."""
     for run in runs(name):
         if {"overlap_Q", "overlap_M", "overlap_P"} <= set(run.data_vars):
             Q, M = run.overlap_Q.values, run.overlap_M.values
@@ -202,7 +202,7 @@ def the_same_seed_gives_the_same_bits(name: str) -> None:
 
 
 def recording_does_not_change_the_run(name: str) -> None:
-    """With one recording time instead of many, the last values are the same up to rounding."""
+    """Check that the last values are the same, up to rounding, with one recording time instead of many."""
     for problem, run in zip(suited(name), runs(name), strict=True):
         names = quick(recordable(name), problem)
         rarely = _simulated(name, problem, times=TIMES[-1:], seeds=SEEDS[:1], observables=names)

@@ -65,7 +65,10 @@ def it_draws_a_dataset(name: str) -> None:
 
 
 def what_it_does_not_draw_is_refused_before_anything_runs(name: str) -> None:
-    """By `arrange`; without one, by InputError. A single value of each axis, in one panel, is drawn or refused."""
+    """Check that `arrange` refuses it; without one, that an InputError does.
+
+    A single value of each axis, in one panel, is drawn or refused.
+    """
     declares = None if FIGURES[name].arrange is None else "arrange"
     require_refusals(drawings, foreseen, name, declares)
 
@@ -83,7 +86,7 @@ def its_axes_have_labels_for_readers(name: str) -> None:
 
 
 def it_can_be_saved(name: str) -> None:
-    """As PNG: the layout fits, and labels are valid mathematics."""
+    """Check that it can be saved as PNG: the layout fits, and labels are valid mathematics."""
     import io
 
     words, drawing = next(iter(results_by_dataset(drawings, name).items()))
@@ -94,7 +97,7 @@ def it_can_be_saved(name: str) -> None:
 
 
 def it_takes_dask_arrays(name: str) -> None:
-    """Of a dataset that is opened with `xr.open_zarr`, it draws the same lines, and warns of nothing."""
+    """Check that a dataset opened with `xr.open_zarr` gives the same lines, and no warning."""
     words, drawing = next(iter(results_by_dataset(drawings, name).items()))
     with warnings.catch_warnings(action="error"):
         result = FIGURES[name](example(words).chunk(seed=2), analysed_as_needed(FIGURES[name].needed({}), words))
@@ -113,7 +116,7 @@ def its_options_have_types_and_defaults(name: str) -> None:
 
 
 def its_interactive_plot_has_the_points(name: str) -> None:
-    """If it returns one for the report, which then draws the same datasets."""
+    """Check that the plot that it returns for the report, if any, draws the same datasets."""
     figure = FIGURES[name]
     if figure.interactive is None:
         return

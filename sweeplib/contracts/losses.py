@@ -38,7 +38,7 @@ def _numbers(name: str) -> Array:
 
 
 def its_force_is_minus_the_slope_of_its_value(name: str) -> None:
-    """With respect to f at a fixed label, that is the slope with respect to E = y − f, by differences."""
+    """Check the force against differences of the value by E = y − f, which are those by −f at a fixed label."""
     loss, numbers, short = LOSSES[name], _numbers(name), 1e-6
     require(loss.name == name, f"its name is {loss.name!r}")
     require(bool(loss.label), "its label is empty")
@@ -49,7 +49,7 @@ def its_force_is_minus_the_slope_of_its_value(name: str) -> None:
 
 
 def its_force_is_compiled_as_it_is_in_python(name: str) -> None:
-    """For labels as they are, and for their signs."""
+    """Check the compiled force for labels as they are, and for their signs."""
     loss, numbers = LOSSES[name], _numbers(name)
     for signs in (False, True):
         (E, y), labels = LINES.copy(), np.where(LINES[1] > 0.0, 1.0, -1.0) if signs else LINES[1]
@@ -74,7 +74,7 @@ def its_means_are_those_over_the_noise_of_a_label(name: str) -> None:
 
 
 def its_closed_forms_are_sums_over_nodes(name: str) -> None:
-    """Of the drifts and of the mean loss, for one unit, if it has `drifts` and `mean`."""
+    """Check its `drifts` and its `mean`, if it has these, for one unit."""
     criterion, needed_ones, loss = _problem(name).criterion, expectations("erf"), LOSSES[name]
     Q, M, P, a, ones = (np.full((1, 1), value) for value in (0.9, 0.4, 1.1, 0.8, 1.0))
     if loss.drifts is not None:

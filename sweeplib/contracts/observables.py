@@ -71,7 +71,7 @@ def its_array_has_the_dimensions_that_it_declares(name: str) -> None:
 
 
 def it_is_real_and_finite(name: str) -> None:
-    """For overlaps and particles of drawn weights."""
+    """Check its values for overlaps and particles of drawn weights."""
     observable = OBSERVABLES[name]
     for view in _views(observable):
         result = _values(observable, view, VIEWS[view]())
@@ -105,7 +105,7 @@ def it_leaves_the_view_alone(name: str) -> None:
 
 
 def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
-    """Those that a view has: Δ, a* and the activations; `reads` decides which cases are one."""
+    """Check that it ignores Δ, a* and the activations unless it `reads` them, which decides which cases are one."""
     observable = OBSERVABLES[name]
     changed = {"Delta": np.full(REPLICAS, 0.9), "a_star": np.full((REPLICAS, SIZES["teacher"]), 2.5)}
     unread = {field: {field: value} for field, value in changed.items() if field not in observable.acts_on}
@@ -120,7 +120,7 @@ def it_depends_only_on_the_fields_that_it_reads(name: str) -> None:
 
 
 def it_changes_with_its_parameters(name: str) -> None:
-    """With each of them: in a run of SGD, or in a view that SGD does not have."""
+    """Check that it changes with each of them, in a run of SGD or in a view that SGD does not have."""
     observable = OBSERVABLES[name]
     for field in observable.parameter_names:
         first, other = (_recorded(observable, {field: value}) for value in two_values(field))
@@ -142,7 +142,7 @@ def _recorded(observable: Observable, parameters: dict[str, Any]) -> Array:
 
 
 def runs_exit_on_its_level(name: str) -> None:
-    """With a `level`: at the first step at which its recorded value has fallen by a threshold, of some problem."""
+    """Check that, with a `level`, runs exit at the first step at which its value has fallen by a threshold."""
     observable, refusals = OBSERVABLES[name], list[InputError]()
     for activation in LEVELLED if observable.level is not None else ():
         problem = Problem(gamma=2.0, p=2, k=2, d=20, Delta=0.1, activation=activation)

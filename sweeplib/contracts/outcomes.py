@@ -116,6 +116,7 @@ def _outcome(kind: str, name: str, check: Check) -> Outcome:
     except (BrokenError, InputError) as problem:
         return Outcome(kind, name, sentence(check), "failed", _line(str(problem)))
     except Exception as error:
+        # whatever a plugin raises is what is wrong with it
         return Outcome(kind, name, sentence(check), "failed", _line(reason_in_user_code(error)))
     return Outcome(kind, name, sentence(check), "ok")
 

@@ -29,7 +29,7 @@ def _started(name: str, **fields: Any) -> Problem:
 
 
 def its_weights_are_the_same_whenever_they_are_drawn(name: str) -> None:
-    """And those of another seed are finite too, (p, d)."""
+    """Check that weights drawn again are the same, and that those of another seed are finite too, (p, d)."""
     problem = _started(name)
     W, W_star = drawn_weights(problem, root_seed=3, seed=1)
     require(W.shape == (3, D), f"its weights have the shape {W.shape}; expected (p, d) = (3, {D})")
@@ -47,7 +47,7 @@ def seeds_start_differently(name: str) -> None:
 
 
 def rows_on_the_sphere_have_the_norm_root_d(name: str) -> None:
-    """If it says `on_sphere`; otherwise spherical students refuse it."""
+    """Check the norms of its rows if it says `on_sphere`; otherwise, that spherical students refuse it."""
     if not STARTS[name].on_sphere:
         spherical = partial(_started, name, spherical=True)
         require_refusal(spherical, "spherical students take it, although it is not `on_sphere`")
@@ -77,7 +77,7 @@ def it_depends_on_the_fields_that_it_reads_and_on_no_other(name: str) -> None:
 
 
 def overlaps_and_particles_are_those_of_the_weights(name: str) -> None:
-    """For one width and for another number of particles."""
+    """Check overlaps and particles against the weights, for one width and for another number of particles."""
     replicas = replicas_of([Case(_started(name), "sgd", seed, Recording((0.0,))) for seed in (0, 1)])
     for i in (0, 1):
         (W, W_star), (m, q) = replicas.weights(i), replicas.particles(i, None)

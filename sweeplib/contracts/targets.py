@@ -87,7 +87,7 @@ def _system(problem: Problem) -> System:
 
 
 def drifts_of_many_systems_are_those_of_one(name: str) -> None:
-    """As kernels ask for them, of two equal systems at a time."""
+    """Check the drifts of two equal systems at a time, as kernels ask for them."""
     for student in STUDENTS:
         try:
             rules = problem_expectations(_taught(name, student))
@@ -116,7 +116,7 @@ def _compare_with_labels(problem: Problem) -> None:
 
 
 def it_reads_fields_of_a_target(name: str) -> None:
-    """Those that only targets read, and it is labelled."""
+    """Check that it reads only fields that targets read, and that it is labelled."""
     definition = target(name)
     unknown = sorted(definition.reads - TARGET_FIELDS)
     require(not unknown, f"`reads` has {', '.join(unknown)}; expected {' or '.join(sorted(TARGET_FIELDS))}")
@@ -125,7 +125,7 @@ def it_reads_fields_of_a_target(name: str) -> None:
 
 
 def its_labels_change_with_what_it_reads_and_with_nothing_else(name: str) -> None:
-    """With a* and the activation of the teacher."""
+    """Check that labels change with a* and the teacher's activation exactly if it reads them."""
     definition, problem = target(name), _taught(name)
     fields, ones = np.random.default_rng(1).normal(size=(problem.k, 50)), np.ones(problem.k)
     first = labels(problem.learned, "erf", fields, ones)

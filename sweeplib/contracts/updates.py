@@ -25,7 +25,7 @@ def _problem(name: str, **fields: Any) -> Problem:
 
 
 def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
-    """Also without a gradient, with the memory at the start."""
+    """Check the factor at gradients of many sizes, zero among them, with the memory at the start."""
     rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
     require(rule.name == name, f"its name is {rule.name!r}")
     require(bool(rule.label), "its label is empty")
@@ -40,7 +40,7 @@ def its_factor_is_finite_and_compiled_as_in_python(name: str) -> None:
 
 
 def its_loss_has_the_force_of_its_steps(name: str) -> None:
-    """If it names one: h ‖g‖ is the force at the displacement ‖g‖."""
+    """Check that h ‖g‖ is the force of the loss that it names, if any, at the displacement ‖g‖."""
     rule, numbers = UPDATES[name], np.array(_problem(name).rule.numbers)
     if rule.loss is None or rule.factor is None:
         return
@@ -52,7 +52,7 @@ def its_loss_has_the_force_of_its_steps(name: str) -> None:
 
 
 def short_runs_descend(name: str) -> None:
-    """Of SGD and of its chain, to a smaller risk; they change with the rule and its parameters."""
+    """Check that runs of SGD and of its chain lower the risk, and change with the rule and its parameters."""
     for dynamics in ("sgd", "sgd_chain"):
         recording = Recording((0.0, 1.0), (), ("risk",))
         [risk] = (run := run_cases([Case(_problem(name), dynamics, 0, recording, pair_by=())])).data["risk"]

@@ -142,6 +142,7 @@ class EffectiveProcess:
         lam = combinations(self.U[self.step, :, :count], self.V[:count])
         self.value, self.slope = (function_values(form, lam) for form in (activated.value, activated.derivative))
         self.E = self.y - combinations(self.a[self.step][None] / self.p, self.value)[0]
+        # not `>=`, which is false for NaN
         if not np.abs(self.E).max() < OVERFLOW:
             return False
         self.training_risk[self.step] = 0.5 * float(self._means(self.E[None], self.E[None])[0, 0])
@@ -200,6 +201,7 @@ class EffectiveProcess:
             self.h[place] = 0.0
             if length > ALIGNED * sizes[i]:
                 self.h[place], self.G[place, place] = residual[0] / length, length
+                # G is lower triangular: a row of its inverse follows from those above
                 inverse = -self.G[place, :place] @ self.G_inverse[:place, :place]
                 self.G_inverse[place, :place], self.G_inverse[place, place] = inverse / length, 1.0 / length
         return self.G[rows, rows]
@@ -245,6 +247,7 @@ def _grows(setting: Setting, directions: Array) -> bool:
         [max(abs(value(z)), abs(value(-z))), np.abs(setting.labels(z * np.hstack([rays, -rays]))).max()]
         for z in (10.0, 20.0)
     )
+    # from 10 to 20 a line grows twofold, a square fourfold: three is between
     return any(there > 3.0 * here for here, there in zip(near, far, strict=True))
 
 

@@ -78,6 +78,8 @@ def ensemble(mean: Array, covariance: Array) -> Ensemble:
     lengths = np.clip(np.sqrt(np.maximum(variances, 0.0)), LEAST_DISPLACEMENT, LARGEST_DISPLACEMENT)
     displacements = lengths[:, None] * axes.T
     half = 0.5 * variances / lengths**2
+    # that of the mean is negative where displacements are cut to less than a standard deviation
+    # decisions: Means at finite d are an option of the ODE
     weights = np.concatenate([[1.0 - 2.0 * half.sum()], half, half])
     states = np.ascontiguousarray(np.concatenate([mean[None], mean + displacements, mean - displacements]))
     return Ensemble(states, weights, displacements, lengths, variances)
@@ -234,6 +236,7 @@ class MeanIntegration:
         """Take some steps; say whether solution i came as far as it will."""
         solution, system = self._solutions[i], self._systems[i]
         solution.advance(until, min(STEPS_A_ROUND, self._max_steps - solution.steps), stops=stops)
+        # not `<`, which is false for NaN
         if not system.level(solution.state) >= self._least_risks[i]:
             self.failed[i] = True
             return True

@@ -52,9 +52,9 @@ class GradientFlow(Ode):
         return self.replicas.drift_errors(fields, a, times, stretch=0.0)
 
     def bounds(self) -> Sequence[Bound]:
-        """As for the ODE; and the risk is not above that of an earlier time by more than both errors.
+        """The bounds of the ODE, and that of a risk above an earlier one by no more than both errors.
 
-        That is, without decay, dropout and noise of inputs.
+        The latter without decay, dropout and noise of inputs.
         """
         risk, highest = self._recorded_risks(), self._highest
         self._highest = np.fmin(highest, risk + self.risk_error)
@@ -65,7 +65,7 @@ class GradientFlow(Ode):
 
     @staticmethod
     def work(problem: Problem, time: float) -> float:
-        """As for the ODE, of drifts whose entries are sums over units."""
+        """The work of the ODE, with drifts whose entries are sums over units."""
         p, k = problem.p, problem.k * (1 if problem.input_noise == 0.0 else 2)
         calls = 1 if problem.keep_probability == 1.0 else 1 + 2 * p + p * (p - 1) // 2
         return (60.0 * time + 120.0) * (2000.0 + 10.0 * calls * p**2 * (p + k))

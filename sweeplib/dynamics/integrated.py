@@ -87,6 +87,7 @@ class IntegratedDynamics(Dynamics):
         """An exit has an error below its time."""
         if not self.replicas.thresholds.size:
             return ()
+        # where there is no exit the error is −∞ and the time ∞: no bound is broken
         times = np.where(np.isnan(self.exit_time), np.inf, self.exit_time)
         errors = np.where(np.isinf(times), -np.inf, self.exit_time_error)
         worst = (np.arange(len(times)), (errors - times).argmax(axis=1))

@@ -89,7 +89,7 @@ class LabelMeans:
         return _joined([self._classification_error(now, i) for i in range(len(now.a))])
 
     def mean_loss(self, now: OverlapView, i: int) -> Estimate:
-        """That of replica i, by a sum over nodes."""
+        """The mean loss of replica i, by a sum over nodes."""
         lines = _lines(sum(now.M.shape[1:]) - 1, bool(now.Delta[i] < SHARP))
         f, f_star = self._on_lines(now, i, lines, jumps=bool(now.Delta[i] == 0.0))
         loss, numbers = np.empty(f.size), np.array(self.criterion.numbers, float)
@@ -155,6 +155,7 @@ def _lines(others: int, sharp: bool) -> Lines:
         place = np.array(list(product(range(-most, most + 1), repeat=others))).T
         place = place[:, np.linalg.norm(place, axis=0) <= most]
         z, shift = spacing * place, np.zeros((1, place.shape[1]))
+        # batches are the parities of the places: every other line in each direction
         weight, batch = np.prod(spacing * _density(z), axis=0), 2 ** np.arange(others) @ (place % 2)
     else:
         points = [low_discrepancy_normals(0, 0, number, others + 1, BATCH) for number in range(BATCHES)]
@@ -171,6 +172,7 @@ def _density(t: Array) -> Array:
 
 def _wrong(f: Array, f_star: Array, density: Array, spacing: float, Delta: float) -> Array:
     """½ E[1 − sign f sign y] on lines (lines,), with signs of zero 0: hinges are zero for a part of the inputs."""
+    # the usual case, by one sum in place of four
     if f.all() and f_star.all():
         return _differ(f, f_star, density, spacing, Delta)
     whole = spacing * density.sum(axis=1)
@@ -231,6 +233,7 @@ def _where_signs_differ(F: Array, f: Array, g: Array, spacing: float) -> Array:
 
 def _where_positive(F: Array, g: Array, spacing: float) -> Array:
     """The integrals (lines, cells) of F (lines, nodes) over where g > 0; its edges are those of `_roots`."""
+    # the integral over the middle cell of the cubic through four nodes
     cells = spacing / 24.0 * (13.0 * (F[:, 1:-2] + F[:, 2:-1]) - F[:, :-3] - F[:, 3:])
     left, right = g[:, 1:-2] > 0.0, g[:, 2:-1] > 0.0
     values = cells * (left & right)

@@ -84,6 +84,7 @@ class LaneDynamics(StepDynamics):
         self.share[between] = self.remainder[between, to]
         no_exits = np.empty((len(step), 0)), np.empty((len(step), 0), np.int64)
         progress = Progress(step, step + 1, *no_exits, self.failed, *self._streams)
+        # the part of a step is a setting, which all lanes of a call share
         for share in np.unique(self.share[between]):
             called = self.settings_of(float(share)), self.called, self._rates
             self.round(between[self.share[between] == share], 1, *called, state, self._constants, progress)

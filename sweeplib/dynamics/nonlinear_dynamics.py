@@ -84,6 +84,7 @@ class NonlinearDynamics(MeanField):
         self._units, count = replicas.p, options.particles
         among = dataclasses.replace(
             replicas,
+            # T = γ/(p d) is that of the units: with N in place of p, γ is N/p times as large
             parameters={**replicas.parameters, "gamma": replicas.gamma * (count / replicas.p)},
             a=np.repeat(replicas.a[:, :1], count, axis=1),
             starts=AmongOthers(replicas.starts, replicas.p, count),
@@ -112,7 +113,7 @@ class NonlinearDynamics(MeanField):
 
     @classmethod
     def work(cls, problem: Problem, time: float) -> float:
-        """That of the mean field, for the particles that there are without another option."""
+        """The work of the mean field for the particles that there are without another option."""
         return super().work(dataclasses.replace(problem, p=max(problem.p, PARTICLES), a=1.0), time)
 
 

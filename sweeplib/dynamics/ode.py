@@ -200,6 +200,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         self._solution.advance(order, until, stops=self.replicas.stop_at_exit, late=late)
         self._check_steps(order, until)
         self._take_exits(late)
+        # the last exit has taken some companions to this time already
         before = order[self._companion.times[order] < self._times[order]]
         self._companion.advance(before, self._times, stops=False, late=late)
         self.diverged |= self._solution.failed
@@ -257,6 +258,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         error = (
             slow * np.abs(risk - other) + least * terms + self._finer.form_errors(risk, self.a, self.replicas.a_star)
         )
+        # a companion that failed before says nothing of the error now
         self.risk_error = np.where(self._companion.times == self._times, error, np.inf)
         explained = np.maximum(1.0, TOLERATED * self._rtol / LARGEST_UNDECIDED) * terms
         self._bounds = tuple(
@@ -295,7 +297,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """Unless it integrates means at finite d, of which the risk alone is known."""
+        """Whether it integrates the limit: of means at finite d the risk alone is known."""
         return not (isinstance(options, OdeOptions) and options.finite_d)
 
     @classmethod
@@ -317,7 +319,7 @@ class Ode(IntegratedDynamics, OverlapDynamics):
         return diagnostics
 
     def diagnosed(self) -> Mapping[str, Array]:
-        """And, with several eigenvalues or momentum, the relative error of the limit d → ∞."""
+        """The errors, with several eigenvalues or momentum also the relative one of the limit d → ∞."""
         replicas, values = self.replicas, dict(super().diagnosed())
         if replicas.has_spectrum or UPDATES[replicas.rule.update].has_velocities:
             values["limit_error"] = self._factor**2 * limit_errors(replicas)

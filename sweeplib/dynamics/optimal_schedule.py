@@ -104,15 +104,18 @@ def _descent(risk: "RiskAtEnd", start: Array) -> Optimum:
     def logarithm(factors: Array) -> tuple[float, Array]:
         value, slope = risk.gradient(unit * factors)
         if not np.isfinite([value, *slope]).all():
+            # a high but finite value, from which a line search turns back
             return blown_up, np.zeros_like(slope)
         return np.log(value + least), slope * unit / (value + least)
 
     factors, bounds = start / unit, [(0.0, None)] * len(start)
+    # begun again at its end, the descent forgets its estimate of the curvature
     for _ in range(ROUNDS):
         options = {"ftol": 0.0, "gtol": GOAL, "maxiter": 500, "maxcor": 30}
         factors = scipy.optimize.minimize(
             logarithm, factors, jac=True, method="L-BFGS-B", bounds=bounds, options=options
         ).x
+        # decisions: An optimal schedule is a text in a problem, found in the worker and run as a formula
         rates = np.array([float(f"{rate:.{DIGITS}g}") for rate in unit * factors])
         value, slope = risk.gradient(rates)
         change = np.where(rates > 0.0, np.abs(slope), np.fmax(0.0, -slope)) * rates.max() / (value + least)

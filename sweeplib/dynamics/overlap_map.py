@@ -114,7 +114,7 @@ class OverlapMap(StepDynamics):
 
     @classmethod
     def finds_levels(cls, options: NumericalOptions) -> bool:
-        """All."""
+        """Whether its exits may be on other levels than the risk: always."""
         return True
 
     @classmethod
@@ -180,6 +180,7 @@ class OverlapMap(StepDynamics):
         Q = shrinkage**2 * Q + shrinkage * long * drifts.GF + square * (noise + (1.0 - 1.0 / n_b) * products)
         if replicas.spherical:
             Q, M = on_sphere(Q, M)
+        # the products above are symmetric to rounding only
         return 0.5 * (Q + Q.transpose(0, 2, 1)), M, a
 
     def _fields_of(self, order: NDArray[np.intp], Q: Array, M: Array) -> tuple[Array, Array, Array]:

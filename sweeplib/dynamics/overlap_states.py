@@ -112,12 +112,12 @@ class BlockStates(OverlapStates):
         return *Blocks(replicas.eigenvalues, Q, M, replicas.blocks.P).weighted()[:2], a
 
     def values(self, states: Array) -> dict[str, Any]:
-        """And `by_block`; Q and M are sums over the blocks."""
+        """The values of the attributes, with `by_block`; Q and M are sums over the blocks."""
         Q, M, a = blocks_of(self.replicas, states)
         return {"by_block": (Q, M), "Q": Q.sum(axis=1), "M": M.sum(axis=1), "a": a}
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
-        """None: units with a kink need not come to zero in one block."""
+        """Return None: units with a kink need not come to zero in one block."""
         return None
 
 
@@ -136,22 +136,22 @@ class ReplayStates(OverlapStates):
         return with_heads(states, self._head_at(states), self._lessons.heads) if self.trained else states
 
     def starts_after(self, states: Array) -> Array:
-        """Those at the end of the task before."""
+        """The states at the start of a task: those at the end of the one before."""
         return states.copy()
 
     def overlaps(self, states: Array) -> Overlaps:
-        """Those in the states, with the second layer of the present task."""
+        """The overlaps in the states, with the second layer of the present task."""
         if self.trained:
             at = self._heads_at(states)
             states = with_heads(states, at, self._heads(states)[:, self._lessons.head, None])
         return super().overlaps(states)
 
     def values(self, states: Array) -> dict[str, Any]:
-        """And the `heads` of all tasks."""
+        """The values of the attributes, with the `heads` of all tasks."""
         return super().values(states) | ({"heads": self._heads(states)} if self.trained else {})
 
     def without_lost_units(self, i: int, state: Array, least: float = LOST) -> Array | None:
-        """None: other tasks train the unit."""
+        """Return None: other tasks train the unit."""
         return None
 
     @property

@@ -248,7 +248,7 @@ class ParticleDynamics(IntegratedDynamics):
         return {"drift_error": self._drift_error, "risk_error": np.array([risk.error for risk in self._risks])}
 
     def bounds(self) -> Sequence[Bound]:
-        """Those of the risk, and the `largest_drift_error`."""
+        """The bounds of the risk, and the `largest_drift_error`."""
         risk, error, terms, drifts = np.array([list(risks) for risks in self._risks]).T
         largest = np.full_like(drifts, self.options.largest_drift_error)
         return *risk_bounds(risk, error, terms), Bound("drift_error", drifts, largest)

@@ -94,6 +94,7 @@ class ParticlePath:
         self._given_rtol, self._rtol = rtol, rtol or self._allowed_rtol
         self._begin, self._small, self._is_hidden = start, (start != 0.0) & (np.abs(start) < SMALL), False
         risk = rules.rule.risk(start)
+        # a fall within the rounding of the risk cannot be seen: such a threshold has no target
         rounding = thresholds * risk <= ROUNDING * rules.terms(risk)
         self._targets = np.where(rounding, -np.inf, (1.0 - thresholds) * risk)
         self._teacher = teacher
@@ -129,6 +130,7 @@ class ParticlePath:
             self.times[-1:] - self._begun,
             rtol=np.full(1, self._rtol),
             atol=np.full(1, self._atol),
+            # a target of ∞ is passed at the start of the solution: those of before are not looked for again
             targets=np.where(waiting, self._targets, np.inf)[None],
             max_steps=self._steps_left,
             longest=None if self._longest is None else np.full(1, self._longest),
@@ -220,7 +222,7 @@ class ParticlePath:
         return np.asarray((self._rtol + of_small) * np.abs(state) + self._atol) * self._growth(state)
 
     def _growth(self, state: Array) -> float:
-        """By how much overlaps of coordinates with teachers have grown, if by much, and with them early errors of both.
+        """The factor by which overlaps with teachers, and early errors with them, have grown; 1 if that is not much.
 
         An overlap that a source feeds, so that it first grows by much more than itself, has no such errors.
         """

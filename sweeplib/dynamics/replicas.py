@@ -26,6 +26,7 @@ from sweeplib.problem.data import DATA
 from sweeplib.problem.targets import target
 from sweeplib.views import Blocks, ExitLevel, OverlapView
 
+# its square, 1e-300, is the LEAST χ of kernels/schedules.py, and still a normal double
 FAINT = 1e-150
 """The least √Δ of labels that are signs: where f* = 0 they are of either sign, as in the limit Δ → 0."""
 
@@ -277,7 +278,7 @@ class Replicas:
 
     @cached_property
     def equations(self) -> Expectations:
-        """The same with the drifts of the loss and of the step."""
+        """The Gaussian expectations, with the drifts of the loss and of the step."""
         names = self.activation, self.target, self.teacher_activation
         return equations(self.criterion, self.rule, self.expectations, self.p + self.k, *names)
 

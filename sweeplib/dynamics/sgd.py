@@ -136,7 +136,7 @@ class Sgd(StepDynamics):
         return int(done)
 
     def _taken_of_tasks(self, i: int, count: int, exits: Exits, lessons: Lessons) -> int:
-        """The same, with steps of tasks drawn at random, those of one task in a row together."""
+        """Take up to `count` steps of tasks drawn at random, those of one task in a row together; return how many."""
         replicas, first = self.replicas, int(self.step[i])
         self.heads = lessons.heads.copy() if self.heads is None else self.heads
         ends = np.cumsum(lessons.shares[i, lessons.phase])
@@ -217,6 +217,7 @@ class Sgd(StepDynamics):
         p, d = replica.W.shape
         out = Means(np.empty(1), np.empty(1), np.empty((p, d)))
         specialised(training_means)(replica, self._called, self._training_set(i), with_gradient, out)
+        # a difference of two means, which rounding may take below zero
         variance = max(out.square[0] - (out.gradient**2).sum() / d, 0.0) / p**2
         return out.loss[0], variance
 
@@ -241,6 +242,7 @@ class Sgd(StepDynamics):
     def _norms(self, i: int) -> Array:
         """The diagonal of Q (p,)."""
         W, _ = self._weights[i]
+        # summed in double precision, also where the weights are stored in single
         return np.einsum("ij,ij->i", W, W, dtype=float) / W.shape[1]
 
     @_OF_DIVERGED

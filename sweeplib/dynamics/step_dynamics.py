@@ -36,6 +36,7 @@ class StepDynamics(OverlapDynamics):
         self.step, self.share = np.zeros(count, dtype=np.int64), np.zeros(count)
         self.failed = np.full(count, -1, dtype=np.int64)
         self.targets = replicas.targets
+        # −1 for none: 0 is the exit of a run that starts below its target
         self.exits = np.where(replicas.reached(self.targets), 0, -1)
 
     @classmethod
@@ -104,6 +105,7 @@ class StepDynamics(OverlapDynamics):
         steps = np.where(self.diverged, self.failed, self.step)
         if self.replicas.stop_at_exit:
             out = (self.exits >= 0).all(axis=1)
+            # a replica goes on to the end of its round of steps, beyond its last exit
             steps = np.where(out & ~self.diverged, self.exits.max(axis=1, initial=0), steps)
         return steps
 

@@ -63,6 +63,7 @@ def _products(dimension: int, an_axis: int) -> tuple[Array, Array]:
 def _quasi_random(dimension: int) -> tuple[Array, Array]:
     """Scrambled Sobol' points, each with its mirror image."""
     points = scipy.special.ndtri(scipy.stats.qmc.Sobol(dimension, rng=0).random_base2(LOG2_POINTS)).T
+    # with mirror images the means of odd functions are zero, as they should be
     points = np.concatenate([points, -points], axis=1)
     return points, np.full(points.shape[1], 1.0 / points.shape[1])
 

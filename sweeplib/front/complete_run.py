@@ -30,6 +30,7 @@ CHANGING = ("inventory", "jobs", "journal", "locks", STORE)
 
 def complete_run(config: Path, overrides: Sequence[str], results: Path) -> dict[str, Any] | None:
     """Return what the last complete run recorded if the same command has nothing to do, otherwise None."""
+    # a record that cannot be read, or says other things, is none: Snakemake decides
     with suppress(OSError, SweeplibError, UnicodeDecodeError, TypeError, KeyError, AttributeError):
         if config.is_file():  # a pipe can be read once
             directory = results / _name(config)

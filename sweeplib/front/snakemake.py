@@ -92,6 +92,7 @@ def check_working_folder() -> None:
     records = Path(".snakemake")
     try:
         records.mkdir(exist_ok=True)
+        # decisions: Limits are found by trying
         for folder in (records, *records.glob("*/")):
             tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:

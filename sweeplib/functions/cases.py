@@ -48,7 +48,7 @@ class WholeRun(engine.Recording):
         return False
 
     def reached(self, wanted: Any) -> int:
-        """None: nothing is recorded on the way."""
+        """Return None: nothing is recorded on the way."""
         return 0
 
     def gives(self, name: str, dims: Sequence[str], wanted: Any) -> bool:

@@ -29,6 +29,7 @@ from sweeplib.kernels.local_fields import fields, fields_of_replica
 from sweeplib.kernels.numbers import COUNT
 from sweeplib.kernels.rotations import fill_rotations
 
+# decisions: The chain's factor F of CCᵀ is updated sample by sample
 LARGE = 32
 """From this size on, the lanes are the samples of a batch."""
 
@@ -126,6 +127,7 @@ def absorb_block(factor, replica, columns):  # type: ignore[no-untyped-def]
         for i in range(j + 1, p):
             entry, below = factor[i, j, replica], columns[i]
             turned = (head * entry + inner_product(row, below)) / norm
+            # the reflection to −norm, whose column gets the other sign: as head ≥ 0, nothing cancels in head + norm
             share = (entry + turned) / (head + norm)
             for lane in range(lanes):
                 below[lane] -= share * row[lane]
@@ -161,6 +163,7 @@ def fill_columns(settings, functions, samples, filled):  # type: ignore[no-untyp
     for lane in range(lanes):
         E[lane] += deviation[lane] * samples.z[k + p, lane]
     displace(functions, samples.a, samples.fields, samples.overflow)
+    # these lanes have drawn samples beyond the end of the batch
     for lane in range(filled, lanes):
         E[lane], samples.overflow[lane] = 0.0, False
     for i in range(p):
@@ -220,6 +223,7 @@ def sum_batches(settings, functions, stream, work, broken):  # type: ignore[no-u
             for lane in range(lanes):
                 samples_stream.step[lane] += np.uint64(1)
         return
+    # each copy in the padding would take as long as a batch
     for replica in range(filled_lanes(broken)):
         load(chain, replica, samples)
         for lane in range(lanes):

@@ -82,6 +82,7 @@ def gradients_address() -> Any:
 def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type: ignore[no-untyped-def]
     """Fill the mean slopes D (p, p) and D* (p, k), E[c_i x] = Σ_j D_ij w_j/d + Σ_r D*_ir w*_r/d (`mean_gradients`)."""
     outside, along = Q - M @ inverse @ M.T, drift_M @ inverse @ M.T
+    # numba's eigh raises an exception for NaN
     if not np.isfinite(outside).all():
         D[:], D_star[:] = np.nan, np.nan
         return
@@ -92,6 +93,7 @@ def fill_gradients(Q, M, drift_GF, drift_M, inverse, least, D, D_star):  # type:
     for i in range(len(variances)):
         for j in range(len(variances)):
             total = variances[i] + variances[j]
+            # a direction without variance has no slope that matters; here it would be an error over a rounding error
             moments[i, j] = moments[i, j] / total if total > floor else 0.0
     D[:] = axes @ moments @ axes.T
     D_star[:] = (drift_M - D @ M) @ inverse
@@ -127,6 +129,7 @@ def unpack_fields(i: int, state: Array, systems: BlockSystems, work: BlockWork) 
     """Fill the overlaps of blocks, on the sphere if rows are, the covariances of fields and a."""
     fields, (blocks, p, k) = work.fields, work.M.shape
     for j in range(p):
+        # what stays if the second layer is not trained: then the state has none
         fields.a[j] = systems.fields.a[i, j]
     fields.Q[:], fields.M[:] = 0.0, 0.0
     for b in range(blocks):

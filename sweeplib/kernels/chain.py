@@ -123,6 +123,7 @@ def chain_work(settings, state, constants):  # type: ignore[no-untyped-def]
     memory = state[ends[1] : ends[1] + lanes] if settings.remembers else np.zeros(lanes)
     fixed = constants_of(constants, k)
     d, rows = fixed.numbers.d, np.empty((10, lanes))
+    # k + rows + 2 normals, in whole draws of four
     z, sure, four = np.empty((4 * ((count + k + 5) // 4), lanes)), np.empty(lanes, np.bool_), np.empty((4, 1))
     length = Length(rows[0], rows[1], rows[2], rows[3], sure, four)
     for lane in range(lanes):
@@ -172,7 +173,9 @@ def draw_length(stream, length, normal):  # type: ignore[no-untyped-def]
     for lane in range(lanes):
         word, _, _, _ = attempt_words(step[lane], seed[lane], key[lane])
         square, accepted = chi_square_proposal(length.scale[lane], length.width[lane], normal[lane], word)
+        # with fewer degrees the draw has another factor, which `chi_square` knows
         sure[lane] = accepted & (degrees[lane] >= 2.0)
+        # NaN of a proposal below zero, which is never sure and is replaced below
         out[lane] = math.sqrt(square)
     for lane in range(lanes):
         certain &= sure[lane]
@@ -221,6 +224,7 @@ def project(A, B, norm):  # type: ignore[no-untyped-def]
 def add_products(x, y, count, out):  # type: ignore[no-untyped-def]
     """Add Σ_s x_s y_s, over the first rows of both, to out."""
     lanes = out.shape[0]
+    # two rows a pass: `out` is read and written half as often
     for s in range(0, count - 1, 2):
         for lane in range(lanes):
             out[lane] += x[s, lane] * y[s, lane] + x[s + 1, lane] * y[s + 1, lane]
@@ -274,6 +278,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
         return
     p, lanes = c.shape
     factor = (2.0 if settings.spherical else 1.0) * lipschitz / p
+    # the rotations of the step come later: until then their arrays are free
     square, moved = work.rotations.cosine, work.rotations.sine
     fill_squared_length(z, work.length.s, settings.rows + settings.k, square)
     moved[:] = 0.0
@@ -324,6 +329,7 @@ def displace(functions, a, fields, broken):  # type: ignore[no-untyped-def]
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     add_mean(-1.0 / p, a, value, E)
     for lane in range(lanes):
+        # not `>=`, which is false for NaN
         broken[lane] |= not abs(E[lane]) < OVERFLOW
     if not functions.is_plain:
         functions.force(functions.numbers, E, label)

@@ -147,6 +147,7 @@ def batch_step(settings, functions, stream, work, broken):  # type: ignore[no-un
                 column[i, lane] = sums.moves[i, k + j, lane]
                 if i >= j:
                     column[i, lane] += B[i, j, lane]
+        # F S is triangular: only the p columns of B + C Wᵀ are left to absorb
         absorb(outside.across, column, rotations.cosine, rotations.sine)
     for i in range(p):
         for j in range(i + 1):

@@ -103,6 +103,7 @@ def use_batch(settings, functions, work, broken):  # type: ignore[no-untyped-def
     share = 1.0 / settings.batch_size
     moves[:], layer[:] = 0.0, 0.0
     for s in range(settings.batch_size):
+        # S is lower triangular: a sample has no components beyond its own
         x, filled = work.x[s], settings.k + p + s + 1
         lam[:] = 0.0
         for i in range(p):
@@ -154,6 +155,7 @@ def shorten_slack(settings, lipschitz, work):  # type: ignore[no-untyped-def]
                 before = chain.A[i, j, lane] if j < k else (chain.B[i, j - k, lane] if j <= k + i else 0.0)
                 square[lane] += (V[i, j, lane] - before) * (V[i, j, lane] - before)
         for lane in range(lanes):
+            # no factor 2 on the sphere: these are the moves of the whole round, projections included
             slack[lane] -= lipschitz / p * abs(chain.a[i, lane]) * math.sqrt(square[lane])
 
 

@@ -35,6 +35,7 @@ def drop_units(stream, work):  # type: ignore[no-untyped-def]
     for i in range(p):
         for lane in range(lanes):
             layer[i, lane] = a[i, lane]
+            # a step knows one second layer: it has the masks until `take_units_back`
             a[i, lane] *= masks[i, lane]
 
 

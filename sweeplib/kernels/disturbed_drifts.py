@@ -127,6 +127,7 @@ def add_change(l, r, at_one, at_two, at_minus_one, change):  # type: ignore[no-u
         for j in range(i + 1):
             count = (1 if i == l else 0) + (1 if j == l else 0)
             up, down = at_two[i, j] * 0.5**count, at_minus_one[i, j] * (-1.0) ** count
+            # W(1 + h) = W(1) + s h + b h² is known at h = 1 and h = −2: this is b
             bend = (up - at_one[i, j] - 0.5 * (at_one[i, j] - down)) / 3.0
             if count == 0:
                 change[i, j] += r * bend

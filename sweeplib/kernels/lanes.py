@@ -294,6 +294,7 @@ def any_of(flags):  # type: ignore[no-untyped-def]
     """Whether one of the flags is set."""
     some = False
     for lane in range(flags.shape[0]):
+        # all flags, without a `break`: then the loop is one of vector instructions
         some |= flags[lane]
     return some
 
@@ -346,6 +347,7 @@ def take_steps(count, settings, functions, rates, clock, stream, work, group):  
         take_step(settings, functions, stream, work, broken)
         if any_of(broken):
             note_divergences(order, first, broken, stream.step, progress.failed)
+        # a divergence is noted before its step counts, an exit after it
         for lane in range(broken.shape[0]):
             stream.step[lane] += np.uint64(1)
         if network.waiting[0] and may_exit(network.slack):
@@ -374,9 +376,11 @@ def lanes_round(order, chunk, settings, functions, rates, state, constants, prog
         gather(constants, order, first, fixed)
         work = work_space(settings, block.reshape(block.size), fixed.reshape(fixed.size))
         clock = clock_of(constants_of(fixed.reshape(fixed.size), settings.k).numbers)
+        # how far f is from its targets is not known yet: the first step computes the risk
         work.network.slack[:] = 0.0
         stream, broken = begin(order, first, progress, lanes), np.zeros(lanes, np.bool_)
         for lane in range(lanes):
+            # copies count as broken, so that what is done for single replicas leaves them out
             broken[lane] = first + lane >= order.shape[0]
         group = Group(order, first, progress, broken, np.empty(lanes))
         count = steps_to_take(order, first, progress, chunk)

@@ -40,7 +40,7 @@ def student_fields(A, B, z, lam):  # type: ignore[no-untyped-def]
 
 @kernel
 def fields_of_replica(A, B, replica, L_star, z, lam, lam_star):  # type: ignore[no-untyped-def]
-    """As `fields`, for samples of one replica: its A is (p, k, `replica`), its B (p, p, `replica`)."""
+    """Fill λ* and λ of samples of one replica, whose A is (p, k, `replica`) and whose B is (p, p, `replica`)."""
     p, k, _ = A.shape
     lanes = lam.shape[1]
     teacher_fields(L_star, z, lam_star)

@@ -81,7 +81,7 @@ def _plain_means(loss: str, signs: bool) -> Callable[..., Any]:
 
 @cache
 def _rescaled_means(step: str) -> Callable[..., Any]:
-    """The same with E h g and E h² g² by the factor h of a step, for the square loss of real labels."""
+    """A compiled function that returns E g, E h g and E h² g² by the factor h of a step, for the square loss."""
     update = UPDATES[step]
     assert update.loss is not None  # by `equations`
     means = inlined(LOSSES[update.loss].means)

@@ -15,6 +15,7 @@ from sweeplib.numerics.compiled import in_loops, inlined, pointer
 from sweeplib.problem import LOSSES
 
 _LINE = types.Array(types.float64, 1, "C")
+# 1e-15 of the weight is beyond; equal steps of ¼ are exact to rounding for what is smooth
 REACH, SPACING = 8.0, 0.25
 """Where equally spaced nodes over the noise of a label end, and their distance."""
 
@@ -40,6 +41,7 @@ def _fill_force(numbers, E, y):  # type: ignore[no-untyped-def]
 
 def _fill_force_of_signs(numbers, E, y):  # type: ignore[no-untyped-def]
     for n in range(E.shape[0]):
+        # decisions: An output or a label of zero has either sign
         sign = 1.0 if y[n] > 0.0 else -1.0
         E[n] = force(numbers, E[n] + (sign - y[n]), sign)
 

@@ -244,6 +244,7 @@ def fill_slope(i: int, state: Array, systems: Systems, work: Work, slope: Array)
         systems.disturbed(systems.drifts, keep, input_noise, with_variance, system, drifts)
     else:
         systems.drifts(system, drifts)
+    # rules may have left it unfilled, and zero times NaN is NaN
     if not with_variance:
         drifts.Var[:] = 0.0
     flow, factor = drifts.GF, systems.factor

@@ -124,12 +124,14 @@ def unpack(state: Array, flow: Flow, u: Array, q: Array, a: Array) -> None:
             for i in range(p):
                 q[i] += u[r, i] * u[r, i]
         for i in range(p):
+            # a step of the integrator may leave |u| > 1: then it is divided by its length, and there is no rest
             norm = math.sqrt(q[i]) if not flow.self_terms or q[i] > 1.0 else 1.0
             q[i] = max(1.0 - q[i], 0.0) if flow.self_terms else 0.0
             for r in range(directions):
                 u[r, i] /= norm
     elif flow.self_terms:
         for i in range(p):
+            # a step may leave a norm below zero, of which the root is NaN
             q[i] = max(state[at + i], 0.0)
         at += p
     for i in range(p):

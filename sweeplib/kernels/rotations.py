@@ -19,6 +19,7 @@ class Rotations(NamedTuple):
 @loops
 def fill_rotations(x, y, length, cosine, sine):  # type: ignore[no-untyped-def]
     """Fill the rotations of (x, y) to (length, 0), or with the identity if both are zero; y may be `length`."""
+    # decisions: Loops over lanes that write three arrays and read two are not vectorised
     for lane in range(length.shape[0]):
         sine[lane] = y[lane]
     for lane in range(length.shape[0]):

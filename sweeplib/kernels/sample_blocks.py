@@ -13,6 +13,7 @@ from sweeplib.numerics.random import fill_normals
 BLOCK = 4
 """Number of steps whose samples are drawn and multiplied with the weights at once."""
 
+# two blocks of four samples, of so many doubles, are 24 kB of a cache of 32
 COLUMNS = 384
 """With this number of columns, the samples of two blocks stay in the first cache during a pass over the weights."""
 
@@ -74,6 +75,7 @@ def draw_block(count, step, replica, functions, samples, room):  # type: ignore[
             room.gram[s, t] = 0.0
         for r in range(k):
             room.along_star[r, s] = 0.0
+    # the last block of a call may be shorter: its last rows are old samples, whose products nobody reads
     for first in range(0, d, COLUMNS):
         pass_by(replica, room, before, x, first, min(first + COLUMNS, d))
     root = 1.0 / math.sqrt(d)

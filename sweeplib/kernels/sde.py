@@ -255,6 +255,7 @@ def draw_sample(u, settings, functions, work):  # type: ignore[no-untyped-def]
         for lane in range(lanes):
             square[lane] += u[row, lane] * u[row, lane]
     for lane in range(lanes):
+        # ‖x‖² given u, in the mean over what is out of the span: 1 + (|u|² − p − k)/d
         square[lane] = numbers.noise[lane] * (1.0 + per_dimension[lane] * (square[lane] - (k + p)))
     functions.value(lam.reshape(p * lanes), value.reshape(p * lanes))
     if not functions.is_plain:

@@ -33,6 +33,7 @@ from sweeplib.numerics.random import fill_normals, random_words, whole_number
 FOUR = 4
 """Number of samples whose products are computed at once."""
 
+# decisions: Batches of a training set are taken by our kernel, not by BLAS
 CHUNK_NUMBERS, LONGEST_CHUNK = 2**15, 256
 """A chunk has about this number of numbers, and at most so many samples."""
 
@@ -237,6 +238,7 @@ def choose(step, batch_size, seed, data, batch):  # type: ignore[no-untyped-def]
     shuffle(batch_size, step, seed, data)
     for s in range(batch_size):
         batch[s] = order[s]
+    # swaps are undone, the last first: a batch is a function of the number of its step alone
     for s in range(batch_size - 1, -1, -1):
         place = data.swaps[s]
         order[s], order[place] = order[place], order[s]
@@ -275,6 +277,7 @@ def move(batch, T, replica, functions, data, chunk, moves, layer_moves):  # type
     scale, layer_scale = math.sqrt(d) * T / size, numbers.second_layer_rate * T / size
     offset_scale = numbers.offset_rate * T / size
     rule, shrinkage = functions.rule, kept_part(numbers, T)
+    # all in one chunk: another one would meet weights that have moved already
     few = size <= min(FOUR, most) and not (rule.rescales or rule.has_velocities or rule.is_tangent)
     layer_moves[:] = 0.0
     if not few:
@@ -360,6 +363,7 @@ def draw_samples(replica, x, lam_star, shift, z):  # type: ignore[no-untyped-def
     The shift comes with the inputs, by the data law. They are those of the first n samples of the stream.
     """
     n, d = x.shape
+    # more than d numbers: one is the noise of the label
     draws = np.zeros(MULTIPLE * (d // MULTIPLE + 1))
     for m in range(n):
         fill_normals(replica.key, replica.seed, np.uint64(m), draws)

@@ -109,10 +109,12 @@ def room_of(replica):  # type: ignore[no-untyped-def]
     """Work arrays for the steps of a replica."""
     p, d = replica.W.shape
     k = replica.W_star.shape[0]
+    # ones, with which `norm`, `least_norm` and `squared_norm` begin
     a_star, rows, padded = np.empty((k, BLOCK)), np.ones((10, p)), MULTIPLE * (d // MULTIPLE + 1)
     for r in range(k):
         a_star[r, :] = replica.a_star[r]
     return Room(
+        # zeros, not empty: the first pass adds zero times the samples of a block before, where NaN would stay
         np.zeros((2, BLOCK, padded)),
         np.zeros((BLOCK, p)),
         np.empty((BLOCK, p)),
@@ -287,6 +289,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
     root, shrinkage = 1.0 / math.sqrt(d), kept_part(replica.numbers, T)
     for t in range(s):
         for i in range(p):
+            # what earlier steps of the block will have added to W
             room.along[s, i] += factors[t, i] * room.gram[t, s]
     for i in range(p):
         lam[i] = norm[i] * root * room.along[s, i]
@@ -295,6 +298,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
         drop_units(replica, step, room)
         layer = room.layer
     E = displacement(replica, layer, room.label[s], functions, room)
+    # not `>=`, which is false for NaN
     if not abs(E) < OVERFLOW:
         return DIVERGED
     if not functions.is_plain:
@@ -306,6 +310,7 @@ def take_step(s, samples, step, T, replica, functions, exits, room):  # type: ig
         rescale(replica, functions.rule, square, T, room)
     for i in range(p):
         norm[i] *= shrinkage
+        # the stored row is multiplied by `norm` at the end, and what is added to it now too
         factors[s, i] = room.c[i] / (norm[i] * root)
     train_others(replica, E, T, room)
     if replica.spherical:

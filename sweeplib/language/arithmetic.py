@@ -18,6 +18,7 @@ class NoNumberError(Exception):
 
 def power(base: Number, exponent: Number) -> Number:
     """Return base**exponent as a real number, without computing integers beyond the range of doubles."""
+    # a power of so many bits would be computed first and refused after: as a float it overflows at once
     if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > 2 * MAX_BITS:
         base = float(base)
     value: Any = base**exponent

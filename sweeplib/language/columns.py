@@ -59,9 +59,11 @@ class Columns:
                 first, second = self._value(left), self._value(right)
                 if not any(isinstance(side, np.ndarray) for side in (first, second)):
                     return BINARY[type(op)](first, second)
+                # Python's whole numbers have no limit, those of numpy wrap around
                 if not (_is_float(first) or _is_float(second)):
                     raise OneByOneError
                 first, second = _floats(first), _floats(second)
+                # Python raises an error where numpy returns infinity
                 if isinstance(op, ast.Div) and np.any(second == 0.0):
                     raise OneByOneError
                 return _ROUNDED[type(op)](first, second)

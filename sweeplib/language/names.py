@@ -56,6 +56,7 @@ class _Numbers(ast.NodeTransformer):
         if node.id not in self._names:
             return node
         value = self._names[node.id]
+        # a constant −1 for c would turn `c**2` into the text `-1 ** 2`, which is −1
         return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 

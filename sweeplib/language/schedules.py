@@ -39,6 +39,7 @@ class Schedule:
         source = ast.unparse(ast.fix_missing_locations(_OfFloats().visit(expression_tree(self.text))))
         space = {"__name__": __name__, "text": self.text, "exp": math.exp, "log": math.log, "sqrt": math.sqrt}
         space |= {"ceil": math.ceil, "floor": math.floor}
+        # the name `text` puts the formula into the digest of the machine code: numbers in a body are not in it
         exec(compile(f"def rate(t):\n    text\n    return {source}", __file__, "exec"), space)
         return space["rate"]  # type: ignore[return-value]
 
@@ -56,6 +57,7 @@ class Schedule:
             rates = rate.evaluated({"t": times}, len(times))
         except InputError:
             rates = [_rate_or_nan(rate, time) for time in times]
+        # not `< 0`, which is false for NaN
         return next((time for time, value in zip(times, rates, strict=True) if not value >= 0.0), None)
 
 

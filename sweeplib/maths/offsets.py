@@ -84,6 +84,7 @@ class OffsetRisks:
     def moments(self, Q: Array, M: Array, P: Array, a_star: Array) -> tuple[Array, Array]:
         """E[σ_i σ_j] (n, p, p) and E[σ_i y] (n, p) of n students; NaN for overlaps that are not finite."""
         squares, products = np.full(Q.shape, np.nan), np.full(Q.shape[:2], np.nan)
+        # one sum in place of three tests: it is finite only if all terms are
         finite = np.isfinite(Q.sum(axis=(1, 2)) + M.sum(axis=(1, 2)) + self.b.sum(axis=1))
         for i in np.flatnonzero(finite):
             squares[i], products[i] = 0.0, 0.0
@@ -138,7 +139,7 @@ class Fields:
         return cls(s, knots, bent, series)
 
     def beside(self, others: "Fields") -> "Fields":
-        """These fields, then the others."""
+        """The fields of both, these first."""
         width = max(self.knots.shape[1], others.knots.shape[1])
         rows = (np.pad(fields.knots, ((0, 0), (0, width - fields.knots.shape[1]))) for fields in (self, others))
         pairs = ((getattr(self, name), getattr(others, name)) for name in ("scale", "bent", "series"))

@@ -102,6 +102,7 @@ def lower_factors(Q: Array, M: Array, P: Array) -> Array:
     values, vectors = np.linalg.eigh(swapped)
     root = vectors * np.sqrt(np.maximum(values, 0.0))[..., None, :]
     lower = np.swapaxes(np.linalg.qr(np.swapaxes(root, -1, -2), mode="r"), -1, -2)
+    # which signs a diagonal has is left to LAPACK
     signs = np.where(np.diagonal(lower, axis1=-2, axis2=-1) < 0, -1.0, 1.0)
     return lower * signs[..., None, :]
 

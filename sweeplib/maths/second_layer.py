@@ -45,6 +45,7 @@ def population_moments(expectations: Risks, Q: Array, M: Array, P: Array, a_star
     zero, plus, minus = (risks(first, a) for a in (0.0, 1.0, -1.0))
     squares = np.empty((len(M), p, p))
     squares[:, units, units] = plus + minus - 2.0 * zero
+    # in sums over ±a the terms with f* cancel, and in their difference all but E[σ_i σ_j]
     equal, opposite = (risks(second, 1.0, sign) + risks(second, -1.0, -sign) for sign in (1.0, -1.0))
     squares[:, rows, columns] = squares[:, columns, rows] = equal - opposite
     return squares, 0.5 * (minus - plus)

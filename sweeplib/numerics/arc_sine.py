@@ -26,6 +26,7 @@ def arc_sine(x):  # type: ignore[no-untyped-def]
 
     `near_arc_sine` below ½, and asin x = π/2 − 2 asin √((1 − x)/2) above.
     """
+    # rounding takes cosines beyond ±1, where the arc sine is NaN
     size = min(abs(x), 1.0)
     near = size <= 0.5
     s = near_arc_sine(size if near else math.sqrt(0.5 - 0.5 * size))
@@ -37,6 +38,7 @@ def add_arc_sines(factor, first, second, x, out):  # type: ignore[no-untyped-def
     """Add factor first second asin(x), all arrays (n,), to out; no bit of one element depends on the others."""
     near = True
     for n in range(out.shape[0]):
+        # all arguments, without a `break`: then the loop is one of vector instructions
         near &= abs(x[n]) <= 0.5
     if near:
         for n in range(out.shape[0]):
@@ -46,6 +48,7 @@ def add_arc_sines(factor, first, second, x, out):  # type: ignore[no-untyped-def
             out[n] += factor * first[n] * second[n] * arc_sine(x[n])
 
 
+# a single sum: taken in any order it has a partial sum in each lane of a vector
 @numba.njit(error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 def arc_sines_sum(cosines, weights):  # type: ignore[no-untyped-def]
     """Σ_t weights_t asin(cosines_t) over the length of `weights`."""

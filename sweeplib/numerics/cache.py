@@ -34,6 +34,7 @@ def cached(decorator: Callable[..., Any], function: Callable[..., Any]) -> Any:
         with _caching_in(folder):
             compiled = decorator(cache=True)(function)
     except (RuntimeError, OSError) as error:
+        # numba has no exception of its own for a folder that it cannot use, only this text
         if isinstance(error, RuntimeError) and "cannot cache" not in str(error):
             raise
         return _said_when_compiled(decorator(cache=False)(function))
@@ -66,6 +67,7 @@ def _path(folder: Path | None) -> str | None:
 def _caching_in(folder: str) -> Iterator[None]:
     """Return a context in which numba caches in a folder; if that is "", where it does by itself."""
     with global_compiler_lock:
+        # a setting of the whole process, which numba reads as it decorates: another thread would see this folder
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = folder
         try:

@@ -27,6 +27,7 @@ def _power_and_rest(x):  # type: ignore[no-untyped-def]
     """(2^n, e^f − 1) with x = n log 2 + f, |f| ≤ ½ log 2."""
     shifted = x * 1.4426950408889634 + _TO_INTEGER
     n = shifted - _TO_INTEGER
+    # log 2 in two parts (Cody and Waite): the first has so few bits that n times it is exact
     f = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10
     f2 = f * f
     f4 = f2 * f2
@@ -34,12 +35,14 @@ def _power_and_rest(x):  # type: ignore[no-untyped-def]
     middle = (0.001388888891719689 + 0.0001984126986304067 * f) + f2 * (2.480152132210459e-05 + 2.7557268480107e-06 * f)
     high = 2.762007600563138e-07 + 2.5100375929185925e-08 * f
     remainder = f + f2 * (low + f4 * (middle + f4 * high))
+    # n, the low bits of the sum, becomes the exponent of 2^n
     return float_of_bits((bits_of_float(shifted) << _52) + _ONE), remainder
 
 
 @_compiled
 def exponential(x):  # type: ignore[no-untyped-def]
     """e^x; beyond ±708 that of ±708."""
+    # beyond, 2^n is no normal number; NaN passes, as all comparisons with it are false
     x = -708.0 if x < -708.0 else x
     power, remainder = _power_and_rest(708.0 if x > 708.0 else x)
     return power + power * remainder
@@ -48,7 +51,9 @@ def exponential(x):  # type: ignore[no-untyped-def]
 @_compiled
 def _one_minus_exponential(v):  # type: ignore[no-untyped-def]
     """1 − e^−v for v ≥ 0."""
+    # e^−40 is below the last bit of 1
     power, remainder = _power_and_rest(-40.0 if v > 40.0 else -v)
+    # for small v the power is 1, and what is left, −remainder, has all its digits
     return (1.0 - power) - power * remainder
 
 
@@ -66,6 +71,7 @@ def error_function(x):  # type: ignore[no-untyped-def]
     y = |x|, and s is a polynomial of degree 23 in (3y − 6)/(y + 6), for y up to 6.
     """
     y = abs(x)
+    # 1 − erf 6 is 2e-17: from here on erf is 1 in all bits
     y = 6.0 if y > 6.0 else y
     w = (3.0 * y - 6.0) / (y + 6.0)
     w2 = w * w
@@ -92,6 +98,7 @@ def vectorised(function: Callable[[float], float]) -> Callable[[float], float]:
         thing = function.__globals__.get(name)
         if thing is math:
             ours[name] = _math
+        # `from math import erf` has put the function itself among the globals
         for math_name, form in _OURS.items():
             if thing is getattr(math, math_name):
                 ours[name] = form

@@ -32,6 +32,7 @@ def sobol_points(dimensions: int, count: int) -> Integers:
     More dimensions leave the coordinates of the first ones as they are.
     """
     engine = scipy.stats.qmc.Sobol(dimensions, scramble=False, bits=_SOBOL_BITS)
+    # scipy warns of a number of points that is no power of two
     points = engine.random_base2(math.ceil(math.log2(count)))[:count]
     return np.ascontiguousarray((points.T * 2.0**BITS).astype(np.uint32))
 
@@ -45,6 +46,7 @@ def low_discrepancy_normals(key: int, seed: int, batch: int, dimensions: int, co
     words = np.empty_like(points)
     specialised(_fill_randomised)(points, np.uint64(key), np.uint64(seed), np.uint64(batch), words)
     uniform = words.astype(np.float64)
+    # the middles of the cells: at 0 the normal number would be −∞
     uniform += 0.5
     uniform /= 2.0**BITS
     return np.asarray(scipy.special.ndtri(uniform, out=uniform))
@@ -63,6 +65,7 @@ def with_wider_half(z: Array) -> Array:
 
 def _fill_randomised(points, key, seed, batch, out):  # type: ignore[no-untyped-def]
     """Fill out (dimensions, count) with the randomised points. Column j of the matrix has bits from the j-th on."""
+    # nine draws of four words: 32 columns of the matrix, the shift, and three that are not used
     columns = np.empty(36, np.uint32)
     for i in range(points.shape[0]):
         step = (batch << np.uint64(32)) | np.uint64(i)

@@ -23,6 +23,7 @@ from sweeplib.numerics.cache import cached
 
 _compiled = numba.njit(error_model="numpy", fastmath={"contract"}, inline="always")
 
+# Philox's multipliers; below them the steps of its keys, 2^32 times the golden ratio and √3, less whole numbers
 _M0, _M1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _W0, _W1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 _LOW, _32 = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -100,6 +101,7 @@ def _logarithm(w):  # type: ignore[no-untyped-def]
 @_compiled
 def _product(first, second):  # type: ignore[no-untyped-def]
     """2^66 u u', u = (first + ½)/2^32 and u' = (second + ½)/2^32."""
+    # u u' is at least 2^−66: the exponent of the product is never negative, and is read off without a sign
     return (float_of_bits(first | _TO_54) - (18014398509481984.0 - 2.0)) * (
         float_of_bits(second | _TO_52) - (4503599627370496.0 - 0.5)
     )
@@ -119,6 +121,7 @@ def _squared_length(product):  # type: ignore[no-untyped-def]
 def _scale(first, second):  # type: ignore[no-untyped-def]
     """v, made of the upper 12 bits of two words."""
     bits = ((first << _20) & _FIRST_12) | ((second << _8) & _SECOND_12)
+    # the middle of one of 2^24 cells: neither v nor 1 − v is ever zero
     return float_of_bits(bits | _ONE) - (1.0 - 0.5**25)
 
 
@@ -188,6 +191,7 @@ def uniform(word):  # type: ignore[no-untyped-def]
 def whole_number(end, high, low):  # type: ignore[no-untyped-def]
     """A whole number uniform on [0, end), end < 2^53, from two 32-bit words: to 2^-53 of its range."""
     fraction = np.float64(((high & _LOW) << _21) | (low >> _11)) * 0.5**53
+    # the product may be rounded up to `end`
     return min(np.int64(fraction * end), end - 1)
 
 
@@ -251,6 +255,7 @@ def chi_square(degrees, normal, step, seed, key, four):  # type: ignore[no-untyp
     attempt = _ATTEMPTS
     bits = four.view(np.uint64)
     w0, w1, _, _ = random_words(attempt, step, seed, key)
+    # of whole numbers only one degree is less: α = ½, and U^(1/α) is U²
     boost = 1.0 if degrees >= 2.0 else uniform(w1) ** 2
     while True:
         base = 1.0 + width * normal

@@ -40,6 +40,7 @@ def _load_index(file: Any) -> dict[Any, str]:
     path = Path(file._index_path)
     try:
         return dict(_numbas["_load_index"](file)) if _is_whole(path, file) else {}
+    # a disk that fails is no damage of this file
     except OSError:
         raise
     except Exception:  # whatever a damaged pickle asks for
@@ -74,6 +75,7 @@ def _is_whole(path: Path, file: Any) -> bool:
     if not _OF_KERNEL.search(file._index_name) or not path.is_file():
         return True
     content = file_bytes(path)
+    # into an index numba writes its version first, beside what `_dump` returns
     start = len(pickle.dumps(file._version, protocol=-1)) if path.name == file._index_name else 0
     pickled = content[start : -len(_checksum(b""))]
     if content[start:] == pickled + _checksum(pickled):

@@ -105,6 +105,7 @@ def _vectors(context: Any, builder: Any, sig: Any, values: Any) -> Any:
     array = context.make_array(sig.args[0])(context, builder, values[0])
     data = builder.bitcast(builder.gep(array.data, [values[1]]), _NUMBERS.code.as_pointer())
     if sig.return_type is _NUMBERS:
+        # a row of lanes may begin at any double: LLVM would take its address for a multiple of the vector
         return builder.load(data, align=8)
     shape, strides = (cgutils.unpack_tuple(builder, dims)[:-1] for dims in (array.shape, array.strides))
     return _array(context, builder, sig.return_type, data, shape, strides, None)

@@ -59,6 +59,7 @@ def _plus(Delta: float, teacher: str, amplitude: float, scale: float) -> Array:
 def _error(angle: float, plus: Array) -> float:
     """P(y f < 0) at an angle over π, with the probabilities of positive labels at `NODES`."""
     negative = (
+        # the tangent of the angle 0 is zero: then f has the sign of the labels' field
         scipy.special.ndtr(-NODES / math.tan(math.pi * angle)) if angle > 0.0 else np.where(NODES > 0.0, 0.0, 1.0)
     )
     return float(DENSITY @ (plus * negative + (1.0 - plus) * (1.0 - negative)))

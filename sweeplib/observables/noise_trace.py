@@ -61,6 +61,7 @@ def _by_rule(now: OverlapView, expectations: Expectations) -> Array:
         _drifts(now, expectations, 1.0 + step).Var - _drifts(now, expectations, 1.0 - step).Var
         for step in (UPDATE, 2.0 * UPDATE)
     )
+    # V + (2/d) V', with V' = (8 near − far)/(12 h)
     variances = drifts.Var + (8.0 * near - far) / (6.0 * UPDATE * d)[:, None, None]
     state = now.Q, now.M, now.P
     resolution = resolution_of(expectations, *state, now.a, now.a_star, now.Delta)

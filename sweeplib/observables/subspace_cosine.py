@@ -24,6 +24,7 @@ def of_units(now: OverlapView) -> Array:
     inverse = np.where(values > floor, 1.0 / np.maximum(values, floor), 0.0)
     along = np.einsum("nij,nir->njr", vectors, np.where(finite, now.M, np.nan))
     squares = np.einsum("nj,njr->nr", inverse, along**2) / np.einsum("nrr->nr", now.P)
+    # rounding takes the square of a cosine beyond one
     return np.sqrt(np.minimum(squares, 1.0))
 
 

@@ -128,6 +128,7 @@ def synonyms() -> dict[str, str]:
 
 def _greek(symbol: str) -> str:
     r"""Return the letter of a symbol such as `\gamma` or `\varrho`; an empty text for other symbols."""
+    # Unicode calls the letter LAMDA
     name = symbol.removeprefix("\\").removeprefix("var").replace("ambda", "amda")
     size = "CAPITAL" if name[:1].isupper() else "SMALL"
     return _GREEK.get(f"GREEK {size} LETTER {name.upper()}", "")

@@ -320,7 +320,7 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def pairs(of_parts: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    """Those of some parameters of parts that differ from their defaults, in alphabetical order."""
+    """The parameters of parts that differ from their defaults, with their values, in alphabetical order."""
     return (
         tuple(sorted((name, value) for name, value in of_parts.items() if value != DEFAULTS.get(name)))
         if of_parts

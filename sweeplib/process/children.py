@@ -27,6 +27,7 @@ def script_not_imported() -> Iterator[None]:
     """
     main = sys.modules["__main__"]
     before = {name: getattr(main, name) for name in ("__spec__", "__file__") if hasattr(main, name)}
+    # decisions: The script of a spawning process is hidden from its children
     main.__spec__ = None
     main.__dict__.pop("__file__", None)
     try:

@@ -115,6 +115,7 @@ def end_without_collection() -> None:
 
 def _flush_and_freeze() -> None:
     for thing in gc.get_objects():
+        # not isinstance, which reads `__class__` and so may run code of lazy objects
         if issubclass(type(thing), _io._IOBase):
             with suppress(Exception):  # closed, or its reader is gone
                 thing.flush()

@@ -148,6 +148,7 @@ class _Forks:
         self._listening, self._imports, self._sweep = [listening[0]], list(imports), os.getppid()
         self._apart = dict(zip(_names_apart(imports), listening[1:], strict=True))  # nobody listens to them yet
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        # a handler that does nothing: only signals with one write to the wakeup descriptor
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._without_forks()
 
@@ -155,6 +156,7 @@ class _Forks:
         """See to it that the ends of this process's forks are noticed; it has none yet."""
         self._connections: dict[int, socket.socket] = {}
         self._ended, self._wake = socket.socketpair()
+        # Python writes there within a signal, which must not wait
         self._wake.setblocking(False)
         signal.set_wakeup_fd(self._wake.fileno(), warn_on_full_buffer=False)
 
@@ -167,6 +169,7 @@ class _Forks:
             awaited = [*self._apart.values()] if waits else []
             sources: list[int | socket.socket] = [0, self._ended, *listening, *awaited]
             ready, _, _ = select.select(sources, [], [], wait)
+            # standard input ends with the sweep, whatever has ended that
             if 0 in ready and not os.read(0, 1):
                 end(descendants())
                 return None
@@ -289,6 +292,7 @@ def _job(task: str, arguments: Sequence[str], descriptors: Sequence[int], connec
         connection.recv(1)
         os.kill(os.getpid(), signal.SIGTERM)
 
+    # the end of the process that asked closes the connection
     threading.Thread(target=wait, daemon=True, name="asker").start()
     return lambda: function(task)(*arguments)
 

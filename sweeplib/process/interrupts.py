@@ -47,6 +47,7 @@ def interruptible(say: Callable[[], None], patience: float = PATIENCE) -> Iterat
             raise Interrupted
 
     def finish(number: int) -> NoReturn:
+        # the other thread ends the process already: this one must not go on meanwhile
         while not once.acquire(blocking=False):
             time.sleep(PATIENCE)
         say()
@@ -73,6 +74,7 @@ def watch(act: Callable[[int], Any], patience: float = 0.0) -> Callable[[], None
     whatever the main thread does, from which `watch` is called, and whatever handlers are set.
     """
     reading, writing = os.pipe()
+    # Python writes the number of a signal there in C, at once, whatever the main thread does
     os.set_blocking(writing, False)
     before = signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(reading, act, patience), daemon=True, name="interrupts").start()
@@ -113,6 +115,7 @@ def _leave_lost_terminal() -> None:
     """Send output to nowhere if its terminal was closed: a failure to write would leave the end unrecorded."""
     for output in (1, 2):
         try:
+            # writes nothing, but fails where the terminal is gone
             os.write(output, b"")
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), output)

@@ -48,6 +48,7 @@ def request_connection(task: str, arguments: Sequence[str] | None, descriptors: 
     address = address_of_task if os.path.exists(address_of_task) else os.environ[ADDRESS]  # noqa: PTH110 - pathlib is slow
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
+        # a packet is sent whole or not at all: the buffer must have room for an environment
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, MOST_BYTES)
         connection.connect(address)
         socket.send_fds(connection, [request], list(descriptors))

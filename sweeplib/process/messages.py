@@ -83,6 +83,7 @@ def _end(number: int) -> NoReturn:
     once = threading.Lock()
 
     def finish() -> NoReturn:
+        # Python's own end and this thread both call it: the second one waits for the end that the first brings
         while not once.acquire(blocking=False):
             time.sleep(1.0)
         sys.stderr.write(f"{INTERRUPTED}\n")

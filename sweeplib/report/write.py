@@ -133,6 +133,7 @@ def _bokeh() -> list[str]:
         raise ModuleNotFoundError("bokeh, a dependency of sweeplib, is not installed", name="bokeh")
     folder = Path(spec.origin).parent / "server" / "static" / "js"
     texts = [file_text(folder / name) for name in ("bokeh.min.js", "bokeh-api.min.js")]
+    # browsers would look for the file that this comment names, beside the page
     return [text.partition("//# sourceMappingURL")[0] for text in texts]
 
 
@@ -184,6 +185,7 @@ def _figure(sweep: Design, name: str, directory: Path, failed: list[dict[str, An
         view["source"] = data_url("image/png", picture)
         view["pdf"] = data_url("application/pdf", file_bytes(directory / "figures" / f"{name}.pdf"))
         view["script"] = REPRODUCE.format(name=name)
+        # the first chunk of every PNG has the width and the height there
         view["size"] = [pixels // 2 for pixels in struct.unpack(">II", picture[16:24])]
     return view
 

@@ -113,7 +113,10 @@ def mean_log_growth(p: Real, d: Real, T: Real) -> Real:
 
 @functools.lru_cache(maxsize=4096)
 def _exact_optimum(d: float, Delta: float, T: float) -> float:
-    """With E log m0² = ψ(½) − ψ(d/2), the singular part of the mean; the rest is smooth in m0²."""
+    """The optimal learning rate at p = 1.
+
+    E log m0² = ψ(½) − ψ(d/2) is the singular part of the mean exit time; the rest is smooth in m0².
+    """
     m0, weights = _sphere_rule(d)
     counted, end = weights > _LEAST_WEIGHT, T + (1.0 - T) * m0**2
     mean_log = scipy.special.digamma(0.5) - scipy.special.digamma(d / 2.0)
@@ -146,7 +149,7 @@ def _time(growth: Real, rate: Real) -> Real:
 
 @functools.cache
 def _mean_log_growth(p: float, d: float, T: float) -> float:
-    """By Gauss quadrature over (μ0, τ0); the singular E log μ0 is ψ(p/2) + log 2."""
+    """The mean log growth, by Gauss quadrature over (μ0, τ0); the singular E log μ0 is ψ(p/2) + log 2."""
     _, exit_mu, weights = starts_and_exits(p, d, T)
     return float(np.sum(weights * np.log(exit_mu)) - scipy.special.digamma(p / 2.0) - np.log(2.0))
 
@@ -199,9 +202,10 @@ def quenched_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real, T: Re
 
 @labelled(r"P(t_{\mathrm{ext}}>t)", "noise-corrected probability not to have exited")
 def noise_corrected_survival(t: Real, gamma: Real, p: Real, d: Real, Delta: Real, T: Real) -> Real:
-    """The same with e^{2ω_M t} + s (e^{2ω_M t} − 1) for the growth, s = (γ/p) V/(2ω_M): SGD adds its noise to m.
+    """The quenched probability with e^{2ω_M t} + s (e^{2ω_M t} − 1) for the growth, s = (γ/p) V/(2ω_M).
 
-    m_j(t) is Gaussian with that variance over d, of which the mean square of the start is a part.
+    SGD adds its noise to m: m_j(t) is Gaussian with that variance over d, of which the mean square of the start is a
+    part.
     """
     rate = escape_rate(gamma, p, Delta)
     grown = np.exp(2.0 * rate * t)
@@ -216,6 +220,7 @@ def _survival(growth: Real, p: Real, d: Real, T: Real) -> Real:
 def _mean_survival(growth: float, p: float, d: float, T: float) -> float:
     """E_τ0 P(μ0 growth < level), 1 before the start has grown at all."""
     half_tau, weights = chi_squared_rule(p * (p - 1.0) / 2.0)
+    # below zero no start is small enough: the probability is zero
     level = np.maximum(0.5 * T * (p + 1.0) * d - (1.0 - T) * half_tau / p, 0.0)
     return float(np.sum(weights * scipy.special.chdtr(p, level / growth)))
 
@@ -243,6 +248,7 @@ def _scaled_passage(s: Array, p: float) -> Array:
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     v, half = 0.5 * (nodes + 1.0), 0.5 * weights / p
     stretch = np.log1p(np.maximum(s, 0.0))[..., None]
+    # 1 + s v′ = e^(stretch v): the exponential is the derivative of s v′ over `stretch`
     growing = stretch[..., 0] * (
         np.exp(stretch * v) * scipy.special.hyp1f1(1.0, 1.0 + p / 2.0, -np.expm1(stretch * v)) @ half
     )

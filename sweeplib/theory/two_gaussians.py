@@ -158,7 +158,7 @@ def _beyond(h: Array, d: float) -> tuple[Array, Array]:
 
 
 def _bayes_risk(contrast: float, d: float) -> float:
-    """By equal steps of log u, between quantiles of u."""
+    """The Bayes risk of one contrast and dimension, by equal steps of log u between quantiles of u."""
     if not (0.0 <= contrast < 1.0 and d >= 1.0):
         return math.nan
     if contrast == 0.0:

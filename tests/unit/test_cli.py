@@ -102,6 +102,13 @@ def test_help_names_every_command() -> None:
     assert all(f"\n  {command} " in result.output for command in COMMANDS)
 
 
+def test_help_says_what_every_command_does_in_80_columns() -> None:
+    """A line that does not fit would end with dots, in the middle of what the command does."""
+    lines = RUNNER.invoke(app, ["--help"], terminal_width=80).output.partition("Commands:\n")[2].splitlines()
+    assert len(lines) == len(app.commands) > len(COMMANDS)
+    assert [line for line in lines if not line.endswith(".") or line.endswith("..")] == []
+
+
 def test_help_loads_nothing_heavy() -> None:
     heavy = ("numpy", "numba", "scipy", "xarray", "zarr", "matplotlib", "distributed", "pydantic")
     subprocess.run([sys.executable, "-c", HELP, *heavy], check=True, stdout=subprocess.DEVNULL)

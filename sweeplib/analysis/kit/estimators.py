@@ -159,7 +159,10 @@ def ends_of_mean(
     with TAIL of the probability beyond each end; of positive values also of m exp(−t s), m exp(t s (1 + 2s)) with the
     relative standard error s, as a few of them show too little of a long tail. Coverage: docs/theory.md.
     """
+    # .9825 for a confidence of .95
+    # decisions: The mean of anything has one interval
     t = scipy.special.stdtrit(count - 1.0, 1.0 - TAIL * (1.0 - confidence) / 2.0)
+    # `spread` divides by n, not by n − 1
     error, g = spread / np.sqrt(count - 1.0), skewness / np.sqrt(count)
     relative = error / np.where(positive, mean, np.nan)
     log_half = relative * scipy.special.stdtrit(count - 1.0, (1.0 + confidence) / 2.0)
@@ -170,6 +173,7 @@ def ends_of_mean(
 
 def _hall(x: Array | np.float64, g: Array | np.float64) -> Array:
     """Return the Studentised mean whose transform by Hall's cubic is x, for a skewness of √n g."""
+    # 0/0 at g = 0, where the limit is x: 1e-9 comes to it within 1e-7
     g = np.where(np.abs(g) > 1e-9, g, 1e-9)
     return np.asarray(3.0 / g * (np.cbrt(1.0 + g * (x - g / 6.0)) - 1.0))
 
@@ -205,6 +209,7 @@ def _quantiles(values: Array, *, level: float, tail: float) -> tuple[Array, ...]
     """Return the quantiles and the ends of their intervals of values (..., seeds)."""
     counts = np.sum(~np.isnan(values), axis=-1)
     ordered = np.sort(values, axis=-1)
+    # Hyndman and Fan's definition 8: its median is near the true quantile, whatever the law
     place = np.clip((counts + 1.0 / 3.0) * level + 1.0 / 3.0, 1.0, np.maximum(counts, 1)) - 1.0
     before, share = np.floor(place).astype(int), place % 1.0
     numbers, ranks = np.unique(counts, return_inverse=True)
@@ -230,6 +235,7 @@ def rank_interval(count: int, level: float, tail: float) -> tuple[int, int]:
 
     0 or count + 1 where so few values have none.
     """
+    # twelve standard deviations of the binomial number of values below: no smaller tail is asked for
     reach = 12.0 * np.sqrt(count * level * (1.0 - level)) + 12.0
     low, high = max(0, int(count * level - reach)), min(count, int(count * level + reach))
     below = scipy.special.bdtr(np.arange(low, high + 1), count, level)

@@ -20,7 +20,7 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class ExitCount:
-    """Of the `runs` of a dynamics that ran, those that exited at a threshold by the horizon, and why others did not.
+    """The numbers of runs of a dynamics that exited at a threshold by the horizon, and that ended before an exit.
 
     diverged, stopped : runs that diverged, or were stopped by a time limit or their error, before an exit.
     median : the time by which half of all runs exit, in the unit of the recording times; None where fewer did.
@@ -73,15 +73,15 @@ def _count(parts: dict[str, Any], dynamics: str, threshold: float) -> ExitCount:
     exit_, end, used, diverged, stopped = (
         values.sel(dynamics=dynamics, threshold=threshold).values.ravel() for values in parts.values()
     )
-    late = used & ~np.isfinite(exit_)
+    unexited = used & ~np.isfinite(exit_)
     median = medians(exit_[None], end[None], used[None], 0.95)[0].item()
     return ExitCount(
         dynamics,
         threshold,
         runs=int(used.sum()),
-        exited=int((used & ~late).sum()),
-        diverged=int((late & diverged).sum()),
-        stopped=int((late & stopped).sum()),
+        exited=int((used & ~unexited).sum()),
+        diverged=int((unexited & diverged).sum()),
+        stopped=int((unexited & stopped).sum()),
         median=float(median) if np.isfinite(median) else None,
     )
 

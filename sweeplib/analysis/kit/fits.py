@@ -30,6 +30,7 @@ FEWEST_POINTS = 3
 """The least number of points for the interval of an exponent: two points fit any power."""
 EXPECTED = 2.0
 """The number of residuals that a scatter given in advance counts for."""
+# of squares: relative differences of 1e-12 are rounding
 _ROUNDING = 1e-24
 
 

@@ -84,6 +84,7 @@ class MeanCurve:
         if not np.isin(self._values[self.points.present], (0.0, 1.0)).all():
             return None
         counts = self.linear.present.sum(axis=0)
+        # Agresti and Coull: two successes and two failures more than were seen
         share = (self.linear.logs * counts + 2.0) / (counts + 4.0)
         return np.maximum(share * (1.0 - share) / (counts + 4.0) - np.diag(self.linear.covariance), 0.0)
 

@@ -113,6 +113,7 @@ class SmoothCurve:
         charts = [self._chart(*kind) for kind in product(axes, responses)]
         roots = [self._root_of(chart) for chart in charts]
         evidence = np.concatenate([_evidence(*pair) for pair in zip(charts, roots, strict=True)])
+        # relative to the largest: densities of many values underflow
         weights = np.exp(evidence - evidence.max())
         counts = np.flatnonzero(weights > LEAST_WEIGHT * weights.sum())
         self._weights = weights[counts] / weights[counts].sum()
@@ -190,6 +191,7 @@ class SmoothCurve:
     def _posterior(self, cross: Array, prior: Array) -> tuple[Array, Array]:
         """Return means and variances (parts, n) of responses or slopes, from what `_levels` or `_rises` returns."""
         white = cross @ self._roots.transpose(0, 2, 1)
+        # where values are exact this is the difference of two equal numbers
         variance = np.maximum(prior - np.sum(white**2, axis=2), ROUNDING * prior)
         return (cross @ self._solutions[..., None])[..., 0], variance
 
@@ -258,6 +260,7 @@ class SmoothCurve:
         """Return the probability that the curve is lower at a place than at another."""
         z, _ = self._z(np.array([place, other]))
         apart = z[:, :1] - z[:, 1:]
+        # expm1: near places have a difference of little variance
         prior = (LINE[1] * apart) ** 2 - 2.0 * self._sizes**2 * np.expm1(-0.5 * (apart / self._lengths) ** 2)
         cross, _ = self._levels(np.array([place, other]))
         mean, variance = self._posterior(cross[:, :1] - cross[:, 1:], prior)

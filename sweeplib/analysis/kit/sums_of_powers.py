@@ -111,6 +111,7 @@ def _model(parameters: Array, variables: Array) -> tuple[Array, Array]:
     """Return log D (points,) of log A_t and e_t, and its derivatives (points, 2 terms) by them."""
     amplitudes, exponents = np.split(parameters, 2)
     terms = amplitudes[:, None] + exponents[:, None] * variables
+    # taken out of the sum: powers of far points overflow
     largest = terms.max(axis=0)
     powers = np.exp(terms - largest)
     total = powers.sum(axis=0)

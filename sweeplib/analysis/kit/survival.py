@@ -33,6 +33,7 @@ class PassageSamples(NamedTuple):
         exit_, end, used = (values.reshape(-1, values.shape[-1]) for values in np.broadcast_arrays(exit_, end, used))
         exits = used & np.isfinite(exit_)
         times = np.where(exits, exit_, end)
+        # at equal times exits come first: a run that is censored then was still at risk
         order = np.lexsort((~exits, times, ~used), axis=-1)
         times, exits, used = (np.take_along_axis(values, order, -1) for values in (times, exits, used))
         at_risk = used.sum(-1, keepdims=True) - np.arange(times.shape[-1], dtype=float)

@@ -24,11 +24,11 @@ from sweeplib.late_modules import xarray as xr
 if TYPE_CHECKING:
     from sweeplib.storage.dataset.outline import Outline
 
-TOLD = 3.0
+CLEAR = 3.0
 """The standard errors by which one mean is clearly larger than another."""
 LEAST_PART = 0.02
 """The least part of the seeds that a row gets."""
-MOST_TO_TELL = 8192
+MOST_SEEDS = 8192
 """Seeds of a row after which values that are not told apart count as equal, and needs are believed."""
 
 

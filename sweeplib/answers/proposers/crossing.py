@@ -23,7 +23,7 @@ from sweeplib.analysis.kit.optima import FEWEST, MeanCurve
 from sweeplib.analysis.kit.smooth_curve import Crossing
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding, neyman_goals
+from sweeplib.answers.proposers.along_axis import CLEAR, MOST_SEEDS, AlongAxis, ScanFinding, neyman_goals
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.arrays import Array
@@ -65,7 +65,7 @@ class CrossingLook:
         self.x, apart = self.curve.x, self.curve.linear.logs - level
         self.has_mean: NDArray[np.bool_] = np.isin(column.x, self.x)
         self.seeds = column.seeds[self.has_mean].astype(float)
-        self.distance, self.is_clear = np.abs(apart), np.abs(apart) > TOLD * self.curve.errors
+        self.distance, self.is_clear = np.abs(apart), np.abs(apart) > CLEAR * self.curve.errors
 
     def finding(self) -> ScanFinding:
         """Return what the first of the steps above finds that is not done."""
@@ -103,7 +103,7 @@ class CrossingLook:
         return sorted(x for x in rounded if self.bounds[0] <= x <= self.bounds[1] and x not in self.column.x)
 
     def _beyond(self) -> ScanFinding | None:
-        """Without a crossing, or one whose interval ends beyond the rows, a row beyond the end that is nearer to it."""
+        """Return a row beyond the nearer end if there is no crossing, or the interval of one ends beyond the rows."""
         first, last = self.x[0], self.x[-1]
         is_open = [
             any(cross.low < first for cross in self.crossings),
@@ -133,7 +133,7 @@ class CrossingLook:
 
     def _untold(self, why: str, rows: NDArray[np.bool_]) -> ScanFinding:
         """Return seeds for those of the rows that are not clearly on a side of the level; no answer without one."""
-        more = rows & ~self.is_clear & (self.seeds < MOST_TO_TELL)
+        more = rows & ~self.is_clear & (self.seeds < MOST_SEEDS)
         if more.any():
             return ScanFinding(f"it is to be told whether {why}", self._grown(more))
         return ScanFinding(why, state=State.none)

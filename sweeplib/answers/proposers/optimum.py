@@ -23,7 +23,7 @@ from sweeplib.analysis.kit.scan import scan_dim
 from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
 from sweeplib.answers.answer import State
 from sweeplib.answers.proposer import PROPOSERS
-from sweeplib.answers.proposers.along_axis import MOST_TO_TELL, TOLD, AlongAxis, ScanFinding, neyman_goals
+from sweeplib.answers.proposers.along_axis import CLEAR, MOST_SEEDS, AlongAxis, ScanFinding, neyman_goals
 from sweeplib.answers.proposers.scan import ScanColumn
 from sweeplib.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.answers.unexited_runs import exits_go_on
@@ -115,39 +115,39 @@ class ScanLook:
         return int(self.logs.argmin())
 
     def _unseen(self) -> ScanFinding | None:
-        """Rows that are not `late` get FIRST seeds, unless their steps are clearly far above the least."""
-        far = self.logs - TOLD * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
-        few = (self.column.seeds < FIRST) & ~self.column.late & ~far
+        """Rows that are not `cut_off` get FIRST seeds, unless their steps are clearly far above the least."""
+        far = self.logs - CLEAR * self.errors > self.logs.min() + math.log(RISE) if self.finite.any() else ~self.finite
+        few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
         if not self.finite.any():
             why = f"none of its {len(self.finite)} values has a mean above 0"
-            if self.column.late.any():
+            if self.column.cut_off.any():
                 why = f"runs do not exit at any of its {len(self.finite)} rates: a longer horizon may help"
             return ScanFinding(why, state=State.none)
         return None
 
     def _cut_off(self) -> ScanFinding | None:
-        """Rows that are late, whose means are not known, may be beyond the range only, where the steps have risen.
+        """Rows that are cut off, whose means are not known, may be beyond the range only, where the steps have risen.
 
-        The mean of a late row is larger than that of its runs up to the horizon: it may be the row where they have.
+        The mean of such a row is larger than that of its runs up to the horizon: it may be the row where they have.
         """
         goal = self.logs.min() + math.log(END_RISE)
         risen = self.finite & (self.logs > goal)
-        late = np.flatnonzero(self.column.late)
-        for nearest in map(int, [*late[late < self.best][-1:], *late[late > self.best][:1]]):
+        rows = np.flatnonzero(self.column.cut_off)
+        for nearest in map(int, [*rows[rows < self.best][-1:], *rows[rows > self.best][:1]]):
             first, last = sorted((nearest, self.best))
             between = self.logs[first + 1 : last]
             is_beyond = risen[first + 1 : last].any() or (
-                self.column.least_log(nearest, TOLD) > goal
+                self.column.least_log(nearest, CLEAR) > goal
                 and bool((between > self.logs.min() + math.log(SOME_RISE)).any())
             )
             if not is_beyond and not self._is_gap(nearest):
-                return ScanFinding(self._why_late(nearest), state=State.none)
+                return ScanFinding(self._why_cut_off(nearest), state=State.none)
         return None
 
-    def _why_late(self, row: int) -> str:
-        """Return why a late row has no mean, and whether a longer horizon would give it one."""
+    def _why_cut_off(self, row: int) -> str:
+        """Return why a row that is cut off has no mean, and whether a longer horizon would give it one."""
         steps = self.column.restricted_steps(row)
         share = np.mean(steps >= steps.max())
         problem = f"at {self.column.gamma[row]:.3g}, near the optimum, {share:.1%} of the runs do not exit"
@@ -157,10 +157,10 @@ class ScanLook:
         remedy = "a longer horizon cannot help, smaller upper bounds of the rates or the median of exit_times may"
         return f"{problem}, nearly all of those that had not at half of the horizon: {remedy}"
 
-    def _is_gap(self, late: int) -> bool:
-        """Return whether there is room for rates between a late row and the next one towards the least steps."""
-        toward = self.column.gamma[late + (1 if late < self.best else -1)]
-        return abs(math.log(self.column.gamma[late] / toward)) > LEAST_STEP
+    def _is_gap(self, row: int) -> bool:
+        """Return whether there is room for rates between a row and the next one towards the least steps."""
+        toward = self.column.gamma[row + (1 if row < self.best else -1)]
+        return abs(math.log(self.column.gamma[row] / toward)) > LEAST_STEP
 
     def _beyond(self) -> ScanFinding | None:
         """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
@@ -190,9 +190,9 @@ class ScanLook:
 
     def _at_bound(self, place: int, inner: int) -> ScanFinding | None:
         """The least steps are at a bound: the optimum lies near or beyond it if the next row's are clearly larger."""
-        if len(self.finite) > 1 and self.column.seeds[place] < MOST_TO_TELL:
+        if len(self.finite) > 1 and self.column.seeds[place] < MOST_SEEDS:
             apart = self.logs[inner] - self.logs[place]
-            if apart < TOLD * math.hypot(self.errors[inner], self.errors[place]):
+            if apart < CLEAR * math.hypot(self.errors[inner], self.errors[place]):
                 return ScanFinding("its optimum is near a bound", self._more([place, inner]))
         gamma = self.column.gamma[place]
         why = f"the least steps are at the bound, {gamma:.3g}: the optimum lies near or beyond it"
@@ -208,20 +208,20 @@ class ScanLook:
             return None
         both = sorted((others[0], self.best))
         rates = " and ".join(f"{self.column.gamma[at]:.3g}" for at in both)
-        if self.column.seeds[both].max() >= MOST_TO_TELL:
+        if self.column.seeds[both].max() >= MOST_SEEDS:
             return ScanFinding(f"two optima, near {rates}, are not told apart", state=State.none)
         return ScanFinding(f"two optima, near {rates}, are to be told apart", self._more(both))
 
     def _is_near(self, other: int) -> bool:
         """Return whether another minimum is not clearly higher than the least."""
-        error = TOLD * math.hypot(self.errors[other], self.errors[self.best])
+        error = CLEAR * math.hypot(self.errors[other], self.errors[self.best])
         return bool(self.logs[other] - self.logs[self.best] <= error + self._dip(other))
 
     def _is_behind_a_barrier(self, other: int) -> bool:
         """Return whether steps between the least ones and another minimum are clearly higher than at this one."""
         first, last = sorted((other, self.best))
-        barrier = (self.logs - TOLD * self.errors)[first + 1 : last]
-        return bool((barrier > self.logs[other] + TOLD * self.errors[other]).any())
+        barrier = (self.logs - CLEAR * self.errors)[first + 1 : last]
+        return bool((barrier > self.logs[other] + CLEAR * self.errors[other]).any())
 
     def _minima(self) -> list[int]:
         padded = np.concatenate([[np.inf], self.logs, [np.inf]])
@@ -250,7 +250,7 @@ class ScanLook:
 
     def _rises(self, at: int, beyond: int) -> bool:
         """Return whether the steps are known at a row beyond another, and do not clearly decrease to it."""
-        error = TOLD * math.hypot(self.errors[at], self.errors[beyond])
+        error = CLEAR * math.hypot(self.errors[at], self.errors[beyond])
         return bool(self.finite[beyond] and self.logs[beyond] > self.logs[at] - error)
 
     def _gaps(self) -> ScanFinding | None:
@@ -258,23 +258,24 @@ class ScanLook:
         low, high = self._range(RISE)
         if not low < high:
             low, high = low * math.exp(-LEAST_STEP), high * math.exp(LEAST_STEP)
+        # rows at the ends are inside in spite of rounding
         edges = np.geomspace(low * (1 - 1e-9), high * (1 + 1e-9), BINS + 1)
         there = np.histogram(self.column.gamma[self.finite], edges)[0]
-        middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_late()]
+        middles = [*np.sqrt(edges[1:] * edges[:-1])[there == 0], *self._beside_cut_off()]
         inside = [x for x in map(self.column.x_of, middles) if min(self.bounds) <= x <= max(self.bounds)]
         new = {x: FIRST for x in inside if x not in self.column.x}
         return ScanFinding("its range has gaps", new) if new else None
 
-    def _beside_late(self) -> list[float]:
-        """Return rates towards late rows that follow on rows where the steps have not risen yet."""
+    def _beside_cut_off(self) -> list[float]:
+        """Return rates towards rows that are cut off and follow on rows where the steps have not risen yet."""
         rows = [int(at) for at in np.flatnonzero(self.finite)]
         pairs = [(at, at + step) for step in (-1, 1) for at in rows if 0 <= at + step < len(self.finite)]
         goal = self.logs.min() + math.log(END_RISE)
         gamma = self.column.gamma
         return [
-            float(np.sqrt(gamma[at] * gamma[late]))
-            for at, late in pairs
-            if self.column.late[late] and self.logs[at] < goal and self._is_gap(late)
+            float(np.sqrt(gamma[at] * gamma[beside]))
+            for at, beside in pairs
+            if self.column.cut_off[beside] and self.logs[at] < goal and self._is_gap(beside)
         ]
 
     def _fitted(self) -> ScanFinding:
@@ -283,9 +284,11 @@ class ScanLook:
         optimum = curve.optimum(self.confidence)
         seeds = self.column.seeds[self.finite].astype(float)
         if np.isnan(optimum.at):
-            return ScanFinding("its range has too few rates that a bound or late runs do not cut off", state=State.none)
+            return ScanFinding(
+                "too few rates of the range are cut off neither by a bound nor by the horizon", state=State.none
+            )
         if optimum.at_edge:
-            why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_TO_TELL
+            why, is_tried = "its interval is not closed between the ends of the rates", seeds.max() >= MOST_SEEDS
             more = {} if is_tried else self._more([int(at) for at in np.flatnonzero(self.finite)])
             return ScanFinding(why, more, State.none if is_tried else State.open)
         half = max(optimum.at - optimum.low, optimum.high - optimum.at)
@@ -304,7 +307,7 @@ class ScanLook:
         price = curve.points.values if self.question.of == "optimal_learning_rate" else np.zeros_like(weights)
         goals = neyman_goals(np.abs(weights) * variation, np.exp(price), seeds, ratio**-2)
         needed = float(np.maximum(goals - seeds, 0.0).sum())
-        if goals.max() > SEEDS and seeds.max() >= MOST_TO_TELL:
+        if goals.max() > SEEDS and seeds.max() >= MOST_SEEDS:
             why = f"a rate would need more than {SEEDS:,} seeds"
             return ScanFinding(why, {}, State.none, *optimum[:3], needed)
         more = dict(zip(map(float, self.column.x[self.finite]), next_totals(seeds, goals), strict=True))

@@ -22,7 +22,7 @@ class ScanColumn:
     """The rows of a scan along an axis at one point, in the order of their learning rates.
 
     x, gamma : values of the axis, which may be whole numbers, and learning rates. steps (seeds, rows) : NaN without a
-    run, and where too many runs of a row did not exit, which is `late`. restricted (seeds, rows) : the steps to the
+    run, and where too many runs of a row did not exit, which is `cut_off`. restricted (seeds, rows) : the steps to the
     exit or the horizon. seeds : the numbers of runs that were asked for.
     """
 
@@ -30,7 +30,7 @@ class ScanColumn:
     gamma: Array
     steps: Array
     seeds: NDArray[np.int64]
-    late: NDArray[np.bool_]
+    cut_off: NDArray[np.bool_]
     restricted: Array
     is_whole: bool = False
 
@@ -47,9 +47,9 @@ class ScanColumn:
         steps, restricted = (
             here(table).transpose("seed", dim).values[:, order] for table in (runs.steps, runs.restricted)
         )
-        late, x = here(runs.censored).values[order], seeds[dim].values[order]
+        cut_off, x = here(runs.censored).values[order], seeds[dim].values[order]
         is_whole = np.issubdtype(x.dtype, np.integer)
-        return cls(x.astype(float), gamma[order], steps, counts[order], late, restricted, is_whole)
+        return cls(x.astype(float), gamma[order], steps, counts[order], cut_off, restricted, is_whole)
 
     def gamma_of(self, x: float) -> float:
         """Return the learning rate at a value of the axis: exact where it is a power of it, or exponential."""

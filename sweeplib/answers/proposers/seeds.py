@@ -65,6 +65,7 @@ UNMOVED = "more seeds leave its interval as it is, as not all dynamics get them 
 def next_totals(seeds: NDArray[np.float64], goals: NDArray[np.float64]) -> list[int]:
     """Return the seeds of rows in the next round, which need `goals` seeds in all."""
     near = goals <= seeds / SAFE
+    # decisions: The mean of anything has one interval
     totals = np.where(near, MARGIN * goals, np.minimum(SAFE * goals, GROWTH * seeds))
     totals = np.where(goals > seeds, np.maximum(totals, STEP * seeds), seeds)
     return [math.ceil(total) for total in totals]
@@ -155,6 +156,7 @@ class MoreSeeds:
         """
         name = self.question.variable
         if f"{name}_error" in result and f"{name}_low" not in result:
+            # the part of .05 beyond each end that `ends_of_mean` leaves there
             half = result[f"{name}_error"] * float(scipy.special.stdtrit(freedom, 1.0 - 0.025 * TAIL))
             return result[name], result[name] - half, result[name] + half
         names = [name, f"{name}_low", f"{name}_high"]
@@ -281,6 +283,7 @@ def growth_needed(answer: Answer) -> float:
         return 1.0
     if math.isinf(most) or answer.wanted == 0.0:
         return UNKNOWN_GROWTH
+    # the solution of least/r + (most − least)/r² = wanted, r² the growth
     root = (least + math.sqrt(least**2 + 4.0 * (most - least) * answer.wanted)) / (2.0 * answer.wanted)
     return max(1.0, root**2)
 

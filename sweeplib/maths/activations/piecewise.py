@@ -75,6 +75,7 @@ def _exponent(name: str, hinges: tuple[tuple[float, float], ...]) -> int:
         if abs(math.fsum(terms)) > 1e-12 * math.fsum(map(abs, terms)):
             return order
         terms = [jump * polynomial for (_, jump), polynomial in zip(hinges, now, strict=True)]
+        # the recurrence of the normalised Hermite polynomials, at the knots
         following = [
             (knot * polynomial - math.sqrt(order - 1) * earlier) / math.sqrt(order)
             for (knot, _), polynomial, earlier in zip(hinges, now, before, strict=True)

@@ -128,7 +128,7 @@ class Expectations:
         return np.asarray(np.sqrt(2.0 * np.abs(risks)) * off + 0.5 * off * off)
 
     def label_misfits(self, a: Array, a_star: Array) -> Array:
-        """By how much f* − f of n systems (n,) may be off because of the `misfits`."""
+        """The largest errors of f* − f of n systems (n,) because of the `misfits`."""
         of_student, of_teacher = (
             misfit * np.abs(layer).mean(axis=1) for misfit, layer in zip(self.misfits, (a, a_star), strict=True)
         )

@@ -74,7 +74,7 @@ def copy_block(block: Array, row: int, column: int, omega: Array) -> None:
 def fill_fields_in_lanes(
     pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, omega: Array, weight: Array
 ) -> None:
-    """The same for many systems, the last axis of every array. The entries right of the diagonal are filled first."""
+    """Fill Ω and b of many systems, the last axis of every array; what is right of the diagonal comes first."""
     p, k, lanes = M.shape
     size = len(omega)
     at = size - k

@@ -275,7 +275,7 @@ def fill_risks(pair: Pair, hinges: Array | None, Q: Array, M: Array, P: Array, a
 
 
 def drifts(system: System, out: Drifts) -> None:
-    """Those of a smooth student."""
+    """Fill the drifts of a smooth student."""
     p, k = system.M.shape
     L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     if begin_drifts(system, None, L, A, C, out):
@@ -284,7 +284,7 @@ def drifts(system: System, out: Drifts) -> None:
 
 
 def hinge_drifts(system: System, out: Drifts) -> None:
-    """Those of a student that is a sum of hinges."""
+    """Fill the drifts of a student that is a sum of hinges."""
     p, k = system.M.shape
     L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     if begin_drifts(system, system.pair.series[0], L, A, C, out):
@@ -293,7 +293,7 @@ def hinge_drifts(system: System, out: Drifts) -> None:
 
 
 def kinked_drifts(system: System, out: Drifts) -> None:
-    """Those of a student with kinks that is smooth beside them."""
+    """Fill the drifts of a student with kinks that is smooth beside them."""
     p, k = system.M.shape
     L, A, C, sums = np.zeros((k, k)), np.zeros((p, k)), np.zeros((p, p)), np.zeros((p, p))
     if begin_drifts(system, system.pair.series[0], L, A, C, out):
@@ -302,12 +302,12 @@ def kinked_drifts(system: System, out: Drifts) -> None:
 
 
 def risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """That of a smooth student."""
+    """Fill the risk of a smooth student."""
     fill_risks(pair, None, Q, M, P, a, out)
 
 
 def kinked_risk(pair: Pair, Q: Array, M: Array, P: Array, a: Array, a_star: Array, out: Array) -> None:
-    """That of a student with kinks."""
+    """Fill the risk of a student with kinks."""
     fill_risks(pair, pair.series[0], Q, M, P, a, out)
 
 

@@ -46,6 +46,7 @@ def resolving_step(values: Callable[[Array], Array], spread: float = SPREAD) -> 
     """The step at which the mean of values(x)² over x ~ N(0, spread²) is accurate; values map (n,) to (n,)."""
     for step in STEPS:
         count = math.ceil((REACH + 1.0) * spread / step)
+        # a step that resolves a function gives the same mean wherever its grid begins
         x = step * (np.arange(-count, count + 1) + SHIFTS)
         density = np.exp(-0.5 * (x / spread) ** 2)
         means = (values(x.ravel()).reshape(x.shape) ** 2 * density).sum(axis=1) / density.sum(axis=1)
@@ -60,6 +61,7 @@ def target_steps(values: Callable[[Array], Array], knots: Sequence[Sequence[floa
     It is sought at some places of the others. Fields with knots have the length of panels instead.
     """
     k = len(knots)
+    # always the same places: steps decide on the bits of results, in every process
     places = scale * np.random.default_rng(0).normal(size=(k, PLACES))
 
     def along(x: Array, r: int) -> Array:

@@ -83,6 +83,7 @@ def scale_of(variance: float) -> float:
 def split(s: float, t: float, c: float) -> tuple[float, float]:
     """The parts of a field of deviation t along and across one of deviation s, of the covariance c."""
     along = max(min(c / s, t), -t) if s > 0.0 else 0.0
+    # not t² − along², which loses its digits where the two are nearly equal
     remainder = (t - along) * (t + along)
     return along, math.sqrt(remainder) if remainder > ROUNDING * t * t else 0.0
 
@@ -117,6 +118,7 @@ def bent(hinges: Array, others: Array, scale: float, other: float, covariance: f
         for node in range(len(arc)):
             psi = begin + (end - begin) * arc[node]
             inner = densities(hinges, others, scale, signed, 2.0 * math.sin(psi) ** 2, 1.0 + math.cos(psi))
+            # cos least − cos ψ, without the difference of two numbers near one
             gap = 2.0 * math.sin(0.5 * (psi + least)) * math.sin(0.5 * (psi - least))
             slope += (end - begin) * arc_weights[node] * inner
             total += (end - begin) * arc_weights[node] * gap * inner

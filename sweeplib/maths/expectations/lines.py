@@ -103,6 +103,7 @@ def fill_steps(steps: Array, most: float, L: Array, step: Array) -> float:
         for s in range(len(L)):
             square += L[r, s] * L[r, s]
         norm = max(norm, math.sqrt(square))
+    # −1e-9: a power of two that rounding has made a little larger keeps its level
     level = min(math.ceil(math.log2(min(norm, 1e6)) - 1e-9), len(steps) - 1)
     for s in range(len(L)):
         step[s] = steps[0, 1 + s]

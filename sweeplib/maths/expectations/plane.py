@@ -103,4 +103,5 @@ def components(omega: Array, i: int, j: int, first: Array, second: Array) -> Non
     for m in range(len(first)):
         room = math.sqrt(max(omega[m, m] - first[m] * first[m], 0.0))
         slope = 0.0 if beyond == 0.0 else (omega[j, m] - first[j] * first[m]) / beyond
+        # rounding must not give a field more variance along two axes than it has
         second[m] = max(min(slope, room), -room)

@@ -41,6 +41,7 @@ def correlation(covariance: float, scale: float, other: float) -> float:
     """ρ = c/(s s'), ±1 where it is that up to rounding, 0 for a field without variance."""
     if scale == 0.0 or other == 0.0:
         return 0.0
+    # two divisions: the product of two tiny scales would lose its digits, or be zero
     rho = covariance / scale / other
     return math.copysign(1.0, rho) if abs(rho) > 1.0 - 1e-15 else rho
 
@@ -54,6 +55,7 @@ def angle(rho: float) -> float:
 @inlined
 def sine(rho: float) -> float:
     """√(1−ρ²)."""
+    # not 1 − ρ², which loses its digits near ±1
     return math.sqrt((1.0 - rho) * (1.0 + rho))
 
 
@@ -125,6 +127,7 @@ def path_slope(t: float, ij: float, im: float, inn: float, jm: float, jn: float,
     jj, mm, nn = (1.0 - ij) * (1.0 + ij), 1.0 - t * t * im * im, 1.0 - t * t * inn * inn
     c_mn, c_jm, c_jn = mn - t * t * im * inn, t * (jm - ij * im), t * (jn - ij * inn)
     determinant = mm * (jj * nn - c_jn * c_jn) - c_jm * (c_jm * nn - c_jn * c_mn) + c_mn * (c_jm * c_jn - jj * c_mn)
+    # rounding takes it below zero where fields are collinear, and its root is needed
     determinant = max(determinant, 1e-16 * jj * mm * nn)
     s_j, s_m, s_n = math.sqrt(jj), math.sqrt(mm), math.sqrt(nn)
     root = math.sqrt(determinant)

@@ -130,7 +130,7 @@ def place_of(means: Means, mean: float, share: Array) -> int:
 
 
 class Factors(NamedTuple):
-    """Of one student w_u times the functions (5, means, nodes u), and of another their means (nodes, 5, means)."""
+    """The functions of one student times w_u (5, means, nodes u), and the means of another's (nodes, 5, means)."""
 
     first: Array
     second: Array
@@ -138,7 +138,7 @@ class Factors(NamedTuple):
 
 @inlined
 def factors_of(pair: Pair, first_means: Means, other: Means, variance: float, cross: float, others: float) -> Factors:
-    """Those of two students with the variances `variance` and `others` and the covariance `cross`."""
+    """The factors of two students with the variances `variance` and `others` and the covariance `cross`."""
     s = math.sqrt(max(variance, 0.0))
     along = cross / s if s > 0.0 else 0.0
     across = math.sqrt(max(others - along * along, 0.0))

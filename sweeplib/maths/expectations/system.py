@@ -102,5 +102,5 @@ def empty_drifts(p: int, k: int, *lanes: int) -> Drifts:
 
 @inlined
 def drifts_room(p: int, k: int) -> Drifts:
-    """The same of one system in compiled code."""
+    """Uninitialised drifts of one system, in compiled code."""
     return Drifts(np.empty((p, k)), np.empty((p, p)), np.empty((p, p)), np.empty(p))

@@ -53,12 +53,12 @@ class Formula:
         return 1 + max((node.levels for node in self.parts), default=0)
 
     def within(self, binding: int, *, latex: bool) -> str:
-        """The same as part of a formula that binds so tightly."""
+        """The text of the formula as a part of one that binds so tightly."""
         text = self.written(latex=latex)
         return text if self.binding >= binding else f"({text})"
 
     def walk(self) -> Iterator["Formula"]:
-        """It and all formulas that it is made of."""
+        """Yield the formula and all formulas that it is made of."""
         yield self
         for node in self.parts:
             yield from node.walk()

@@ -295,7 +295,7 @@ def count_of_fields(dimensions: int, fine: Accuracy) -> float:
 
 
 def _half(g: Array, label: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Of each pair ±g one node with the weight of both; of g = 0 itself the one."""
+    """One node of each pair ±g, with the weight of both; a node g = 0 stays."""
     order = np.lexsort(g[::-1])
     middle = len(order) // 2
     half = order[middle:]

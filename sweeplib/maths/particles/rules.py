@@ -95,6 +95,7 @@ def line(count: int, *, kinked: bool = False, polynomial: bool = False, even: bo
     nodes = np.array(normal(count)) if polynomial or count < FEWEST_EQUAL else coordinates(math.inf, count)
     if even:
         nodes = nodes[:, count // 2 :]
+        # a node at zero is its own mirror image
         nodes[1] *= np.where(nodes[0] > 1e-12, 2.0, 1.0)
     return np.ascontiguousarray(nodes)
 

@@ -116,6 +116,7 @@ def add_piece(piece: Array, odds: float, deviation: float, means: SelfMeans) -> 
     slope, norm, square, mixed, tilted = piece[3], means.norm, means.square, means.mixed, means.tilted
     density = math.sqrt(0.5 / math.pi)
     for i in range(norm.shape[0]):
+        # FAR over NEAR is finite: units of norm zero need no case of their own
         s, b = max(deviation * math.sqrt(norm[i]), NEAR), means.offset[i]
         low, high, constant = piece[0] - b, piece[1] - b, piece[2] + slope * b
         left, right = low / s, high / s

@@ -270,6 +270,7 @@ def tail(rule: Smoothing, place: float) -> tuple[float, float]:
     """P(ω > −y) and E[ω 1(ω > −y)], read by cubic interpolation at the place of y in the table."""
     last = rule.table.shape[1] - 1
     at = (min(max(place, -rule.reach), rule.reach) + rule.reach) * (last / (2.0 * rule.reach))
+    # the integer of NaN may lie beyond the table; at any cell the result is NaN
     cell = 0 if math.isnan(at) else min(int(at), last - 1)
     t = at - cell
     remainder = 1.0 - t

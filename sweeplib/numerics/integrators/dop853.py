@@ -222,6 +222,7 @@ def combination(out, start, length, weights, slopes, count):  # type: ignore[no-
     for v in range(out.shape[0]):
         out[v] = 0.0
     for s in range(count):
+        # a quarter of the coefficients of the stages are zero
         if weights[s] != 0.0:
             for v in range(out.shape[0]):
                 out[v] += weights[s] * slopes[s, v]
@@ -265,6 +266,7 @@ def error_norm(i, length, new, tableau, solutions, slopes):  # type: ignore[no-u
         three += (of_3 / scale) ** 2
     if five == 0.0 and three == 0.0:
         return 0.0
+    # Hairer's combination: the square of the estimate of order 5 over that of order 3 is of order 8 in the length
     return abs(length) * five / math.sqrt((five + 0.01 * three) * state.shape[0])
 
 
@@ -290,6 +292,7 @@ def begin(i, equations, solutions, workspace):  # type: ignore[no-untyped-def]
     if floors.vanishing(i, solutions, new):
         fill_slope(i, equations, new, scratch)
         solutions.evaluations[i] += 1
+        # a variable was put to zero: the slope was that of another start
         if floors.lower(i, solutions, scratch):
             fill_slope(i, equations, state, slope)
     at_start = level(i, equations, state)
@@ -312,6 +315,7 @@ def stepped(i, equations, tableau, solutions, workspace):  # type: ignore[no-unt
     """Take a step whose error is within the tolerance; false when none that changes the time is."""
     state, slope, slopes, new = solutions.state[i], solutions.slope[i], workspace.slopes, workspace.new
     time, length, rejections = solutions.time[i], solutions.step[i], 0
+    # scipy's least step: ten units of the last digit of the time
     shortest = 10.0 * abs(np.nextafter(time, np.inf) - time)
     length = max(length, shortest)
     copy(slope, slopes[0])

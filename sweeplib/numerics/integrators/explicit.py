@@ -30,6 +30,7 @@ def interpolant(out, start, terms, x):  # type: ignore[no-untyped-def]
     for v in range(out.shape[0]):
         out[v] = 0.0
     for i in range(6, -1, -1):
+        # Horner's scheme for Hairer's interpolant, whose factors are x and 1 − x in turn
         factor = x if i % 2 == 0 else 1.0 - x
         for v in range(out.shape[0]):
             out[v] = (out[v] + terms[i, v]) * factor
@@ -102,6 +103,7 @@ def note_passages(i, equations, tableau, solutions, workspace):  # type: ignore[
 @kernel
 def crossing(i, equations, solutions, workspace, before, after, target):  # type: ignore[no-untyped-def]
     """Where in (before, after], fractions of the last step, its interpolant comes to the target, by bisection."""
+    # until no double is left between the two: no tolerance has to be chosen
     while before < 0.5 * (before + after) < after:
         middle = 0.5 * (before + after)
         if level_within(i, equations, solutions, workspace, middle) <= target:

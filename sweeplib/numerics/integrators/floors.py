@@ -37,6 +37,7 @@ def tremor(states: Array) -> Array:
 
     Variables with one absolute value have one move, so that the symmetries of a start last.
     """
+    # Fibonacci hashing, by 2^64 over the golden ratio: a function of the size alone, the same on every machine
     bits = np.abs(states).view(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     return np.asarray(_TREMOR * ((bits >> np.uint64(11)) * 2.0**-52 - 1.0), dtype=np.float64)
 

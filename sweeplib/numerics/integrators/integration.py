@@ -99,7 +99,7 @@ class Integration:
 
     @property
     def hidden(self) -> NDArray[np.bool_]:
-        """Of which solutions (n,) rounding hides how a variable grows that began small."""
+        """Which solutions (n,) have a variable that began small and whose growth rounding hides."""
         return self._solutions.hidden
 
     @property

@@ -20,6 +20,7 @@ from sweeplib.late_modules import scipy
 from sweeplib.numerics.compiled import OneSignature
 from sweeplib.numerics.integrators.dop853 import Equations, fill_slope, level
 
+# near the root of the rounding of doubles, where the errors of rounding and of curvature are alike
 INCREMENT = 1e-8
 """Of the differences in a Jacobian, over the size of the variable or one."""
 _SIDES = 1e-3 * np.array([-1.0, 1.0])
@@ -62,6 +63,7 @@ class StiffSystem:
 
     def slope(self, _: float, state: Array) -> Array:
         """The time derivative (size,) of a state (size,); that of the last state asked for is remembered."""
+        # a Jacobian begins with the slope at its state, which the integrator has just asked for
         if not np.array_equal(state, self._last[0]):
             state = np.array(state, dtype=float)
             out = np.empty_like(state)
@@ -150,6 +152,7 @@ class StiffSolution:
         if self._solver.status != "failed" and np.isfinite(self.state).all():
             self._note_passages()
             return
+        # it was started afresh at this very state: to do that again would change nothing
         self.failed = self.steps == self._last_start + 1
         self._solver, self._last_start = self._started(*before), self.steps
 

@@ -16,7 +16,7 @@ def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
 
 
 def expectations(activation: str, of_target: "Expectations") -> "Expectations":
-    """Those of the target."""
+    """The expectations of the target."""
     return of_target
 
 

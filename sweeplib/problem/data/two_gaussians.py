@@ -41,7 +41,7 @@ def inputs(numbers: Array, key: Any, seed: Any, number: Any, x: Array) -> float:
 
 
 def expectations(activation: str, of_target: "Expectations", contrast: Array) -> "ClassExpectations":
-    """Those of the two classes."""
+    """The expectations over the two classes."""
     from sweeplib.maths.expectations.classes import ClassExpectations
 
     return ClassExpectations(activation, (-1.0, 1.0), (1.0 - contrast, 1.0 + contrast))

@@ -17,7 +17,7 @@ def value(numbers: Any, E: float, y: float) -> float:
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """Those of a normal E of mean r and variance Δ."""
+    """The means of the force, its square and the loss, for a normal E of mean r and variance Δ."""
     deviation = math.sqrt(Delta)
     sign = math.erf(r / (deviation * math.sqrt(2.0)))
     return sign, 1.0, r * sign + 2.0 * deviation * math.exp(-r * r / (2.0 * Delta)) / math.sqrt(2.0 * math.pi)

@@ -30,7 +30,7 @@ def value(numbers: Any, E: float, y: float) -> float:
 
 
 def means(numbers: Any, r: float, Delta: float) -> tuple[float, float, float]:
-    """Those of a normal E of mean r and variance Δ; A and B are ∓h in its standard deviations."""
+    """The means for a normal E of mean r and variance Δ; A and B are ∓h in its standard deviations."""
     h, deviation = numbers[0], math.sqrt(Delta)
     A, B = (-h - r) / deviation, (h - r) / deviation
     below, above = 0.5 * math.erfc(-A / math.sqrt(2.0)), 0.5 * math.erfc(B / math.sqrt(2.0))
