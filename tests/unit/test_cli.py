@@ -194,10 +194,10 @@ def test_refusals_are_one_line(
 def test_schema_says_when_it_is_stale(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# The keys of a config\n")
     stale = invoked("schema", "--directory", tmp_path, "--check")
-    assert (stale.exit_code, stale.stderr.count("is stale")) == (1, 2)
+    assert (stale.exit_code, stale.stderr.count("is stale")) == (1, 3)
     assert invoked("schema", "--directory", tmp_path).exit_code == 0
     assert invoked("schema", "--directory", tmp_path, "--check").exit_code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "schema.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "function-schema.json", "schema.json"]
 
 
 TOLD = """\
