@@ -94,7 +94,7 @@ def _subject(config: SweepConfig | FunctionConfig, folder: Path, points: Any) ->
     """Return what a config is about, a function if it names one, else networks; and the axis of its table of points."""
 
     def rows(simulator: Simulator) -> list[TableAxis]:
-        return [] if points is None else [table_axis(points, simulator)]
+        return [] if points is None else [table_axis(points, simulator, config.root_seed)]
 
     if isinstance(config, FunctionConfig):
         from sweeplib.config.functions import function_subject

@@ -38,6 +38,17 @@ class Axes(BaseModel):
     zip: list[dict[str, Values]] = Field(default_factory=list)
 
 
+class DesignOfPoints(BaseModel):
+    """A design of points as written in the file: their number, and a range of each parameter."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, dict[str, list[float | str]]]
+
+    sobol: int | None = None
+    latin: int | None = None
+    random: int | None = None
+
+
 Line = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*\S[^\x00-\x1f\x7f]*$")]
 Names = Annotated[list[str], Field(json_schema_extra={"uniqueItems": True})]
 Named = Annotated[
@@ -47,7 +58,7 @@ Named = Annotated[
 Wanted = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values | Scalar)]
 Fixed = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Scalar | list[Scalar] | None)]
 Seeds = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Annotated[int, Field(ge=1)] | Values | str)]
-Table = str | dict[str, Values] | list[dict[str, Scalar]] | None
+Table = str | DesignOfPoints | dict[str, Values] | list[dict[str, Scalar]] | None
 Points = Annotated[Any, PlainValidator(as_written, json_schema_input_type=Table)]
 GridSection = Annotated[dict[str, Any], BeforeValidator(as_written, json_schema_input_type=Axes)]
 
@@ -210,9 +221,10 @@ class GridSections(Section):
     points: Points = Field(
         default=None,
         description="A table of points, of which each row is one: a file (`.csv`, `.tsv`, `.txt` or `.parquet`, its "
-        "path relative to this file) whose columns have the names of fields, `{name: values}`, or a list of rows. The "
-        "rows are the dimension `point`. They are combined with the axes of `grid`.",
-        examples=["points.csv", {"gamma": [0.1, 0.2], "d": [100, 300]}, [{"gamma": 0.1, "d": 100}]],
+        "path relative to this file) whose columns have the names of fields, `{name: values}`, or a list of rows; or "
+        "a design, `sobol`, `latin` or `random` points in ranges. The rows are the dimension `point`. They are "
+        "combined with the axes of `grid`.",
+        examples=["points.csv", {"gamma": [0.1, 0.2], "d": [100, 300]}, {"sobol": 64, "gamma": {"uniform": [0, 1]}}],
     )
     derive: dict[str, str] = Field(
         default_factory=dict,

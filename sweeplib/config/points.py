@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sweeplib.budget import ROWS, refuse_more
+from sweeplib.config.designs import designed_columns, is_design
 from sweeplib.config.values import values
 from sweeplib.data.delimited import SUFFIXES, LineError, text_table
 from sweeplib.design.axis import TableAxis
@@ -22,14 +23,16 @@ PARQUET = ".parquet"
 SHAPE = "a CSV or Parquet file, columns `{gamma: [.1, .2], d: [100, 300]}`, or rows `[{gamma: .1, d: 100}]`"
 
 
-def table_axis(table: Any, simulator: Simulator | None = None) -> TableAxis:
-    """Return the rows of a table, the path of a file, a mapping of columns or a list of rows, as an axis.
+def table_axis(table: Any, simulator: Simulator | None = None, root_seed: int = 0) -> TableAxis:
+    """Return the rows of a table as an axis: of a file, a mapping of columns, a list of rows, or a design.
 
     InputError, with the file and line of a value that is missing or that its name cannot have.
     """
     simulator = simulator or networks()
     if isinstance(table, str):
         return _table_axis(*_read(Path(table), simulator.parameters.texts()), table, simulator)
+    if is_design(table):
+        return _table_axis(designed_columns(table, root_seed), None, None, simulator)
     if isinstance(table, list) and table and all(_is_row(row) for row in table):
         try:
             return table_axis(_columns(table), simulator)

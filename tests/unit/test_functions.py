@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from matplotlib.text import Text
 
 import sweeplib
 from sweeplib import InputError, Result, simulator
@@ -303,6 +304,50 @@ def test_a_table_of_points_has_texts_and_numbers(written: Callable[..., Path], t
     assert ds.law.values.tolist() == ["normal", "signs"]
     values = ds.position.isel(point=1)
     assert set(np.round(values.values.ravel(), 12)) <= {-0.6, 1.4}
+
+
+def test_points_of_a_design_stay_where_they_are_as_it_grows(written: Callable[..., Path]) -> None:
+    """Of Sobol and random points, also beside an axis; a function of the root seed; in the ranges, evenly."""
+    ranges = "bias: {uniform: [-1, 1]}, n: {integers: [1, 4]}, law: {choices: [normal, signs]}"
+    config = written(WALK, f"points: {{sobol: 16, {ranges}}}\nseeds: 2")
+    before = ran(config, "figures=[]").load()
+    after = ran(config, "figures=[]", "points.sobol=32").load()
+    xr.testing.assert_equal(after.position.sel(point=before.point), before.position)
+    assert np.histogram(before.bias, 16, (-1, 1))[0].tolist() == [1] * 16, "one in each interval"
+    assert set(before.n.values) == {1, 2, 3, 4} and set(before.law.values) == {"normal", "signs"}
+    other = load(config, ["root_seed=1"])
+    assert not np.isin(other.grid.array_of("bias"), before.bias).any()
+    random = [load(config, [f"points={{random: {count}, bias: {{loguniform: [0.01, 1]}}}}"]) for count in (5, 9)]
+    few, many = (sweep.grid.array_of("bias") for sweep in random)
+    np.testing.assert_array_equal(many[:5], few)
+    assert (few > 0.01).all() and (few < 1.0).all()
+
+
+@pytest.mark.parametrize(
+    ("design", "says"),
+    [
+        ("{sobol: 33, bias: {uniform: [0, 1]}}", "a power of 2, such as 32 or 64"),
+        ("{sobol: 32, latin: 32, bias: {uniform: [0, 1]}}", "two kinds of designs"),
+        ("{latin: 3}", "no parameters"),
+        ("{latin: 3, bias: {uniform: [1, 0]}}", "not the ends of a range"),
+        ("{latin: 3, bias: {loguniform: [0, 1]}}", "not the ends of a range"),
+        ("{latin: 3, bias: {normal: [0, 1]}}", "no such range"),
+        ("{latin: 3, bias: [0, 1]}", "not a range"),
+        ("{latin: 3, bias: {uniform: [0, 5]}}", "not a value of bias"),
+        ("{latin: 3, bais: {uniform: [0, 1]}}", "did you mean 'bias'"),
+    ],
+)
+def test_a_design_that_is_none_is_refused(design: str, says: str, written: Callable[..., Path]) -> None:
+    with pytest.raises(InputError, match=says):
+        load(written(WALK, f"points: {design}\nroot_seed: 3"))
+
+
+def test_the_distribution_at_a_point_of_a_table_says_its_values(written: Callable[..., Path]) -> None:
+    config = written(WALK, "points: {sobol: 4, bias: {uniform: [0, 1]}, n: {integers: [1, 40]}}\nseeds: 4")
+    sweep = sweeplib.Sweep.from_yaml(config, results=config.parent / "results")
+    sweep.run(progress=False)
+    texts = [text.get_text() for text in sweep.figure("distribution").findobj(Text)]
+    assert any("bias" in text and "n" in text for text in texts), texts
 
 
 def test_results_are_shown_without_a_figure_being_asked_for(written: Callable[..., Path]) -> None:

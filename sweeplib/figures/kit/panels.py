@@ -97,14 +97,18 @@ def panels_of(
     height: float = 2.7,
     stack: tuple[float, ...] = (1.0,),
     share_x: bool = True,
+    whole: xr.Dataset | None = None,
 ) -> Panels:
-    """Return a new drawing with the panels of facets, their titles, and the values of the axes that are not drawn."""
+    """Return a new drawing with the panels of facets, their titles, and the values of the axes that are not drawn.
+
+    whole : the data before these values were selected, by whose other points a point of a table has its name.
+    """
     parts = list(split.parts(data))
     panels = panel_grid(len(parts), width=width, alone=alone, height=height, stack=stack, share_x=share_x)
     for place, subset in parts:
         if split.panel:
             panels.title(place, title_of(subset, data, split.panel))
-    panels.note(note_of(data, split))
+    panels.note(note_of(data if whole is None else whole, split))
     return panels
 
 

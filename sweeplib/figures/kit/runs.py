@@ -57,8 +57,9 @@ class Runs(Chart):
         """Return the picture: a step function for each dynamics, with a band for the first one."""
         assert self.sample is not None
         del analyses
-        data = self.split.selected(self.sample(ds))
-        panels = panels_of(data, self.split, width=2.5, alone=4.0, height=2.6, share_x=not self.survival)
+        sample = self.sample(ds)
+        data = self.split.selected(sample)
+        panels = panels_of(data, self.split, width=2.5, alone=4.0, height=2.6, share_x=not self.survival, whole=sample)
         used = data["used"].any([dim for dim in data["used"].dims if dim != "dynamics"])
         names = dynamics_order(data["dynamics"].values[used.values])
         log = not self.survival and wide(data["value"].values)
