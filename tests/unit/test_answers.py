@@ -417,7 +417,7 @@ def test_a_mean_of_zero_has_no_relative_precision() -> None:
 
 def test_the_cost_of_an_answer_counts_all_dynamics() -> None:
     sweep = SyntheticSweep(lambda g: 1 / g, {0.1: 64}, question(to=0.02, budget=0))
-    whole = SimpleNamespace(questions={"asked": sweep.question}, analyses={}, simulators={"a": 0, "b": 0}, size=0)
+    whole = SimpleNamespace(questions={"asked": sweep.question}, analyses={}, laws={"a": 0, "b": 0}, size=0)
     [one] = sweep.answered()
     [both] = rounds.decided(whole, Rounds({}), sweep.dataset()).answers
     assert both["cases"] == 2 * one.cases > 500

@@ -201,7 +201,7 @@ def test_rows_with_more_seeds_get_no_more_than_they_need() -> None:
     ds["status"] = ds.status.astype(np.uint8).assign_attrs(FLAGS)
     ds["risk"].attrs |= {"long_name": "risk"}
     asked_of = {"asked": Question("averages", "risk", 0.1)}
-    sweep: Any = SimpleNamespace(questions=asked_of, analyses={}, simulators={"sgd_chain": 0}, size=0)
+    sweep: Any = SimpleNamespace(questions=asked_of, analyses={}, laws={"sgd_chain": 0}, size=0)
     found = decided(sweep, Rounds({}), ds)
     assert [(row.at["gamma"], row.seeds) for row in found.rows[-1]] == [(0.05, FIRST)]
     assert [Answer.of(record).state for record in found.answers] == [State.open, State.given]
