@@ -46,7 +46,7 @@ class Asked(Protocol):
 def answers_of(asked: Asked) -> list[Answer]:
     """Run rounds to the end; return the answers."""
     given = {"questions": {"asked": asked.question}, "analyses": getattr(asked, "analyses", {})}
-    sweep: Any = SimpleNamespace(**given, simulators={"sgd_chain": 0}, size=0)
+    sweep: Any = SimpleNamespace(**given, laws={"sgd_chain": 0}, size=0)
     while not asked.rounds.ended:
         assert len(asked.rounds.rows) < MOST_ROUNDS
         asked.rounds = decided(sweep, asked.rounds, asked.dataset())
