@@ -36,6 +36,8 @@ class Simulator(ABC):
 
     name: str
     """The name that is stored with its cases."""
+    about: str
+    """What a sweep of it is of, in words."""
     ends: tuple[str, ...]
     """The variables that say how far a run came."""
     parameters: Parameters

@@ -89,6 +89,7 @@ class FunctionSimulator(Simulator):
 
     def __init__(self, function: Function) -> None:
         self.function, self.name = function, f"{FUNCTIONS}.{function.name}"
+        self.about = f"the function {function.name}"
         self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)
 
     def __reduce__(self) -> Any:

@@ -34,6 +34,7 @@ class Networks(Simulator):
     """Cases of problems; the kinds of runs are the dynamics."""
 
     name = NETWORKS
+    about = "one-pass SGD in two-layer networks and its limits"
     ends = ("end_steps", "end_time")
     parameters = NetworkParameters()
     hints = NetworkHints()

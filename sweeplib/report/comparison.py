@@ -108,7 +108,7 @@ def _outcome(sweep: Design, directory: Path, folder: Path) -> dict[str, Any]:
     counts = case_counts(sweep, directory)
     page, ended = directory / "report" / "index.html", outcomes(directory, counts_when_done(directory, sweep.runs))
     return {
-        "overview": overview(dataset, counts, journal),
+        "overview": overview(dataset, counts, journal, sweep.simulator.about),
         "counts": counts,
         "outcomes": ended.rows[:MOST_OUTCOMES],
         "ended": ended,

@@ -30,7 +30,9 @@ class Overview:
     fixed: list[str]
 
 
-def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal]) -> Overview:
+def overview(
+    dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], journals: Iterable[Journal], about: str = ""
+) -> Overview:
     """Return the overview of a sweep, from its dataset, its `case_counts` and the journals of its dynamics.
 
     Its sentences have their mathematics between dollars.
@@ -50,11 +52,8 @@ def overview(dataset: xr.Dataset, counts: list[tuple[str, dict[str, int]]], jour
     ]
     facts += [("processor time", duration(sum(seconds)))] * any(seconds)
     costs = [duration(value) for value in seconds] if any(seconds) else None
-    lead = (
-        f"A sweep of one-pass SGD and its limits over {_listed(varied)}."
-        if varied
-        else "One problem, swept over seeds."
-    )
+    of = f" of {about}" if about else ""
+    lead = f"A sweep{of} over {_listed(varied)}." if varied else f"One point{of}, swept over seeds."
     return Overview(lead, facts, costs, _fixed(dataset.isel({dim: 0 for dim in axes if dim not in several})))
 
 

@@ -63,7 +63,7 @@ def _html(sweep: Design, directory: Path) -> str:
             *undecided_lines(directory),
         ],
         answers=_answers(sweep, directory),
-        overview=overview(dataset, counts, journal),
+        overview=overview(dataset, counts, journal, sweep.simulator.about),
         provenance=provenance(dataset, journal, settings(sweep), directory),
         counts=counts,
         axes=axes(dataset),

@@ -68,8 +68,7 @@ def readme(sweep: "Design") -> str:
         OWN,
         f"# {sweep.name}",
         "",
-        "Results of a parameter sweep by sweeplib, which computes how two-layer networks learn by SGD, and its limits: "
-        f"{', '.join(f'`{name}`' for name in sweep.runs)} "
+        f"Results of a sweep by sweeplib, of {sweep.simulator.about}: {', '.join(f'`{name}`' for name in sweep.runs)} "
         f"over {', '.join(axes)}: at most {cases}.",
         "",
         f"- Authors: {authors}",
