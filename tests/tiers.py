@@ -21,6 +21,7 @@ QUICKER = {
     "contracts/test_updates.py": "unit/test_updates.py",
     "faults/test_by_folder.py": "unit/test_front_commands.py",
     "faults/test_damage.py": "unit/test_sealed.py",
+    "faults/test_functions_killed.py": "unit/test_functions.py",
     "faults/test_irregular.py": "unit/test_regular_files.py",
     "faults/test_links.py": "unit/test_file_system.py",
     "faults/test_machine.py": "unit/test_environment.py",

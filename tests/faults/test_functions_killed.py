@@ -1,0 +1,73 @@
+"""A sweep of a function that is killed at any time goes on to the same bits, and computes nothing twice that it had."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import sweeplib
+
+FUNCTION = """
+import os
+import time
+from sweeplib import Result, simulator
+
+@simulator(y="1", course=Result("1", dims={"step": "n"}))
+def slow(rng, x: float = 0.0, n: int = 2):
+    time.sleep(0.005)
+    with open(os.environ["CALLS"], "a") as calls:
+        calls.write("x")
+    course = rng.standard_normal(n) + x
+    return {"y": course.sum(), "course": course}
+"""
+CONFIG = """
+simulator: slow.py
+grid: {x: [0, 1, 2], n: [2, 5]}
+seeds: 150
+figures: []
+cluster: {workers: 2, block_size: 16}
+"""
+
+
+@pytest.mark.parametrize("root_seed", [0, 1])
+def test_the_bits_of_a_killed_sweep_of_a_function_are_those_of_one_that_ran_through(
+    root_seed: int, tmp_path: Path
+) -> None:
+    """900 cases; no more than a block of each worker is computed again after each kill."""
+    (tmp_path / "slow.py").write_text(FUNCTION, encoding="utf-8")
+    (tmp_path / "slow.yaml").write_text(f"{CONFIG}root_seed: {root_seed}\n", encoding="utf-8")
+    rng, kills = np.random.default_rng(root_seed), 0
+    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
+    command = [sys.executable, "-m", "sweeplib", "sweep", "slow.yaml", "--results"]
+    for folder, killed in (("killed", True), ("whole", False)):
+        calls = tmp_path / f"calls_{folder}"
+        environment["CALLS"] = str(calls)
+        while True:
+            process = subprocess.Popen(
+                [*command, folder], cwd=tmp_path, env=environment, start_new_session=True,
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+            if killed and kills < 3:
+                begun = calls.stat().st_size if calls.exists() else 0
+                until = begun + int(rng.integers(40, 250))
+                while process.poll() is None and (not calls.exists() or calls.stat().st_size < until):
+                    time.sleep(0.01)
+            if killed and kills < 3 and process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                kills += 1
+                continue
+            assert process.wait() == 0
+            break
+    whole, again = (sweeplib.open(tmp_path / folder / "slow").load() for folder in ("whole", "killed"))
+    xr.testing.assert_identical(whole.drop_attrs(), again.drop_attrs())
+    assert whole.attrs["digest"] == again.attrs["digest"]
+    assert kills == 3
+    pilots = (tmp_path / "calls_whole").stat().st_size - 900
+    assert (tmp_path / "calls_killed").stat().st_size <= 900 + 4 * pilots + kills * 2 * 16
