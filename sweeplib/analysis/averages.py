@@ -15,7 +15,7 @@ from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_diverged, has_run, un
 from sweeplib.analysis.kit.options import Confidence, LostPart
 from sweeplib.analysis.kit.problem_fields import field, step_time
 from sweeplib.analysis.kit.seed_means import standard_error
-from sweeplib.analysis.kit.variables import recorded
+from sweeplib.analysis.kit.variables import over_time, recorded
 from sweeplib.errors import InputError
 from sweeplib.late_modules import xarray as xr
 from sweeplib.simulation.labels import label
@@ -56,8 +56,7 @@ def averages(
             runs = count.max([dim for dim in INNER if dim in count.dims])
             variables["runs"] = labelled(runs, "runs with a value")
     attrs = {"confidence": confidence, "max_lost": max_lost, "averaged": " ".join(averaged_observables(ds))}
-    steps = {"steps": steps_at_times(ds)} if "time" in ds.dims else {}
-    return xr.Dataset(variables).assign_coords(steps).assign_attrs(attrs)
+    return xr.Dataset(variables).assign_coords(steps_coordinate(ds)).assign_attrs(attrs)
 
 
 def estimator_of(statistic: str | Mapping[Any, float]) -> Estimator:
@@ -100,12 +99,12 @@ def estimated(
 def averaged_observables(ds: xr.Dataset | Outline) -> list[str]:
     """Return the observables over time that are one number, or one per teacher direction, task or block.
 
-    Of a dataset without times these are all results.
+    Of a function these are all results.
     """
     outline = outline_of(ds)
-    inner = {"time", *INNER} if "time" in outline.axes else outline.axes.keys()
-    outer = {*outline.variables["status"], *inner}
-    return [name for name in recorded(outline) if outer.issuperset(outline.variables[name])]
+    outer = {*outline.variables["status"], "time", *INNER}
+    names = recorded(outline)
+    return [name for name in names if name not in over_time(outline) or outer.issuperset(outline.variables[name])]
 
 
 def numbered(values: xr.DataArray) -> xr.DataArray:
@@ -114,6 +113,18 @@ def numbered(values: xr.DataArray) -> xr.DataArray:
         numbers = xr.DataArray(np.arange(1, values.sizes[dim] + 1), dims=dim)
         values = values.assign_coords({dim: labelled(numbers, *INNER[dim])})
     return values
+
+
+def counts_steps(ds: xr.Dataset | Outline) -> bool:
+    """Return whether recording times are numbers of steps of SGD, in units of a problem."""
+    outline = outline_of(ds)
+    names = {*outline.variables, *outline.attrs}
+    return "time" in outline.axes and {"gamma", "p", "d", "activation"} <= names
+
+
+def steps_coordinate(ds: xr.Dataset) -> dict[str, xr.DataArray]:
+    """Return the coordinate `steps` of a dataset whose recording times are numbers of steps; none of others."""
+    return {"steps": steps_at_times(ds)} if counts_steps(ds) else {}
 
 
 def steps_at_times(ds: xr.Dataset) -> xr.DataArray:
@@ -134,7 +145,7 @@ def _outline(ds: Outline, *, statistic: str | Mapping[Any, float], **_: Any) -> 
     for dim in INNER.keys() & ds.axes.keys():
         outline = outline.along(dim, range(1, len(ds.axes[dim]) + 1))
     averages_of = outline.only(*names).without("seed").with_variables({}, averaged=" ".join(names))
-    if "time" not in ds.axes:
+    if not counts_steps(ds):
         return averages_of
     clock = [ds.variables.get(name, ()) for name in ("clock", "gamma", "p", "d")]
     steps = tuple(dict.fromkeys(dim for dims in (*clock, ("time",)) for dim in dims))

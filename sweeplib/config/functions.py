@@ -2,11 +2,13 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sweeplib.code.plugins import load_plugins, module_of
 from sweeplib.code.user_code import located
 from sweeplib.config.models import FunctionConfig
 from sweeplib.config.subject import FigureEntry, Subject
+from sweeplib.config.values import ascending, values
 from sweeplib.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
@@ -32,7 +34,7 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
         simulator=FunctionSimulator(function),
         place="parameters",
         fixed=config.parameters,
-        recording=WholeRun(),
+        recording=WholeRun(_times(function, config.times)),
         runs=lambda grid, seeds: {function.name: Run(function.name)},
         check=partial(_check, function),
         written=lambda sweep: {},
@@ -57,6 +59,15 @@ def _function(file: str, name: str) -> Function:
         return here[chosen]
     expected = " or ".join(f"{Path(file).name}:{key}" for key in here)
     raise InputError("several simulators in this file", value=Path(file).name, expected=expected)
+
+
+def _times(function: Function, times: Any) -> tuple[float, ...]:
+    """Return the recording times; InputError for a function that does not take those that there are, or needs some."""
+    if (times is not None) != function.takes_times:
+        has = "has" if function.takes_times else "has no"
+        problem, expected = f"{function.name} {has} argument `times`", "times" if function.takes_times else "no times"
+        raise InputError(problem, key="times", value=times, expected=expected)
+    return () if times is None else ascending(values(times, "times"), "times", None)
 
 
 def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:
@@ -85,4 +96,5 @@ def _figures(function: Function, sweep: Design) -> list[tuple[FigureEntry, ...]]
     if len(long_axes) > 1:
         against = ((f"{first}_map", {"kind": "map", "z": first}), *against)
     spread: tuple[FigureEntry, ...] = (("distribution", {"y": first}),)
-    return [against, spread] if function.random else [against]
+    course: tuple[FigureEntry, ...] = (("trajectories", {}),)
+    return [*([course] if function.takes_times else []), against, *([spread] if function.random else [])]

@@ -392,9 +392,20 @@ class FunctionSections(Section):
     )
 
 
+class FunctionTimes(Section):
+    """When a function records."""
+
+    times: Annotated[Any, PlainValidator(as_written, json_schema_input_type=Values | None)] = Field(
+        default=None,
+        description="The times at which a function with the argument `times` records: ascending numbers, a list or a "
+        "spacing.",
+        examples=[{"linspace": [0, 12, 61]}],
+    )
+
+
 class SweepConfig(ResultSections, RunSections, GridSections, ProblemSection, NameSection):
     """A sweep: a grid of problems, the dynamics to run on them, the recorded observables, analyses and figures."""
 
 
-class FunctionConfig(ResultSections, GridSections, FunctionSections, NameSection):
+class FunctionConfig(ResultSections, FunctionTimes, GridSections, FunctionSections, NameSection):
     """A sweep of a function: a grid of its parameters, seeds, analyses and figures of what it returns."""

@@ -159,7 +159,7 @@ def key_rows() -> dict[str, KeyRow]:
 
 def _own_rows() -> list[KeyRow]:
     """Return the rows of the keys that only sweeps of functions have."""
-    return [row for row in _rows(FunctionConfig) if row.key in FunctionSections.model_fields]
+    return [row for row in _rows(FunctionConfig) if row.key in (*FunctionSections.model_fields, "times")]
 
 
 @cache

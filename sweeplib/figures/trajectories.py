@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from sweeplib.analysis.averages import numbered, steps_at_times
+from sweeplib.analysis.averages import counts_steps, numbered, steps_coordinate
 from sweeplib.analysis.kit.labels import dynamics_label, labelled
 from sweeplib.analysis.kit.lost_runs import MOST_LOST, has_run, unless_lost, values_of, without_value
 from sweeplib.analysis.kit.variables import is_stochastic, over_time
 from sweeplib.arrays import DECADE, wide
+from sweeplib.errors import InputError
 from sweeplib.figures.figure import FIGURES, Drawn, Hue, LogAxes, Panel, SingleRuns, Where
 from sweeplib.figures.kit.chart import ByName, Chart, Data, chart_figure
 from sweeplib.figures.kit.facets import Facets, arranged, measured_dynamics
@@ -57,13 +58,16 @@ def trajectories(
     outline = outline_of(ds)
     name = recorded_quantity(outline, y, over_time_only=True)
     split = arranged(outline.only(name), {"dynamics", "seed", "time"}, where, panel, hue)
+    axes = ("time", "steps") if counts_steps(outline) else ("time",)
+    if x not in axes:
+        raise InputError("times of this sweep are no steps", key="x", value=x, choices=axes)
     return Chart(
         x=x,
         y=f"{name}_seeds",
         data=lambda whole, _: _seeds(whole, name, split, max(1, runs), log_axes),
         theory=f"{name}_of_all",
         kind="curves",
-        xs=("time", "steps"),
+        xs=axes,
         title="" if isinstance(ds, Outline) else f"{_sentence(ds[name])} along single runs",
         split=split,
         paint=lambda whole, _: _painted(whole, name, x, split, runs, log_axes),
@@ -74,7 +78,7 @@ def trajectories(
 def _painted(ds: xr.Dataset, name: str, x: str, split: Facets, runs: int, log_axes: Sequence[str] | None) -> Drawing:
     run, values = has_run(ds), numbered(above_error(values_of(ds, name), ds, DECADE, log_axes))
     median = unless_lost(values, without_value(values, run), run, MOST_LOST).median("seed")
-    dataset = ds[["status"]].assign(values=values, median=median).assign_coords(steps=steps_at_times(ds))
+    dataset = ds[["status"]].assign(values=values, median=median).assign_coords(steps_coordinate(ds))
     data = split.selected(dataset)
     panels = panels_of(data, split, width=2.4, alone=4.0)
     names = measured_dynamics(data, "values")
@@ -145,7 +149,7 @@ def _seeds(ds: xr.Dataset, name: str, split: Facets, runs: int, log_axes: Sequen
         seeds[f"{observable}_seeds"] = labelled(first, long_name, symbol)
         seeds[f"{observable}_seeds"].attrs["theory"] = f"{observable}_of_all"
         seeds[f"{observable}_of_all"] = labelled(median, f"median over all {dataset.sizes['seed']} seeds")
-    return xr.Dataset(seeds).assign_coords(steps=steps_at_times(dataset))
+    return xr.Dataset(seeds).assign_coords(steps_coordinate(dataset))
 
 
 def _sentence(array: xr.DataArray) -> str:

@@ -22,17 +22,26 @@ if TYPE_CHECKING:
     from sweeplib.engine.simulator import Simulator
     from sweeplib.functions.function import Function
 
-FIELDS = ("dynamics", "code", "seed", "root_seed", "pair_by")
+FIELDS = ("dynamics", "code", "recording", "seed", "root_seed", "pair_by")
 """The columns of a case that are no parameters of its function."""
 
 
 @dataclass(frozen=True)
 class WholeRun(engine.Recording):
-    """All that a function returns."""
+    """All that a function returns, at some `times` if it takes these."""
 
+    times: tuple[float, ...] = ()
     keep_ends = False
-    end = 1.0
-    key = ()
+
+    @property
+    def end(self) -> float:
+        """The last time."""
+        return self.times[-1] if self.times else 1.0
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """The times."""
+        return self.times
 
     @property
     def of_runs(self) -> dict[str, str]:
@@ -125,13 +134,15 @@ class FunctionCases(engine.Cases):
     def row(self, read: Reading) -> Any:
         """Return the case of a row."""
         values = tuple((name, read(name)) for name in self.function.arguments)
-        return FunctionCase(read("dynamics"), read("code"), values, read("seed"), read("root_seed"), read("pair_by"))
+        fields = (read(name) for name in ("seed", "root_seed", "pair_by", "recording"))
+        return FunctionCase(read("dynamics"), read("code"), values, *fields)
 
     def but_seeds(self) -> list[bytes]:
         """Return 32 bytes for each case that identify it except for its seed."""
         function = self.function
         names = [*function.arguments, "root_seed", "pair_by"]
-        shared = json.dumps([function.name, function.code, list(function.results), names])
+        times = self.column("recording").values[0].times
+        shared = json.dumps([function.name, function.code, list(function.results), names, *([times] if times else [])])
         rows = zip(*(self.column(name).items() for name in names), strict=True)
         return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]
 

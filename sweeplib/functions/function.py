@@ -28,8 +28,22 @@ from sweeplib.errors import InputError
 
 RANDOM = ("rng", "seed")
 """The arguments with which a function takes random numbers: a generator, or the number of the replica."""
+TIMES = "times"
+"""The argument with which a function takes the times at which it records."""
 NAMES = (
-    *("case", "clock", "coordinates", "dynamics", "options", "pair_by", "point", "reason", "recording", "root_seed"),
+    *(
+        "case",
+        "clock",
+        "coordinates",
+        "dynamics",
+        "function",
+        "options",
+        "pair_by",
+        "point",
+        "reason",
+        "recording",
+        "root_seed",
+    ),
     *("round", "runs", "seed", "simulator", "status", "zip"),
 )
 """Names with a meaning of their own in datasets and configs."""
@@ -41,7 +55,8 @@ Number = int | Real
 class Result:
     """A result of a function: real numbers in some units; an array names its dimensions and their lengths.
 
-    dims : lengths by the names of dimensions; a length is a whole number, or the name of a parameter that has it.
+    dims : lengths by the names of dimensions; a length is a whole number, the name of a parameter that has it, or
+        `times`, the number of recording times, of the dimension `time`.
     """
 
     units: str = "1"
@@ -77,6 +92,7 @@ class Function:
 
     module: str
     file: Path | None
+    takes_times: bool = False
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
         functools.update_wrapper(self, function)
@@ -84,11 +100,11 @@ class Function:
         self.module, self.file = function.__module__, Path(function.__code__.co_filename).resolve()
         _refuse_nested(function)
         arguments = inspect.signature(function).parameters
-        self.random = next((name for name in RANDOM if name in arguments), None)
+        self.random, self.takes_times = next((name for name in RANDOM if name in arguments), None), TIMES in arguments
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
         hints = typing.get_type_hints(function, include_extras=True)
-        parameters = {name: argument for name, argument in arguments.items() if name not in RANDOM}
+        parameters = {name: argument for name, argument in arguments.items() if name not in (*RANDOM, TIMES)}
         self.arguments = {
             name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }
@@ -131,7 +147,10 @@ class Function:
                 if dim in self.arguments or dim in self.results:
                     problem = f"{self.name}: a parameter or a result has the name of a dimension"
                     raise InputError(problem, value=dim, expected="another name")
-                if isinstance(size, str) and size not in self.arguments:
+                if (dim == "time") != (size == TIMES) or (size == TIMES and not self.takes_times):
+                    expected = '{"time": "times"}, of a function with the argument `times`'
+                    raise InputError(f"{self.name}: not the dimension of times", value={dim: size}, expected=expected)
+                if isinstance(size, str) and size not in (*self.arguments, TIMES):
                     raise InputError(
                         f"{self.name}: no parameter has the length of {dim}", value=size, choices=self.arguments
                     )

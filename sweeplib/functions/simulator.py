@@ -18,7 +18,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.variable import Variable
 from sweeplib.execution.machine import unfit
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
-from sweeplib.functions.function import Function, checked_results, is_text, registered
+from sweeplib.functions.function import TIMES, Function, checked_results, is_text, registered
 from sweeplib.process.troubles import Trouble
 from sweeplib.storage.dataset.coordinates import (
     Constant,
@@ -125,15 +125,16 @@ class FunctionSimulator(Simulator):
     def results(self, case: FunctionCase) -> dict[str, np.ndarray]:
         """Return the results of one call; exceptions of the function are passed on."""
         values, random = dict(case.values), dict[str, Any]()
+        times = {TIMES: np.array(case.recording.times)} if self.function.takes_times else {}
         if self.function.random == "rng":
             random = {"rng": generator_of(case)}
         elif self.function.random == "seed":
             random = {"seed": int(generator_of(case).integers(LARGEST_SEED))}
-        return checked_results(self.function, self.function(**random, **values), values)
+        return checked_results(self.function, self.function(**random, **times, **values), lengths_of(case))
 
     def variables(self, case: FunctionCase) -> dict[str, Variable]:
         """Return the results, with the lengths that they have for this case."""
-        values = dict(case.values)
+        values = lengths_of(case)
         return {
             name: Variable(tuple(result.dims), result.shape(values), self.label(name))
             for name, result in self.function.results.items()
@@ -206,7 +207,7 @@ class FunctionSimulator(Simulator):
             name: points.column(name) if name in points.columns else points.constant(argument.default)
             for name, argument in arguments.items()
         }
-        fields = {name: columns[name] for name in ("seed", "root_seed", "pair_by")}
+        fields = {name: columns[name] for name in ("recording", "seed", "root_seed", "pair_by")}
         named = {"dynamics": points.constant(self.function.name), "code": points.constant(self.function.code)}
         return FunctionCases(values | fields | named, len(points))
 
@@ -223,6 +224,8 @@ class FunctionSimulator(Simulator):
     def coordinates(self, sweep: Design, case: FunctionCase) -> list[Coordinate]:
         """Return what varies over the sweep, the run, the seeds, and what rounds asked for."""
         listed = [coordinate for coordinate in grid_coordinates(sweep) if coordinate.dims] + run_coordinates(sweep)
+        if times := sweep.recording.times:
+            listed.append(Coordinate("time", ("time",), lambda: times, self.label("time")))
         if isinstance(sweep.replicas, RowCounts):
             listed += round_coordinates(sweep, sweep.replicas)
         return listed
@@ -231,6 +234,7 @@ class FunctionSimulator(Simulator):
         """Return the arguments and numbers of expressions that are the same at all points."""
         fixed = {name.name: name.column() for name in grid_coordinates(sweep) if not name.dims}
         fixed |= {name: value for name, value in case.values if name not in sweep.grid.names}
+        fixed["function"] = self.function.name
         return {name: attribute_value(value) for name, value in fixed.items() if value is not None}
 
     def index(self, cases: FunctionCases) -> dict[str, np.ndarray]:
@@ -250,6 +254,7 @@ class FunctionSimulator(Simulator):
             "arguments": list(self.function.arguments),
             "root_seed": case.root_seed,
             "pair_by": pair_by,
+            "times": list(case.recording.times),
         }
 
     def cases(self, shared: Mapping[str, Any], index: Mapping[str, np.ndarray]) -> FunctionCases:
@@ -259,17 +264,32 @@ class FunctionSimulator(Simulator):
         columns["seed"] = Column.of(index["seed"].tolist())
         pair_by = None if shared["pair_by"] is None else tuple(shared["pair_by"])
         named = {"dynamics": self.function.name, "code": self.function.code}
-        shared_by_all = named | {"root_seed": shared["root_seed"], "pair_by": pair_by}
+        shared_by_all = named | {
+            "root_seed": shared["root_seed"],
+            "pair_by": pair_by,
+            "recording": self.recording(shared),
+        }
         return FunctionCases.of_one_value(shared_by_all, len(rows)).replaced(**columns)
 
     def recording(self, shared: Mapping[str, Any]) -> WholeRun:
-        """Return all that a function returns."""
-        return WholeRun()
+        """Return the times at which a layout has results."""
+        return WholeRun(tuple(shared["times"]))
 
 
-LABELS = {"dynamics": "function", "seed": "replica", "round": "round that asked for the point", "time": "time",
-          "reason": "why the point was asked for", "point": "row of the table of points"}  # fmt: skip
+LABELS = {
+    "dynamics": "function",
+    "function": "what was called",
+    "point": "row of the table of points",
+    "reason": "why the point was asked for",
+    "round": "round that asked for the point",
+    "seed": "replica",
+}
 """The labels of what is neither an argument nor a result."""
+
+
+def lengths_of(case: FunctionCase) -> dict[str, Any]:
+    """Return the values of the arguments, and the number of recording times."""
+    return {**dict(case.values), TIMES: len(case.recording.times)}
 
 
 def _words(name: str) -> str:

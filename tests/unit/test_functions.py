@@ -350,6 +350,79 @@ def test_the_distribution_at_a_point_of_a_table_says_its_values(written: Callabl
     assert any("bias" in text and "n" in text for text in texts), texts
 
 
+COURSE = """
+import numpy as np
+from sweeplib import Result, simulator
+
+@simulator(x=Result("m", dims={"time": "times"}), work="J")
+def course(rng, times, rate: float = 1.0):
+    x = np.exp(-rate * times) + 0.1 * rng.standard_normal(len(times))
+    return {"x": x, "work": x[-1] ** 2}
+"""
+
+
+def test_a_function_records_at_times(written: Callable[..., Path]) -> None:
+    """They are an axis of results along them, of averages and answers; others have one value a run."""
+    config = written(COURSE, "grid: {rate: [1, 2]}\ntimes: [0, 0.5, 3]\nseeds: 64")
+    sweep = sweeplib.Sweep.from_yaml(config, results=config.parent / "results")
+    ds, means = sweep.run(progress=False), sweep.analyse("averages")
+    assert ds.time.values.tolist() == [0.0, 0.5, 3.0]
+    assert (ds.x.dims[-1], ds.work.dims[-1]) == ("time", "seed")
+    exact = np.exp(-means.rate * means.time)
+    assert ((means.x_low < exact) & (exact < means.x_high)).mean() > 0.8
+    assert set(sweep.design.figures) == {"trajectories", "work", "distribution"}
+    assert "time" in means.x.dims and "time" not in means.work.dims and "steps" not in means.coords
+    sweep.figure("trajectories")
+    with pytest.raises(InputError, match="times of this sweep are no steps"):
+        sweep.figure("trajectories", x="steps")
+
+
+@pytest.mark.parametrize(
+    ("code", "keys", "says"),
+    [
+        (COURSE, "", "course has argument `times`"),
+        (WALK, "times: [0, 1]", "walk has no argument `times`"),
+        (COURSE, "times: [1, 0]", "more than 1, the one before"),
+        (COURSE.replace('{"time": "times"}', '{"step": "times"}'), "times: [0]", "not the dimension of times"),
+        (WALK.replace('{"step": "n"}', '{"time": "n"}'), "", "not the dimension of times"),
+    ],
+)
+def test_times_that_do_not_fit_a_function_are_refused(
+    code: str, keys: str, says: str, written: Callable[..., Path]
+) -> None:
+    with pytest.raises(InputError, match=says):
+        load(written(code, f"grid: {{}}\n{keys}"))
+
+
+NOTEBOOK = """
+In = []
+def run(cell):
+    In.append(cell)
+    exec(cell, globals())
+
+run("import sweeplib\\nfrom sweeplib import simulator\\nFACTOR = 1.0")
+In.append("%a magic that Python does not read")
+run("def scaled(v):\\n    return FACTOR * v")
+run("@simulator(y='1')\\ndef own(rng, x: float = 0.0):\\n    return scaled(x) + 0 * rng.random()")
+shown = "print(sweeplib.sweep(own, x=[1.0, 2.0], seeds=2).y.values.ravel().tolist())"
+run(shown)
+run("FACTOR = 3.0")
+run(shown)
+run("@simulator(y='1')\\ndef own(rng, x: float = 0.0):\\n    return scaled(x) + 100")
+run(shown)
+"""
+
+
+def test_a_cell_of_a_notebook_that_runs_again_is_another_function(tmp_path: Path) -> None:
+    """Also where another cell has changed what the function reaches."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(sweeplib.__file__).parents[1])}
+    command = [sys.executable, "-c", NOTEBOOK]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "[1.0, 1.0, 2.0, 2.0]", "[3.0, 3.0, 6.0, 6.0]", "[103.0, 103.0, 106.0, 106.0]",
+    ], done.stderr  # fmt: skip
+
+
 def test_results_are_shown_without_a_figure_being_asked_for(written: Callable[..., Path]) -> None:
     """The first result against the longest axis, and its distribution; a map where two axes are long."""
     file = written(WALK, "").with_name("own_functions.py")

@@ -29,9 +29,9 @@ def over_time(ds: xr.Dataset | Outline) -> list[str]:
 
 
 def recorded(ds: xr.Dataset | Outline) -> list[str]:
-    """Return the observables over time, or all that was recorded of runs without times; not the errors of others."""
+    """Return the observables over time of networks, or all results of functions; not the errors of others."""
     outline = outline_of(ds)
-    if "time" in outline.axes:
+    if "function" not in outline.attrs:
         return over_time(outline)
     others = {"status", *outline.axes, *outline.coordinates, *outline.errors}
     return [name for name, dims in outline.variables.items() if "seed" in dims and name not in others]
