@@ -61,7 +61,8 @@ def from_mapping(keys: Mapping[str, Any], folder: str | Path = ".") -> "Design":
 
     from sweeplib.config.base import FROM
     from sweeplib.config.error_places import input_error
-    from sweeplib.config.models import FunctionConfig, SweepConfig
+    from sweeplib.config.function_models import FunctionConfig
+    from sweeplib.config.models import SweepConfig
 
     if FROM in keys:
         raise InputError("only a file starts from another one", key=FROM, value=keys[FROM], expected="a sweep's keys")

@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, FunctionConfig, SweepConfig
+from sweeplib.config.function_models import FunctionConfig
+from sweeplib.config.models import DECIDED, HOURS, PERCENT, AnswerSection, SweepConfig
 from sweeplib.config.values import values
 from sweeplib.design.axis import POINT, Axis, places_in
 from sweeplib.design.design import Design

@@ -11,7 +11,8 @@ from sweeplib.budget import CASES, NAMES, NODES, VALUES, refuse_more
 from sweeplib.code.plugins import load_plugins
 from sweeplib.code.user_code import located, named, with_files
 from sweeplib.config.answers import with_questions
-from sweeplib.config.models import FunctionConfig, SweepConfig
+from sweeplib.config.function_models import FunctionConfig
+from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import (
     check_fit,
     cluster_settings,

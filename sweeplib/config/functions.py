@@ -6,7 +6,7 @@ from typing import Any
 
 from sweeplib.code.plugins import load_plugins, module_of
 from sweeplib.code.user_code import located
-from sweeplib.config.models import FunctionConfig
+from sweeplib.config.function_models import FunctionConfig
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
 from sweeplib.design.design import Design, Run

@@ -15,7 +15,8 @@ from pydantic.fields import FieldInfo
 
 from sweeplib import budget
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.config.models import AnswerSection, DynamicsSection, FunctionConfig, FunctionSections, SweepConfig
+from sweeplib.config.function_models import FunctionConfig, FunctionSections
+from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.time_models import Times
 from sweeplib.config.times import KINDS
 from sweeplib.config.values import SPACINGS
@@ -152,7 +153,8 @@ def _documented_fields(described: type) -> dict[str, str]:
 def key_rows() -> dict[str, KeyRow]:
     """Return the rows of all keys and of the fields of a problem, by the key path."""
     below = {Times: "times.", DynamicsSection: "dynamics.NAME.", AnswerSection: "answers.NAME."}
-    parts = (_rows(SweepConfig), _own_rows(), *(_rows(model, prefix) for model, prefix in below.items()))
+    of_functions = [row for row in _own_rows() if row.key not in SweepConfig.model_fields]
+    parts = (_rows(SweepConfig), of_functions, *(_rows(model, prefix) for model, prefix in below.items()))
     rows = [row for group in (*parts, _problem_rows("problem.")) for row in group]
     return {row.key: row for row in rows}
 

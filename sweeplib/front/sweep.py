@@ -36,6 +36,7 @@ LOG = Path("journal", "snakemake.log")
 LAST_LINES = 5
 CONFIG_IMPORTS = (
     "sweeplib.config.build",
+    "sweeplib.config.networks",
     "sweeplib.config.base",
     "sweeplib.config.error_places",
     "sweeplib.figures",

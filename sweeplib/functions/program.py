@@ -104,13 +104,13 @@ class Program(Function):
             with tempfile.TemporaryFile() as messages:
                 status = _status(words, folder, output, messages)
                 messages.seek(max(0, messages.seek(0, os.SEEK_END) - SAID))
-                said = messages.read().decode("utf-8", "replace").strip()
+                message = messages.read().decode("utf-8", "replace").strip()
             size = output.seek(0, os.SEEK_END)
             output.seek(0)
             text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
         if status != 0:
             how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
-            raise RuntimeError(f"{shlex.join(words)}: {how}: {said or 'no message'}")
+            raise RuntimeError(f"{shlex.join(words)}: {how}: {message or 'no message'}")
         if size > MOST_OUTPUT:
             raise RuntimeError(f"{shlex.join(words)}: {size} bytes of output; expected at most {MOST_OUTPUT}")
         return parsed_output(text, self.results)
@@ -183,9 +183,9 @@ def parsed_output(text: str, results: Mapping[str, Any]) -> dict[str, Any]:
 
 def _json(text: str) -> dict[str, Any]:
     """Return the last object of JSON: the whole text, or a line of it."""
-    for part in (text, *reversed(text.splitlines())):
+    for line in (text, *reversed(text.splitlines())):
         try:
-            value = json.loads(part)
+            value = json.loads(line)
         except ValueError:
             continue
         if isinstance(value, dict):

@@ -27,6 +27,7 @@ from sweeplib.cli import KINDS, app
 from sweeplib.config import from_mapping, load
 from sweeplib.config.catalogue import KINDS as REGISTRIES
 from sweeplib.config.catalogue import catalogue, explanation, registry_of
+from sweeplib.config.function_models import FunctionConfig, FunctionSections
 from sweeplib.config.models import SweepConfig
 from sweeplib.config.options import cluster_settings, run_options
 from sweeplib.config.overrides import Override
@@ -408,7 +409,10 @@ def test_an_example_is_a_valid_part_of_a_config(address: str) -> None:
     meaning, _, example = text.partition("\n\n")
     assert meaning.startswith(f"{address if address in KEYS else address.partition('.')[2]}: ")
     part = document(example).data
-    SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})
+    if address in FunctionSections.model_fields:
+        FunctionConfig.model_validate({"simulator": "own.py", "name": "any", **part})
+    else:
+        SweepConfig.model_validate({"dynamics": ["ode"], "times": [0], "name": "any", **part})
     for section in ("figures", "analyses") if "." in address else ():
         for name, options in part.get(section, {}).items():
             by_default, refused = refusal({section: [name]}), refusal(part)
@@ -458,7 +462,7 @@ def test_one_option_of_a_name_is_explained_as_errors_name_it() -> None:
 
 def test_the_schema_for_an_editor_is_written_outside_of_a_clone(config: Path) -> None:
     Path("README.md").write_text("mine")
-    assert invoked("schema") == "schema.json\n" and invoked("schema") == ""
+    assert invoked("schema") == "schema.json\nfunction-schema.json\n" and invoked("schema") == ""
     assert "$schema=schema.json" in invoked_new("mine.yaml")
     properties = json.loads(Path("schema.json").read_text())["properties"]
     assert set(properties) == {name.removesuffix("_") for name in SweepConfig.model_fields}
