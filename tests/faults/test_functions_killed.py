@@ -1,4 +1,4 @@
-"""A sweep of a function that is killed at any time goes on to the same bits, and computes nothing twice that it had."""
+"""A sweep of a function that is killed goes on to the same bits; calls that end their process harm no other."""
 
 import os
 import signal
@@ -12,6 +12,8 @@ import pytest
 import xarray as xr
 
 import sweeplib
+from sweeplib.engine.status import Status
+from sweeplib.storage.store.outcomes import first_outcomes
 
 FUNCTION = """
 import os
@@ -71,3 +73,40 @@ def test_the_bits_of_a_killed_sweep_of_a_function_are_those_of_one_that_ran_thro
     assert kills == 3
     pilots = (tmp_path / "calls_whole").stat().st_size - 900
     assert (tmp_path / "calls_killed").stat().st_size <= 900 + 4 * pilots + kills * 2 * 16
+
+
+DEADLY = """
+import os
+import time
+from sweeplib import simulator
+
+@simulator(y="1")
+def deadly(rng, what: str = "fine"):
+    match what:
+        case "aborts":
+            os.abort()
+        case "hangs":
+            time.sleep(1000)
+        case "takes all memory":
+            taken = bytearray(2**36)
+            taken[::4096] = b"1" * len(taken[::4096])
+    return 1.0
+"""
+
+
+def test_a_call_that_aborts_hangs_or_takes_all_memory_harms_no_other(tmp_path: Path) -> None:
+    (tmp_path / "deadly.py").write_text(DEADLY, encoding="utf-8")
+    config = tmp_path / "own.yaml"
+    config.write_text(
+        "simulator: deadly.py\ngrid: {what: [fine, aborts, hangs, takes all memory]}\nseeds: 2\nfigures: []\n"
+        "timeout: 1\ncluster: {memory_limit: 1GB, workers: 1}\n"
+    )
+    ds = sweeplib.Sweep.from_yaml(config, results=tmp_path / "results").run(progress=False)
+    ended = {
+        what: {Status(int(code)).name for code in ds.status.sel(what=what).values.ravel()} for what in ds.what.values
+    }
+    assert ended["fine"] == {"ok"} and (ds.y.sel(what="fine") == 1.0).all()
+    assert ended["aborts"] == ended["hangs"] == {"killed"}
+    assert ended["takes all memory"] <= {"failed", "killed"}
+    reasons = {line["what"]: line["exception"] for line in first_outcomes(tmp_path / "results" / "own", "deadly", 9)}
+    assert "SIGABRT" in reasons["aborts"] and "not finished" in reasons["hangs"]
