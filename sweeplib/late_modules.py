@@ -2,10 +2,15 @@
 
 import importlib
 import sys
+import threading
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 __all__ = ["scipy", "xarray"]
+
+
+IMPORTING = threading.RLock()
+"""Held while a thread imports plugins or simulators: of two threads that import numba one fails."""
 
 
 class LateModule(ModuleType):

@@ -19,6 +19,7 @@ from pathlib import Path
 from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
 from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.late_modules import IMPORTING
 from sweeplib.owners import others_in
 from sweeplib.registry import REGISTRIES
 from sweeplib.regular_files import file_text
@@ -64,17 +65,23 @@ def import_plugins(plugins: Iterable[str]) -> None:
     Workers call this: they continue with the code with which the sweep began.
     """
     for plugin in plugins:
-        if plugin not in _plugins:
-            name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
-            try:
-                with _builtins_kept(name):
-                    _import(plugin, name)
-                _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:  # includes SystemExit of a plugin
-                problem = f"cannot be imported: {reason_in_user_code(error)}"
-                raise InputError(problem, key="plugins", value=plugin, expected=_likely_plugin(plugin, name)) from error
+        with IMPORTING:
+            _import_once(plugin)
+
+
+def _import_once(plugin: str) -> None:
+    """Import a plugin that is not imported yet; InputError if that fails."""
+    if plugin not in _plugins:
+        name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
+        try:
+            with _builtins_kept(name):
+                _import(plugin, name)
+            _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # includes SystemExit of a plugin
+            problem = f"cannot be imported: {reason_in_user_code(error)}"
+            raise InputError(problem, key="plugins", value=plugin, expected=_likely_plugin(plugin, name)) from error
 
 
 def module_of(plugin: str) -> str:

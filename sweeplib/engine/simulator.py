@@ -12,6 +12,8 @@ import importlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
+from sweeplib.late_modules import IMPORTING
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
@@ -164,5 +166,6 @@ def home_of(simulator: Simulator) -> str:
 def simulator_named(name: str) -> Simulator:
     """Return a simulator by its name. Its module is imported when it is first asked for: the engine needs none."""
     kind, _, name_there = name.partition(".")
-    simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(name_there)
+    with IMPORTING:
+        simulator: Simulator = importlib.import_module(HOMES[kind]).simulator_of(name_there)
     return simulator

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import pickle
 import socket
 from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, Future, wait
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sweeplib.code.plugins import import_plugins
 from sweeplib.engine.cases import Case
 from sweeplib.errors import InputError, SweeplibError
+from sweeplib.late_modules import IMPORTING
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -29,7 +31,12 @@ class Probe:
 
     folder: str
     plugins: tuple[str, ...]
-    cases: tuple[tuple[Case, bytes], ...]
+    cases: bytes
+
+    @classmethod
+    def of(cls, folder: str, plugins: tuple[str, ...], cases: Iterable[tuple[Case, bytes]]) -> "Probe":
+        """Return a probe; its cases are read in the worker when it has imported the plugins, which may define them."""
+        return cls(folder, plugins, pickle.dumps(tuple(cases)))
 
 
 async def answered(probe: Probe) -> str | None:
@@ -46,7 +53,9 @@ async def answered(probe: Probe) -> str | None:
         import_plugins(probe.plugins)
     except InputError as error:
         return f"{socket.gethostname()}: {error}"
-    if any(case.identity() != identity for case, identity in probe.cases):
+    with IMPORTING:  # a thread of the worker may import the same for its first block
+        others = [identity for case, identity in pickle.loads(probe.cases) if case.identity() != identity]
+    if others:
         return f"{socket.gethostname()} has another version of sweeplib or of the plugins than this command"
     return None
 

@@ -127,7 +127,7 @@ def _probe(work: Workload) -> Probe:
     """Return what workers are asked: the folder of the runs, the plugins, and the identity of a case per dynamics."""
     cases = [case for name in work.dynamics for case in work.sweep.probed(name)[:1]]
     folder = work.directory.resolve() / "runs.zarr"
-    return Probe(str(folder), work.sweep.plugins, tuple((case, case.identity()) for case in cases))
+    return Probe.of(str(folder), work.sweep.plugins, ((case, case.identity()) for case in cases))
 
 
 def _say(progress: RunProgress, news: str) -> None:

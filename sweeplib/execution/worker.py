@@ -1,5 +1,8 @@
 """What a local worker imports before it connects: all that its first block needs. Dask imports this module by name."""
 
+# numba is imported while the worker has one thread: two threads that import it hinder each other.
+import numba.core.event  # noqa: F401
+
 import sweeplib.execution.blocks
 import sweeplib.execution.probe  # noqa: F401
 from sweeplib.process.command import end_without_collection

@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,13 +14,13 @@ import pytest
 
 from sweeplib.engine.records import Records
 from sweeplib.engine.status import Status
+from sweeplib.networks.simulator import SIMULATOR
 from sweeplib.simulation import Case
 from sweeplib.storage.records.files import partial, read_json, read_lines, write_json
 from sweeplib.storage.records.locks import driver_lock
 from sweeplib.storage.records.manifest import manifest_of
 from sweeplib.storage.store.layout import INDEX
 from sweeplib.storage.store.run_store import whole
-from sweeplib.upkeep import recomputation
 from tests.faults.finished import CONFIG, Done
 from tests.faults.sweeps import files
 from tests.tiers import slow_but
@@ -271,14 +271,14 @@ def test_cases_that_all_differ_are_not_replaced(done: Done) -> None:
 
 
 def test_a_case_that_raises_here_is_not_replaced(done: Done, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = recomputation.run_cases
+    run = SIMULATOR.run
 
-    def raising(cases: list[Case]) -> Records:
+    def raising(cases: Sequence[Case]) -> Records:
         if any((case.seed, case.problem.gamma, case.problem.p) == (5, 0.2, 1) for case in cases):
             raise MemoryError("not here")
         return run(cases)
 
-    monkeypatch.setattr(recomputation, "run_cases", raising)
+    monkeypatch.setattr(SIMULATOR, "run", raising)
     [finding] = done.verified("--repair", "--sample", "1000")[1]["left"]
     assert finding["repair"] == "refused" and len(finding["cases"]) == 1
     assert (

@@ -22,7 +22,7 @@ from sweeplib.contracts.check import LeftOutError
 from sweeplib.contracts.outcomes import CONTRACTS, Outcome, all_outcomes
 from sweeplib.execution.run import run_sweep
 from sweeplib.figures import FIGURES
-from sweeplib.front.starter import PLUGINS, TEMPLATES
+from sweeplib.front.starter import FUNCTION, PLUGINS, TEMPLATES
 from sweeplib.registry import REGISTRIES
 from sweeplib.storage.dataset.finalise import finalise
 from sweeplib.storage.dataset.folder import open_dataset
@@ -321,11 +321,11 @@ def invoked(*arguments: str, status: int = 0) -> str:
 
 
 def test_the_kinds_of_templates_are_those_that_are_said() -> None:
-    assert ["sweep", *PLUGINS] == KINDS and set(PLUGINS.values()) <= set(LISTED)
+    assert ["sweep", FUNCTION, *PLUGINS] == KINDS and set(PLUGINS.values()) <= set(LISTED)
     [row] = [line for line in COMMANDS_PAGE.read_text("utf-8").splitlines() if "sweeplib new KIND FILE" in line]
-    assert re.findall(r"`(\w+)`", row) == list(PLUGINS)
+    assert re.findall(r"`(\w+)`", row) == [FUNCTION, *PLUGINS]
     assert {path.name for path in TEMPLATES.iterdir()} == {
-        f"{kind}.{end}.txt" for kind in PLUGINS for end in ("py", "yaml")
+        f"{kind}.{end}.txt" for kind in (FUNCTION, *PLUGINS) for end in ("py", "yaml")
     }
 
 

@@ -43,24 +43,24 @@ def said(client: Client, asked: Probe) -> list[str]:
 
 
 def test_a_worker_that_can_take_part_is_asked_once(client: Client, case: Case, tmp_path: Path) -> None:
-    probes = Probes(client, Probe(str(tmp_path), (), ((case, case.identity()),)), pytest.fail)
+    probes = Probes(client, Probe.of(str(tmp_path), (), ((case, case.identity()),)), pytest.fail)
     probes.look(client.nthreads())
     tmp_path.rmdir()
     probes.look(client.nthreads())
 
 
 def test_a_worker_without_the_folder(client: Client, tmp_path: Path) -> None:
-    [line] = said(client, Probe(str(tmp_path / "elsewhere"), (), ()))
+    [line] = said(client, Probe.of(str(tmp_path / "elsewhere"), (), ()))
     assert line.startswith("worker inproc://") and line.endswith(f"has no folder {tmp_path / 'elsewhere'}")
 
 
 def test_a_worker_without_a_plugin(client: Client, tmp_path: Path) -> None:
-    [line] = said(client, Probe(str(tmp_path), (str(tmp_path / "mine.py"),), ()))
+    [line] = said(client, Probe.of(str(tmp_path), (str(tmp_path / "mine.py"),), ()))
     assert "plugins: no such file" in line
 
 
 def test_a_worker_of_another_version(client: Client, case: Case, tmp_path: Path) -> None:
-    [line] = said(client, Probe(str(tmp_path), (), ((case, b"of another version"),)))
+    [line] = said(client, Probe.of(str(tmp_path), (), ((case, b"of another version"),)))
     assert "another version of sweeplib or of the plugins" in line
 
 
