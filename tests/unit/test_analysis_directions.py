@@ -8,12 +8,12 @@ import pytest
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.write import analysed
 from sweeplib.config import load
+from sweeplib.engine.execution.run import run_sweep
+from sweeplib.engine.storage.dataset.finalise import finalise
+from sweeplib.engine.storage.dataset.outline import planned_outline
 from sweeplib.errors import InputError
-from sweeplib.execution.run import run_sweep
-from sweeplib.observables import OBSERVABLES
-from sweeplib.storage.dataset.finalise import finalise
-from sweeplib.storage.dataset.outline import planned_outline
-from sweeplib.views import OverlapView
+from sweeplib.networks.observables import OBSERVABLES
+from sweeplib.networks.views import OverlapView
 from tests.datasets import giant_steps_dataset, with_outcome
 from tests.in_process import InProcess
 

@@ -143,7 +143,7 @@ def test_a_large_sweep_is_checked_at_once_and_without_its_libraries(tmp_path: Pa
     command = [sys.executable, "-c", code.format(unwanted)]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == 0
     from sweeplib.config.options import check_fit
-    from sweeplib.storage.dataset.outline import planned_outline
+    from sweeplib.engine.storage.dataset.outline import planned_outline
 
     sweep = load(tmp_path / "large.yaml")
     start = time.process_time()
