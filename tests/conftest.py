@@ -16,7 +16,7 @@ import runtime_types
 from tests.tiers import COSTLY, QUICKER, is_left_to_the_rest
 
 CHECKED = [
-    "analysis",
+    "analysis.kit",
     "config",
     "pictures.figures",
     "networks.observables",
@@ -30,6 +30,8 @@ CHECKED = [
     "engine.execution",
     "networks.theory",
     "networks.views",
+    "statistics",
+    *(f"analysis.{file.stem}" for file in Path(__file__).parents[1].glob("sweeplib/analysis/[a-z]*.py")),
 ]
 
 TESTS = Path(__file__).parent

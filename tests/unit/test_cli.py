@@ -224,7 +224,7 @@ def test_closed_streams_take_what_is_written_and_files_do_not(closed: str, tmp_p
 
 def test_what_a_plugin_wrote_to_a_file_that_it_left_open_arrives(tmp_path: Path) -> None:
     (tmp_path / "noting.py").write_text('LOG = open("log", "w")\n\n\ndef note():\n    LOG.write("noted")\n')
-    code = "from sweeplib.engine.process.command import whole_process as whole\nimport noting\nwith whole():\n    noting.note()"
+    code = "from sweeplib.engine.process import command as c\nimport noting\nwith c.whole_process():\n    noting.note()"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env=environment)
     assert (tmp_path / "log").read_text() == "noted"

@@ -100,6 +100,6 @@ def _calling_module() -> str:
 
 
 def import_modules(package: str, path: Iterable[str]) -> None:
-    """Import every module of `package`, so that each registers its objects."""
-    for module in sorted(info.name for info in pkgutil.iter_modules(path)):
+    """Import the modules of a package, not its packages, so that each module registers its objects."""
+    for module in sorted(info.name for info in pkgutil.iter_modules(path) if not info.ispkg):
         importlib.import_module(f"{package}.{module}")

@@ -8,9 +8,9 @@ There are four digests of code:
   docstrings, comments and layout, because labels and messages are visible in these files. They are in the manifests of
   artefacts, which are made again when they change.
 - for *machine code*, in `networks/numerics/compiled.py`: it covers the bytes of the files of a kernel and of the
-  functions that the kernel reaches, with the values of constants that the compiler inserts. It is part of the name of a compiled
-  function. It follows functions, not imports. It covers complete files, as numba's own cache does, and is separate
-  because the numerics do not import this subpackage.
+  functions that the kernel reaches, with the values of constants that the compiler inserts. It is part of the name of
+  a compiled function. It follows functions, not imports. It covers complete files, as numba's own cache does, and is
+  separate because the numerics do not import this subpackage.
 
 The first three digest the text of one syntax tree (`prefix_notation`) and leave out different parts of it.
 """

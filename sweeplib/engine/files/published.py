@@ -1,7 +1,7 @@
 """Published values: CSV files whose columns have the names of a dataset, and that say where they come from.
 
-The files of the package lie in `reference/` beside this module and are known by their names; a user's own by their
-paths, which end in `.csv`, `.tsv` or `.txt` (`delimited`). Comments come first: `# source: ...`, the label in figures;
+The files of the package lie in `networks/reference/` and are known by their names; a user's own by their paths, which
+end in `.csv`, `.tsv` or `.txt` (`delimited`). Comments come first: `# source: ...`, the label in figures;
 `# how: ...`, how the values were read or computed; `# drawn: curve` where the rows are points of a curve. Then names of
 the columns, then a row a line. A column is one of numbers, or one of texts.
 """
@@ -16,7 +16,7 @@ from sweeplib.engine.files.delimited import SHAPE, SUFFIXES, LineError, text_tab
 from sweeplib.engine.files.regular_files import file_bytes, open_bytes
 from sweeplib.errors import InputError
 
-FOLDER = Path(__file__).parent / "reference"
+FOLDER = Path(__file__).parents[2] / "networks" / "reference"
 SUFFIX = ".csv"
 DRAWN = ("points", "curve")
 
