@@ -1,4 +1,4 @@
-"""sweeplib: distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits.
+"""sweeplib: random experiments over a grid, each run once: two-layer networks trained by SGD, or a function of one's own.
 
 The names below are the public interface; each is imported when it is first used.
 """

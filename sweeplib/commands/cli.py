@@ -8,18 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sweeplib.commands import cli_options as options
-from sweeplib.commands.cli_options import (
-    KINDS,
-    PASSING,
-    Commands,
-    folder_of,
-    loaded,
-    named,
-    recorded,
-    show,
-    to_work_on,
-    work_in,
-)
+from sweeplib.commands.cli_options import Commands, folder_of, loaded, named, recorded, show, to_work_on, work_in
 from sweeplib.commands.cli_start import explain, new, schema, test_plugin
 from sweeplib.commands.cli_upkeep import commands
 from sweeplib.commands.complete_run import record_plan, undisturbed_run
@@ -39,7 +28,7 @@ if TYPE_CHECKING:
 @options.version
 @options.completion
 def app() -> None:
-    """Distributed parameter sweeps of one-pass SGD in two-layer networks, and of its limits."""
+    """Random experiments over a grid, each run once: two-layer networks trained by SGD, or a function of your own."""
 
 
 @app.command()
@@ -61,7 +50,7 @@ def sweep(config: Path, overrides: Sequence[str], results: Path, profile: str) -
     from sweeplib.commands.snakemake import PATIENCE
     from sweeplib.commands.sweep import run_stages
 
-    with command(passing=PASSING, patience=PATIENCE + 0.2):
+    with command(passing=options.PASSING, patience=PATIENCE + 0.2):
         raise SystemExit(run_stages(config, overrides, results=results, profile=profile))
 
 
@@ -205,8 +194,8 @@ def watch(config: Path, overrides: Sequence[str], results: Path) -> None:
     "kind",
     required=False,
     metavar="[KIND]",
-    shell_complete=options.beginnings(KINDS),
-    help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}.",
+    shell_complete=options.beginnings(options.KINDS),
+    help=f"{', '.join(options.KINDS[:-1])} or {options.KINDS[-1]}.",
 )
 @options.names
 @options.results
@@ -240,7 +229,7 @@ def list_(kind: str | None, names: Sequence[str], results: Path, json: bool) -> 
     for line in listing.names(entries, out.width if out.is_terminal else LINE, options=bool(names)):
         echo(line)
     if kind != PLUGINS and not names:
-        of_keys = kind == KINDS[0]
+        of_keys = kind == options.KINDS[0]
         echo(f"Options and an example: sweeplib explain {'KEY' if of_keys else f'{kind}.NAME'}")
 
 

@@ -82,7 +82,7 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
         if not any(len(sweep.probed(run)) for run in runs) and (when := sweep.runs[runs[0]].when) is not None:
             refuse_never(when, f"dynamics.{name}.when", sweep.points_in(runs[0]))
     subject.check(sweep)
-    ds = {overlaps: planned_outline(sweep, overlaps=overlaps) for overlaps in (False, True)}
+    ds = {overlaps: planned_outline(sweep, groups=overlaps) for overlaps in (False, True)}
     sweep = with_questions(sweep, config, ds)
     if "figures" not in config.model_fields_set:
         analyses, figures = show_options(sweep.analyses, default_figures(sweep, ds, subject.figures(sweep)))

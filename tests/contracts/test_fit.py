@@ -213,7 +213,7 @@ def test_an_analysis_is_refused_at_load_or_done(name, every):
 def test_the_outline_of_a_plan_is_that_of_its_dataset(every):
     for sweep in every.values():
         for overlaps in (False, True):
-            plan = planned_outline(load(sweep.config), overlaps=overlaps)
+            plan = planned_outline(load(sweep.config), groups=overlaps)
             known = outline_of(sweep.datasets[overlaps])
             assert plan.variables == known.variables
             assert set(plan.axes) == set(known.axes)

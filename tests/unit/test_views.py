@@ -122,7 +122,7 @@ def test_dynamics_of_other_numbers_of_particles_share_a_dataset(plugins):
     assert there.sel(dynamics="dust").values.tolist() == [4, 6]
     assert there.sel(dynamics="cloud").values.tolist() == [3, 3]
     assert ds.student_norm.notnull().all()
-    assert planned_outline(sweep, overlaps=True).variables == outline_of(ds).variables
+    assert planned_outline(sweep, groups=True).variables == outline_of(ds).variables
 
 
 def test_an_observable_of_other_dimensions_in_two_dynamics_is_refused(tmp_path, monkeypatch):

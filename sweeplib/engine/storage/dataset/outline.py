@@ -89,13 +89,13 @@ def outline_of(ds: xr.Dataset | Outline) -> Outline:
     return Outline(axes, variables, attrs, errors, frozenset(map(str, ds.coords)), columns)
 
 
-def planned_outline(sweep: Design, *, overlaps: bool = False) -> Outline:
-    """Return the outline of the dataset that a sweep will produce; with variables of groups of cases if `overlaps`."""
-    cases = _example_cases(sweep, every_shape=overlaps)
+def planned_outline(sweep: Design, *, groups: bool = False) -> Outline:
+    """Return the outline of the dataset that a sweep will produce; with variables of groups of cases if `groups`."""
+    cases = _example_cases(sweep, every_shape=groups)
     simulator, first = sweep.simulator, cases[0]
     outer = ("dynamics", *sweep.grid.dims, "seed")
     recorded = {name: variable for case in cases for name, variable in _recorded(case).items()}
-    observed = {name: variable for name, variable in recorded.items() if overlaps or simulator.shares(variable.dims)}
+    observed = {name: variable for name, variable in recorded.items() if groups or simulator.shares(variable.dims)}
     inner = _inner_sizes(cases, observed)
     named_here = (*outer, *inner)
     held = [c for c in simulator.coordinates(sweep, first) if simulator.shares({*c.dims}.difference(named_here))]
