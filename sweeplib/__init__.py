@@ -1,4 +1,4 @@
-"""sweeplib: random experiments over a grid, each run once: two-layer networks trained by SGD, or a function of one's own.
+"""sweeplib: random experiments over a grid, each run once: two-layer networks that learn by SGD, or your own function.
 
 The names below are the public interface; each is imported when it is first used.
 """
