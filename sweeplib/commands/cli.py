@@ -72,8 +72,10 @@ def plan(
         _show_plan(table(**record["plan"]), record["answers"])
         return
     from sweeplib.engine.execution.child import prepare_child
+    from sweeplib.engine.simulator import HOMES, NETWORKS
 
-    prepare_child()
+    # Most sweeps are of networks, and their imports take longest.
+    prepare_child(HOMES[NETWORKS])
     sweep, directory = loaded(config, settings, results)
     from sweeplib.engine.execution.plan import write_plan
     from sweeplib.engine.storage.records.config_files import record_origin

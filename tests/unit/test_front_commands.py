@@ -23,7 +23,8 @@ from click.testing import CliRunner
 from sweeplib import __version__
 from sweeplib.analysis import ANALYSES
 from sweeplib.analysis.kit.headlines import headline, undecided_ends
-from sweeplib.commands.cli import KINDS, app
+from sweeplib.commands.cli import app
+from sweeplib.commands.cli_options import KINDS
 from sweeplib.commands.starter import write_new
 from sweeplib.commands.status import _last_error, state, status_by_records
 from sweeplib.commands.sweep import _at_the_end, _prepared

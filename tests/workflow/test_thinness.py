@@ -36,7 +36,7 @@ def test_a_container_runs_stages_by_its_own_python() -> None:
 def test_rules_call_the_library(rules: Path) -> None:
     text = rules.read_text()
     assert "run:" not in text and "script:" not in text
-    calls = re.findall(r'^    shell:\n        sweeplib\.stages\.call\("(\w+)"\)', text, flags=re.MULTILINE)
+    calls = re.findall(r'^    shell:\n        sweeplib\.commands\.stages\.call\("(\w+)"\)', text, flags=re.MULTILINE)
     assert len(re.findall("^rule ", text, flags=re.MULTILINE)) == text.count("shell:") == len(calls)
     assert all(callable(getattr(stages, call)) for call in calls)
     assert len(text.splitlines()) <= 32

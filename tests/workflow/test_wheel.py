@@ -38,7 +38,7 @@ def test_it_has_the_workflow_and_nothing_generated(unpacked: Path) -> None:
     suffixes = {path.suffix for path in unpacked.rglob("*") if path.is_file()}
     assert not suffixes & {".pyc", ".nbi", ".nbc", ".zarr"}
     assert (unpacked / "sweeplib" / "py.typed").exists()
-    for template in (ROOT / "sweeplib" / "front" / "templates").iterdir():
+    for template in (ROOT / "sweeplib" / "commands" / "templates").iterdir():
         assert (unpacked / template.relative_to(ROOT)).read_bytes() == template.read_bytes()
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     telling = "from sweeplib.engine.storage.records.provenance import git_commit; print(git_commit())"

@@ -108,7 +108,7 @@ class Calibration:
     """A process that measures costs; it starts with the first measurement, and most plans with more seeds need none.
 
     A pilot is ended if it takes more than `memory` bytes, or `hang_seconds` longer than its measurement: ten seconds,
-    or the `timeout` of a case if that is less.
+    or the `timeout` of a case if that is less. The process imports `module` once, that of the simulator.
     """
 
     def __init__(
@@ -117,8 +117,10 @@ class Calibration:
         steps: Steps | None = None,
         memory: int | None = None,
         timeout: float | None = None,
+        module: str | None = None,
     ) -> None:
-        self.plugins, self.steps, self.memory = tuple(plugins), steps or Steps(), memory
+        self.plugins, self.module = tuple(plugins), module
+        self.steps, self.memory = steps or Steps(), memory
         self.hang_seconds = HANG_SECONDS if timeout is None else min(HANG_SECONDS, timeout + GRACE)
         self.setup_seconds = SETUP_SECONDS if timeout is None else self.hang_seconds
         self._lent = ExitStack()
@@ -128,7 +130,7 @@ class Calibration:
         self._ended: dict[str, float] = {}
         self._compiled: set[tuple[Hashable, ...]] = set()
         self._given_up: set[tuple[Hashable, ...]] = set()
-        self._beside = _Beside(self.plugins, Limits(self.setup_seconds, memory))
+        self._beside = _Beside(self.plugins, module, Limits(self.setup_seconds, memory))
 
     def __enter__(self) -> "Calibration":
         """Return this object; the process starts with the first measurement."""
@@ -142,7 +144,7 @@ class Calibration:
     @cached_property
     def child(self) -> Child:
         """Return the process, which may be one that is ready from an earlier context."""
-        return self._lent.enter_context(lent(self.plugins))
+        return self._lent.enter_context(lent(self.plugins, self.module))
 
     def costs(self, pilots: Iterable[Pilot]) -> dict[str, Cost]:
         """Return the cost of a case by the pilot's name; measures for 1.5 s in total, and at least 0.1 s per pilot.
@@ -234,9 +236,9 @@ class _Beside:
     errors are not reported: each pilot is compiled again in the process that measures it.
     """
 
-    def __init__(self, plugins: Sequence[str], limits: Limits) -> None:
+    def __init__(self, plugins: Sequence[str], module: str | None, limits: Limits) -> None:
         self.waiting = deque[Pilot]()
-        self._plugins, self._limits = plugins, limits
+        self._plugins, self._module, self._limits = plugins, module, limits
         self._children: list[Child] = []
 
     @contextmanager
@@ -253,7 +255,7 @@ class _Beside:
     def _start(self) -> None:
         for _ in range(0 if self._children else min(places() - 1, len(self.waiting))):
             with suppress(OSError):
-                self._children.append(Child(self._plugins))
+                self._children.append(Child(self._plugins, self._module))
                 Thread(target=self._compile, args=(self._children[-1],), daemon=True).start()
 
     def _compile(self, child: Child) -> None:

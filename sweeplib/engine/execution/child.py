@@ -83,8 +83,8 @@ class Limits(NamedTuple):
 class Child:
     """The process and its forks; it starts at once, so that its imports are done before the first task."""
 
-    def __init__(self, plugins: Sequence[str] = ()) -> None:
-        self._plugins = tuple(plugins)
+    def __init__(self, plugins: Sequence[str] = (), module: str | None = None) -> None:
+        self._plugins, self._module = tuple(plugins), module
         self._start()
 
     def call(self, function: Callable[..., Any], *args: Any, limits: Limits = Limits()) -> Any:  # noqa: B008
@@ -131,7 +131,7 @@ class Child:
             self.process = fork_of(f"{__name__}:main_in_fork", *files) or _started(*files)
         with suppress(OSError):  # the error is raised when the first task is sent
             self._connection.send(sys.path)
-            self._connection.send(self._plugins)
+            self._connection.send((self._plugins, self._module))
 
     def _await(self) -> None:
         """Wait until the process is ready. SweeplibError if its imports fail or take too long."""
@@ -155,17 +155,19 @@ class Child:
 
 
 @contextmanager
-def lent(plugins: Sequence[str]) -> Iterator[Child]:
+def lent(plugins: Sequence[str], module: str | None) -> Iterator[Child]:
     """Return a context with a child that nobody else uses; if one is left from an earlier context, it has kernels.
+
+    It imports the plugins and a module, that of the simulator of its tasks, once for all its forks.
 
     Afterwards the child is kept for the next context. After an exception it is ended: a task may be unanswered.
     """
-    surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), tuple(sorted(os.environ.items()))
+    surroundings = Path.cwd(), tuple(sys.path), tuple(plugins), module, tuple(sorted(os.environ.items()))
     waiting = _waiting.setdefault(surroundings, [])
     try:
         child = waiting.pop()
     except IndexError:
-        child = Child(plugins)
+        child = Child(plugins, module)
     try:
         yield child
     except BaseException:
@@ -174,9 +176,9 @@ def lent(plugins: Sequence[str]) -> Iterator[Child]:
     waiting.append(child)
 
 
-def prepare_child() -> None:
+def prepare_child(module: str) -> None:
     """Start a child without plugins for the next context, so that its imports overlap with other work."""
-    with lent(()):
+    with lent((), module):
         pass
 
 
@@ -208,8 +210,10 @@ def main_in_fork(connection: int, errors: int) -> None:
 
 def main(asker: Connection) -> None:
     """Run the tasks that arrive on a connection until the asker is gone."""
-    import_plugins(asker.recv())
-    importlib.import_module("sweeplib.networks.simulation")  # for all forks
+    plugins, module = asker.recv()
+    import_plugins(plugins)
+    if module is not None:
+        importlib.import_module(module)
     asker.send(True)
     fork: _Fork | None = None
     with suppress(EOFError):

@@ -15,6 +15,7 @@ from sweeplib.engine.execution.child import DiedError, Limits, RaisedError, Task
 from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.process.troubles import Trouble
 from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.simulator import home_of
 from sweeplib.engine.status import Excess, Status
 
 GRACE = 1.0
@@ -83,7 +84,7 @@ def computed_apart(
     """
     width = _lanes(cases)[1]
     groups = [cases[first : first + width] for first in range(0, len(cases), width)]
-    with lent(plugins) as child:
+    with lent(plugins, home_of(cases[0].simulator)) as child:
 
         def compute(some: Sequence[Case]) -> Records:
             run = partial(_run, timeout=allowance.timeout_of(some))

@@ -27,6 +27,7 @@ from sweeplib.engine.execution.clusters import cluster_of, refuse_large_cases
 from sweeplib.engine.execution.horizons import horizon_lines, shares, trials_in, unexited
 from sweeplib.engine.execution.progress import Steps
 from sweeplib.engine.process.terminal import bytes_text, counted, duration
+from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.artefacts import cases_made_from
 from sweeplib.engine.storage.records.config_files import write_complete_config
 from sweeplib.engine.storage.records.files import damaged, read_json, write_changed, write_json
@@ -264,7 +265,7 @@ def write_plan(sweep: Design, directory: Path, *, workers: int | None = None, pr
     memory, measured_on = cluster_of(sweep).worker_memory(workers), basis(sweep)
     before = plan_on(directory / "plan.json", measured_on)
     earlier_costs = costs_in(before)
-    with Calibration(sweep.plugins, steps, memory, sweep.timeout) as calibration:
+    with Calibration(sweep.plugins, steps, memory, sweep.timeout, home_of(sweep.simulator)) as calibration:
         with steps.step(f"planning {counted(sweep.size)}"):
             demands = {name: _demand(sweep, name, directory) for name in sweep.runs}
             for name, demand in demands.items():

@@ -19,6 +19,7 @@ from sweeplib.engine.execution.dispatch import dispatched
 from sweeplib.engine.execution.live.case_map import CaseMap
 from sweeplib.engine.execution.probe import Probe
 from sweeplib.engine.execution.progress import RunProgress, Steps, shown_progress
+from sweeplib.engine.simulator import home_of
 from sweeplib.engine.storage.records.jobs import tell
 from sweeplib.errors import SweeplibError
 
@@ -54,7 +55,8 @@ def by_processes(work: Workload, seconds: float, workers: int | None, *, show: b
     processes = min(1 + int(seconds / SECONDS_A_PROCESS), cluster.expected_workers(workers) or 1)
     with _progress(work, blocks, processes, show=show) as progress:
         progress.say(f"no cluster is started for {seconds:.1f} s of work")
-        for block, report in computed_by_processes(blocks, processes, cluster.worker_memory(workers)):
+        memory, module = cluster.worker_memory(workers), home_of(work.sweep.simulator)
+        for block, report in computed_by_processes(blocks, processes, memory, module):
             progress.advance(block, report)
 
 
@@ -139,8 +141,12 @@ MOST_DEATHS = 3
 """How many processes a block may end: from the second on its cases run one by one, in processes of their own."""
 
 
-def computed_by_processes(blocks: Sequence[Block], workers: int, memory: int) -> Iterator[tuple[Block, BlockReport]]:
+def computed_by_processes(
+    blocks: Sequence[Block], workers: int, memory: int, module: str
+) -> Iterator[tuple[Block, BlockReport]]:
     """Yield each block with its report as it is done; `workers` processes may take `memory` bytes each.
+
+    The processes import a module before their first block, that of the simulator.
 
     A block that ends its process is computed again (`blocks`). SweeplibError if it ends `MOST_DEATHS` processes.
     """
@@ -148,7 +154,7 @@ def computed_by_processes(blocks: Sequence[Block], workers: int, memory: int) ->
     limits = Limits(memory=int(MEMORY_SHARE * memory))
     with ExitStack() as stack:
         for _ in range(min(workers, len(blocks))):
-            idle.put(stack.enter_context(lent(blocks[0].plugins)))
+            idle.put(stack.enter_context(lent(blocks[0].plugins, module)))
         pool = ThreadPoolExecutor(workers)
         stack.callback(pool.shutdown, wait=False, cancel_futures=True)
         running = {pool.submit(_report, block, idle, limits): block for block in blocks}
