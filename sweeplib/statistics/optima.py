@@ -96,19 +96,28 @@ class MeanCurve:
 
     @cached_property
     def at_levels(self) -> SmoothCurve:
-        """The smooth curve of which crossings of a level are looked for: of fractions it has no logarithms."""
-        variances = self.hidden_variances
-        points = self.points if variances is None else self.linear
+        """The smooth curve of which crossings of a level are looked for: of fractions that of their logits."""
+        if self.hidden_variances is None:
+            return SmoothCurve(
+                self.x, self.points.values, self.points.parts, of_logarithms=self.of_logarithms, with_shared=True
+            )
+        counts = self.linear.present.sum(axis=0)
+        share = (self.linear.logs * counts + 0.5) / (counts + 1.0)
+        parts = self.linear.parts * np.sqrt(1.0 - 1.0 / counts) / (share * (1.0 - share))
+        # Gart and Zweifel (1967)
+        variances = (1.0 / share + 1.0 / (1.0 - share)) / (counts + 1.0)
         return SmoothCurve(
-            self.x, points.values, points.parts, of_logarithms=self.of_logarithms and variances is None,
-            with_shared=True, variances=variances,
+            self.x, np.log(share / (1.0 - share)), parts, of_logarithms=False, with_shared=True,
+            variances=np.maximum(variances - np.sum(parts**2, axis=0), 0.0),
         )  # fmt: skip
 
     def crossings(self, level: float, confidence: float) -> list[Crossing]:
         """Return the places at which the curve passes a level, with their intervals; none at a level of no sense."""
-        if not self.is_enough or (self.of_logarithms and level <= 0.0):
-            return []
-        return self.at_levels.crossings(np.log(level) if self.at_levels.of_logarithms else level, confidence)
+        if self.hidden_variances is not None:
+            level = np.log(level / (1.0 - level)) if 0.0 < level < 1.0 else np.nan
+        elif self.of_logarithms:
+            level = np.log(level) if level > 0.0 else np.nan
+        return self.at_levels.crossings(level, confidence) if self.is_enough and np.isfinite(level) else []
 
     @cached_property
     def smooth(self) -> SmoothCurve:

@@ -104,9 +104,7 @@ class SmoothCurve:
         variances: Array | None = None,
     ) -> None:  # fmt: skip
         self.x, self.values, self.of_logarithms = x, values, of_logarithms
-        self._errors, self.freedom = errors_of_differences(parts)
-        if with_shared:
-            self._errors = self._errors + float(np.sum(parts.mean(axis=1) ** 2))
+        self._errors, self.freedom = (errors_of_levels if with_shared else errors_of_differences)(parts)
         if variances is not None:
             self._errors = self._errors + np.diag(variances)
         axes, responses = (True, False) if x[0] > 0.0 else (False,), (False, True) if of_logarithms else (False,)
@@ -345,25 +343,56 @@ def prior_covariances(x: tuple[float, ...], logarithmic: bool) -> Array:
 def errors_of_differences(parts: Array) -> tuple[Array, float]:
     """Return a covariance (n, n) of full rank, from the parts (seeds, n) of errors, and its degrees of freedom.
 
-    Differences between places have the covariance of the parts. What all places share is left out, one pattern is kept
-    if it is clearly more than chance (Marchenko and Pastur), and the rest counts as errors of single places. The
-    degrees of freedom are fewer than the seeds but one where few of them make most of the errors (Satterthwaite).
+    Differences between places have the covariance of the parts; what all places share is left out.
     """
-    n, apart = parts.shape[1], parts - parts.mean(axis=1, keepdims=True)
-    covariance = apart.T @ apart
+    n = parts.shape[1]
+    return _errors_of(parts - parts.mean(axis=1, keepdims=True), np.count_nonzero(parts, axis=0), n / (n - 1.0))
+
+
+def errors_of_levels(parts: Array) -> tuple[Array, float]:
+    """Return the same with what all places share: it moves the place at which a level is passed."""
+    n, covariance = parts.shape[1], parts.T @ parts
     spread = np.sqrt(np.diag(covariance))
     if spread.max() <= TINY:
         return np.zeros_like(covariance), CERTAIN
-    by_seed, rank = np.sum(apart**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
-    seeds = float(by_seed.sum() ** 2 / np.sum(by_seed**2)) * (1.0 + 2.0 / rank)  # by_seed is χ² of so many squares
-    freedom = max(1.0, min(seeds, np.count_nonzero(apart.any(axis=1))) - 1.0)
-    unit = np.where(spread > 0.0, spread, 1.0)
-    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
-    pattern = np.zeros_like(covariance)
-    if values[-1] > (1.0 + np.sqrt(n / freedom)) ** 2 * values.mean():
-        loading = vectors[:, -1] * unit
-        pattern = (values[-1] - values[:-1].mean()) * np.outer(loading, loading)
+    freedom = _freedom(parts, covariance)
+    pattern = _pattern(covariance, 0.0)
+    few = n / (n + freedom)
+    return (1.0 - few) * covariance + few * (pattern + np.diag(np.diag(covariance - pattern))), freedom
+
+
+def errors_of_differences(parts: Array) -> tuple[Array, float]:
+    """Return a covariance (n, n) of full rank, from the parts (seeds, n) of errors, and its degrees of freedom.
+
+    Differences between places have the covariance of the parts. What all places share is left out, one pattern is kept
+    if it is clearly more than chance (Marchenko and Pastur), and the rest counts as errors of single places.
+    """
+    n, apart = parts.shape[1], parts - parts.mean(axis=1, keepdims=True)
+    covariance = apart.T @ apart
+    if np.diag(covariance).max() <= TINY**2:
+        return np.zeros_like(covariance), CERTAIN
+    freedom = _freedom(apart, covariance)
+    pattern = _pattern(covariance, (1.0 + np.sqrt(n / freedom)) ** 2)
     counts = np.maximum(np.count_nonzero(parts, axis=0), 1)
     single = np.maximum(np.diag(covariance) - np.diag(pattern), 0.0) * counts * n / (n - 1.0)
     prior = POOLED_SEEDS * min(1.0, POOLED_SEEDS / freedom)
     return pattern + np.diag((prior * single.mean() + freedom * single) / ((prior + freedom) * counts)), freedom
+
+
+def _freedom(parts: Array, covariance: Array) -> float:
+    """Return the degrees of freedom of a covariance, fewer than the seeds but one where few make most of the errors."""
+    by_seed, rank = np.sum(parts**2, axis=1), np.trace(covariance) ** 2 / np.sum(covariance**2)
+    # Satterthwaite; by_seed is χ² of so many squares
+    seeds = float(by_seed.sum() ** 2 / np.sum(by_seed**2)) * (1.0 + 2.0 / rank)
+    return max(1.0, min(seeds, np.count_nonzero(parts.any(axis=1))) - 1.0)
+
+
+def _pattern(covariance: Array, chance: float) -> Array:
+    """Return what a single pattern makes of a covariance (n, n), nothing if it is less than `chance` times the mean."""
+    spread = np.sqrt(np.diag(covariance))
+    unit = np.where(spread > 0.0, spread, 1.0)
+    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    if values[-1] <= chance * values.mean():
+        return np.zeros_like(covariance)
+    loading = vectors[:, -1] * unit
+    return np.asarray((values[-1] - values[:-1].mean()) * np.outer(loading, loading))
