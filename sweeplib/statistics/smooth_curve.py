@@ -340,15 +340,6 @@ def prior_covariances(x: tuple[float, ...], logarithmic: bool) -> Array:
     )
 
 
-def errors_of_differences(parts: Array) -> tuple[Array, float]:
-    """Return a covariance (n, n) of full rank, from the parts (seeds, n) of errors, and its degrees of freedom.
-
-    Differences between places have the covariance of the parts; what all places share is left out.
-    """
-    n = parts.shape[1]
-    return _errors_of(parts - parts.mean(axis=1, keepdims=True), np.count_nonzero(parts, axis=0), n / (n - 1.0))
-
-
 def errors_of_levels(parts: Array) -> tuple[Array, float]:
     """Return the same with what all places share: it moves the place at which a level is passed."""
     n, covariance = parts.shape[1], parts.T @ parts
