@@ -49,7 +49,7 @@ def crossing(
     crossings: how many there are; not_one: another number than one. unsettled: not one, or an end of its interval lies
     beyond the values used.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
-    `max_lost` are lost, and none diverged or, for exits, did not exit. NaN with fewer than 5.
+    `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
     parts = xr.apply_ufunc(

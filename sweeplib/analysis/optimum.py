@@ -37,7 +37,7 @@ def optimum(
     at_edge: the optimum or an end of its interval is at the first or last value used, so that it may lie beyond;
     at_end: the optimum is.
     values_used: the number of values of the axis that have a mean: of three seeds or more, of which no more than
-    `max_lost` are lost, and none diverged or, for exits, did not exit. NaN with fewer than 5.
+    `max_lost` are lost, none diverged and, for exits, .2 % at most did not exit. NaN with fewer than 5.
     """
     curves = curves_along(ds, of, along, time, max_lost)
     parts = xr.apply_ufunc(

@@ -430,6 +430,22 @@ def test_a_budget_gives_the_answers_that_need_least() -> None:
     assert (first.state, second.state) == (State.open, State.given)
 
 
+def test_an_optimum_is_looked_for_within_the_bounds_if_no_rate_of_the_config_has_a_mean() -> None:
+    """At those of the config many runs do not exit by the horizon; steps are least at 1."""
+    law = lambda g: 1000.0 / (g * (2.0 - g))  # noqa: E731
+    asked = question(
+        "optimum", "optimum", bounds={"gamma": (0.01, 1.9)}, options={"of": "exit_steps", "along": "gamma"}
+    )
+    sweep = SyntheticSweep(law, dict.fromkeys((0.02, 0.03, 0.05), 16), asked, horizon=8000.0)
+    [answer] = sweep.answered()
+    assert answer.state is State.given, answer.why
+    assert answer.low <= 1.0 <= answer.high
+    below = replace(asked, bounds={"gamma": (0.01, 0.1)})
+    [none] = SyntheticSweep(law, dict.fromkeys((0.02, 0.03, 0.05), 16), below, horizon=8000.0).answered()
+    assert none.state is State.none
+    assert "too many runs do not exit, or are lost, at all of its" in none.why
+
+
 def test_one_seed_is_a_beginning() -> None:
     [answer] = SyntheticSweep(lambda g: 1 / g, {0.1: 1}, question()).answered()
     assert answer.state is State.given

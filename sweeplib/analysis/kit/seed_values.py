@@ -35,29 +35,38 @@ AlongAxis = Annotated[
     str | None, Field(description="the axis of the grid; needed if the sweep has several axes of numbers.")
 ]
 AtTime = Annotated[float | None, Field(description="the recorded time of an observable; by default the last.")]
+CUT_OFF = 0.002
+"""The part of the runs at a point that may end without an exit: means then are less than .1 % or so too small."""
 
 
 class Curves(NamedTuple):
-    """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared."""
+    """Values of runs, NaN for those that do not count, and the numbers on the axis along which they are compared.
+
+    Of exits there are `censored`, where too many runs did not exit, and `restricted`, the values to exit or horizon.
+    """
 
     values: xr.DataArray
     x: xr.DataArray
     along: str
+    censored: xr.DataArray | None = None
+    restricted: xr.DataArray | None = None
 
 
 def curves_along(ds: xr.Dataset, of: str, along: str | None, time: float | None, max_lost: float) -> Curves:
     """Return the values of single runs of a quantity along an axis.
 
-    A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where a run has not
-    exited.
+    A point has none where more than the fraction `max_lost` of its runs has no value, or, of exits, where more than
+    `CUT_OFF` of them have not exited.
     """
     axis = axis_along(outline_of(ds), of, along)
     if of in PASSAGES:
         sample = passages(ds, PASSAGES[of], max_lost)
-        every = sample.reached.astype(float).where(sample.used)
-        exits = sample.restricted().where(~sample.censored().any("seed"))
-        runs = {"exited": every, "exit_samples": exits * samples_of_a_step(ds)}.get(of, exits)
-        return Curves(runs, ds[axis].astype(float), axis)
+        x = ds[axis].astype(float)
+        if of == "exited":
+            return Curves(sample.reached.astype(float).where(sample.used), x, axis)
+        censored = sample.censored().sum("seed") > CUT_OFF * sample.used.sum("seed")
+        restricted = sample.restricted() * (samples_of_a_step(ds) if of == "exit_samples" else 1.0)
+        return Curves(restricted.where(~censored), x, axis, censored, restricted)
     run, values = has_run(ds), values_of(ds, of)
     if "time" in values.dims:
         values = values.sel(time=ds["time"].values[-1] if time is None else time, drop=True)

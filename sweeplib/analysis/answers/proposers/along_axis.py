@@ -92,9 +92,12 @@ class AlongAxis(ABC):
 
     def runs(self, ds: xr.Dataset, options: Mapping[str, Any]) -> RateScan:
         """Return the values of single runs along the axis."""
-        values, x, _ = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
-        never = xr.zeros_like(values.isel(seed=0, drop=True), dtype=bool)
-        return RateScan(values, x.broadcast_like(ds["status"].isel(seed=0, drop=True)), never, never, values)
+        curves = curves_along(ds, *(options[name] for name in ("of", "along", "time", "max_lost")))
+        never = xr.zeros_like(curves.values.isel(seed=0, drop=True), dtype=bool)
+        censored = never if curves.censored is None else curves.censored
+        restricted = curves.values if curves.restricted is None else curves.restricted
+        x = curves.x.broadcast_like(ds["status"].isel(seed=0, drop=True))
+        return RateScan(curves.values, x, censored, never, restricted)
 
     def check(self, outline: Outline, options: Mapping[str, Any]) -> None:
         """Raise InputError unless the analysis looks along the axis that may get values."""

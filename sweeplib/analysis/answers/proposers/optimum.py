@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from sweeplib.analysis.answers.proposers.scan import ScanColumn
 from sweeplib.analysis.answers.proposers.seeds import FIRST, GROWTH, WIDE, next_totals
 from sweeplib.analysis.answers.unexited_runs import exits_go_on
 from sweeplib.analysis.kit.scan import scan_dim
+from sweeplib.analysis.kit.seed_values import CUT_OFF
 from sweeplib.analysis.optimal_learning_rate import RateScan, rate_scan
 from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.late_modules import xarray as xr
@@ -50,8 +51,6 @@ MOSTLY, HOPELESS, MOST_RATES = 4.0, 256.0, 24
 
 From the second on there is no answer if none can be added: seeds would not narrow the interval to its half.
 """
-CUT_OFF = 0.002
-"""The part of the runs of a row that may end without an exit: their means then are less than .1 % or so too small."""
 
 
 class OptimumAlong(AlongAxis):
@@ -94,6 +93,15 @@ class OptimumAlong(AlongAxis):
         ).finding()  # fmt: skip
 
 
+class _End(NamedTuple):
+    """An end of a scan: its row, the next row, the bound beyond it, and the direction there in the logarithm of γ."""
+
+    place: int
+    inner: int
+    bound: float
+    sign: int
+
+
 class ScanLook:
     """One look at a scan: what is known of its optimum, and what is needed next."""
 
@@ -123,12 +131,16 @@ class ScanLook:
         few = (self.column.seeds < FIRST) & ~self.column.cut_off & ~far
         if few.any():
             return ScanFinding("its values need seeds", {float(x): FIRST for x in self.column.x[few]})
-        if not self.finite.any():
-            why = f"none of its {len(self.finite)} values has a mean above 0"
-            if self.column.cut_off.any():
-                why = f"runs do not exit at any of its {len(self.finite)} rates: a longer horizon may help"
-            return ScanFinding(why, state=State.none)
-        return None
+        if self.finite.any():
+            return None
+        beyond = [value for end in self._ends if (value := self._next(*end))]
+        if beyond and len(self.finite) < MOST_RATES:
+            return ScanFinding("none of its values has a mean, and others may", dict(beyond))
+        why = f"none of its {len(self.finite)} values has a mean above 0"
+        if self.column.cut_off.any() or np.isnan(self.column.steps).all():
+            why = f"too many runs do not exit, or are lost, at all of its {len(self.finite)} values"
+            why += ": a longer horizon may help"
+        return ScanFinding(why, state=State.none)
 
     def _cut_off(self) -> ScanFinding | None:
         """Rows that are cut off, whose means are not known, may be beyond the range only, where the steps have risen.
@@ -167,29 +179,32 @@ class ScanLook:
 
     def _beyond(self) -> ScanFinding | None:
         """While the steps have not risen to an end of the scan, a rate beyond it; at a bound, more seeds."""
-        last = len(self.finite) - 1
-        for place, inner, bound, sign in (
-            (0, min(1, last), self.bounds[0], -1),
-            (last, max(0, last - 1), self.bounds[1], 1),
-        ):
-            if self.logs[place] > self.logs.min() + math.log(END_RISE):
+        for end in self._ends:
+            if self.logs[end.place] > self.logs.min() + math.log(END_RISE):
                 continue
-            gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
-            if sign * math.log(gamma / limit) < -NEAR:
-                step = abs(math.log(gamma / self.column.gamma[inner])) if last else WIDEST_STEP
-                new = self._next(place, gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
-                is_within = sign * math.log(self.column.gamma_of(new) / limit) < 0.0 and new not in self.column.x
-                return ScanFinding(f"its optimum may lie beyond {gamma:.3g}", {new if is_within else bound: FIRST})
-            if place == self.best:
-                return self._at_bound(place, inner)
+            if beyond := self._next(*end):
+                return ScanFinding(f"its optimum may lie beyond {self.column.gamma[end.place]:.3g}", dict([beyond]))
+            if end.place == self.best:
+                return self._at_bound(end.place, end.inner)
         return None
 
-    def _next(self, place: int, gamma: float) -> float:
-        """Return the value of the axis at a rate beyond the row at a place: of whole numbers at least the next one."""
-        x, end = self.column.x_of(gamma), float(self.column.x[place])
-        if not self.column.is_whole or x != end:
-            return x
-        return end + math.copysign(1.0, self.bounds[0 if place == 0 else 1] - end)
+    @property
+    def _ends(self) -> tuple[_End, _End]:
+        last = len(self.finite) - 1
+        return _End(0, min(1, last), self.bounds[0], -1), _End(last, max(0, last - 1), self.bounds[1], 1)
+
+    def _next(self, place: int, inner: int, bound: float, sign: int) -> tuple[float, int] | None:
+        """Return a value of the axis beyond an end, and FIRST seeds; None at the bound."""
+        gamma, limit = self.column.gamma[place], self.column.gamma_of(bound)
+        if sign * math.log(gamma / limit) >= -NEAR:
+            return None
+        step = abs(math.log(gamma / self.column.gamma[inner])) if inner != place else WIDEST_STEP
+        x = self.column.x_of(gamma * math.exp(sign * min(max(step, LEAST_STEP), WIDEST_STEP)))
+        end = float(self.column.x[place])
+        if self.column.is_whole and x == end:
+            x += math.copysign(1.0, bound - end)
+        is_within = sign * math.log(self.column.gamma_of(x) / limit) < 0.0 and x not in self.column.x
+        return (x if is_within else bound), FIRST
 
     def _at_bound(self, place: int, inner: int) -> ScanFinding | None:
         """The least steps are at a bound: the optimum lies near or beyond it if the next row's are clearly larger."""
