@@ -1,7 +1,8 @@
 """Plugins: modules of the user, imported by the driver and by every worker, that register what they define.
 
 A plugin is the path of a `.py` file, the name of an installed plugin (an entry point), or the name of a module. The
-folder of a file is appended to Python's path, so that the file can import the files beside it.
+folder of a file is appended to Python's path, so that the file can import the files beside it. What a config itself
+declares is a plugin too, `MODULE:TEXT`: the module of this package has a function `declared` that reads the text.
 """
 
 import builtins
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sweeplib.code.sources import absolute_imports, all_imports, code, user_files
-from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
+from sweeplib.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file, words_of
 from sweeplib.errors import InputError, SweeplibError
 from sweeplib.late_modules import IMPORTING
 from sweeplib.owners import others_in
@@ -72,10 +73,14 @@ def import_plugins(plugins: Iterable[str]) -> None:
 def _import_once(plugin: str) -> None:
     """Import a plugin that is not imported yet; InputError if that fails."""
     if plugin not in _plugins:
-        name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
+        name, _, declaration = plugin.partition(":") if plugin.startswith(f"{PACKAGE}.") else ("", "", "")
+        name = name or (_name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin))
         try:
             with _builtins_kept(name):
-                _import(plugin, name)
+                if declaration:
+                    importlib.import_module(name).declared(declaration)
+                else:
+                    _import(plugin, name)
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
         except KeyboardInterrupt:
             raise
@@ -240,15 +245,16 @@ def _imports_beside(path: Path) -> Iterator[tuple[Path, str, Path]]:
 def others_in_plugin(plugin: str) -> str | None:
     """Return why others than this user and root may have written what a plugin executes; None if nobody else can.
 
-    That is its file, the files that it imports from its folder, and the folders in which Python looks for these.
-    Plugins that are installed in this Python are those of who installed them.
+    That is its file, the files that it imports from its folder, and the folders in which Python looks for these; of a
+    command the files that it names. Plugins that are installed in this Python are those of who installed them.
     """
     file = Path(plugin) if _is_file(plugin) else None
     if file is None and plugin not in installed_plugins():
         with suppress(ImportError, ValueError):  # of a name that is no module's
             file = user_file(plugin)
     if file is None or not file.is_file():
-        return None
+        named_there = [Path(word) for word in words_of(plugin) if Path(word).is_file()]
+        return next((f"{path}: {why}" for path in named_there if (why := others_in(path)) is not None), None)
     files = {file}
     with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
         for _, _, beside in _imports_beside(file):

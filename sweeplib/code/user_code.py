@@ -6,6 +6,8 @@ entry points count as the user's own, whatever is loaded: their code is in the d
 
 import importlib.util
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -79,7 +81,12 @@ def package_of(name: str) -> str:
 
 def located(names: Iterable[str], folder: Path) -> tuple[str, ...]:
     """Return the names with absolute paths of files; relative paths are relative to `folder`."""
-    return tuple(str((folder / Path(name).expanduser()).resolve()) if is_file(name) else name for name in names)
+    return tuple(str(_located(folder / Path(name).expanduser())) if is_file(name) else name for name in names)
+
+
+def _located(path: Path) -> Path:
+    """Return an absolute path; that of a program, which may be called by the name of a link, is not followed."""
+    return path.resolve() if path.suffix.lower() in SUFFIXES else path.parent.resolve() / path.name
 
 
 def named(names: Iterable[str]) -> list[str]:
@@ -96,15 +103,19 @@ def seen_from(names: Iterable[str], folder: Path) -> list[str]:
 def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
     """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
 
-    These are the plugins, the file of a function, a table of points, and the published values that figures show. What
-    is not as a config should be stays as it is.
+    These are the plugins, the file of a function or those of a command, a table of points, and the published values
+    that figures show. What is not as a config should be stays as it is.
     """
     converted = dict(config)
     if isinstance(converted.get("points"), str):
         [converted["points"]] = convert([converted["points"]])
-    if isinstance(simulator := converted.get("simulator"), str):
+    simulator = converted.get("simulator")
+    if isinstance(simulator, str):
         path, colon, name = simulator.partition(":")
         converted["simulator"] = "".join([*convert([path]), colon, name])
+    elif isinstance(simulator, Mapping) and isinstance(command := simulator.get("command"), str):
+        words = [_converted(word, convert) for word in words_of(command)]
+        converted["simulator"] = {**simulator, "command": joined(words)}
     figures = converted.get("figures")
     if isinstance(figures, Mapping):
         sections = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
@@ -115,6 +126,13 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
     return converted
 
 
+def _converted(word: str, convert: Callable[[list[str]], Iterable[str]]) -> str:
+    """Return a word of a command, with `convert` applied if it is, or becomes, the absolute path of a file."""
+    [name] = convert([word])
+    path = Path(word if word.startswith("/") else name)
+    return name if path.is_absolute() and path.is_file() else word
+
+
 def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:
     names = section.get(key)
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
@@ -123,4 +141,23 @@ def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], I
 
 def is_file(name: str) -> bool:
     """Return whether an entry is the path of a file, not a name."""
-    return name.lower().endswith(SUFFIXES)
+    return name.lower().endswith(SUFFIXES) or name.startswith(("./", "../", "/"))
+
+
+def words_of(command: str) -> list[str]:
+    """Return the words of a command, as a shell has them; those between blanks if it has quotes without an end."""
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def located_command(command: str, folder: Path) -> list[str]:
+    """Return the words of a command, with the absolute paths of those files among them that are in `folder`."""
+    paths = [(word, folder / word) for word in words_of(command)]
+    return [str(_located(path)) if path.is_file() else word for word, path in paths]
+
+
+def joined(words: Iterable[str]) -> str:
+    """Return the command of some words; braces of parameters are not quoted."""
+    return " ".join(word if re.fullmatch(r"[\w@%+=:,./{}-]+", word) else shlex.quote(word) for word in words)

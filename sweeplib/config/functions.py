@@ -1,20 +1,31 @@
 """The part of a config that is about a function of one's own."""
 
+import json
+import re
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pydantic
+
 from sweeplib.code.plugins import load_plugins, module_of
-from sweeplib.code.user_code import located
-from sweeplib.config.function_models import FunctionConfig
+from sweeplib.code.user_code import joined, located, located_command
+from sweeplib.config.function_models import CommandSection, FunctionConfig, ParameterSection, ResultSection
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
 from sweeplib.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
 from sweeplib.functions.function import FUNCTIONS, Function
+from sweeplib.functions.program import declared
 from sweeplib.functions.simulator import FunctionSimulator
+from sweeplib.validation import Location, refusal
 
+CHECKPOINT = "5 min"
+"""How often a state is kept if a config does not say it."""
+INTERPRETER = r"(.*/)?(python|pypy|Rscript|julia|perl|ruby|node|octave|java|bash|sh)[\d.]*"
+"""Programs that run another one, after which a command is called."""
 LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
@@ -24,24 +35,52 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
 
     InputError for a file without a function that is a simulator, or with several of which none is named.
     """
-    path, _, name = config.simulator.partition(":")
-    [file] = located([path], folder)
-    with errors_at("simulator"):
-        load_plugins([file])
-        function = _function(file, name)
-        _ = function.code  # refuses a name that nothing defines
+    named: str | dict[str, Any]
+    if isinstance(config.simulator, str):
+        path, _, name = config.simulator.partition(":")
+        [plugin] = located([path], folder)
+        with errors_at("simulator"):
+            load_plugins([plugin])
+            function = _function(plugin, name)
+            _ = function.code  # refuses a name that nothing defines
+        named = f"{plugin}:{function.name}"
+    else:
+        named = _command(config.simulator, folder)
+        with errors_at("simulator"):
+            function = declared(declaration := json.dumps(named))  # with the files as they are now
+            load_plugins([plugin := f"{declared.__module__}:{declaration}"])
     return Subject(
         simulator=FunctionSimulator(function),
         place="parameters",
         fixed=config.parameters,
-        recording=WholeRun(_times(function, config.times)),
+        recording=WholeRun(_times(function, config.times), config.keep == "ends"),
         runs=lambda grid, seeds: {function.name: Run(function.name)},
         check=partial(_check, function),
-        written=lambda sweep: {},
+        written=lambda sweep: {"checkpoint": sweep.checkpoint},
         figures=partial(_figures, function),
         pair_by=partial(_pair_by, function),
-        function=f"{file}:{function.name}",
+        function=named,
+        plugin=plugin,
+        checkpoint=_checkpoint(function, config),
     )
+
+
+def _command(section: Any, folder: Path) -> dict[str, Any]:
+    """Return the declaration of a command: that of a config, with absolute paths and a name."""
+    try:
+        command = CommandSection.model_validate(section)
+    except pydantic.ValidationError as error:
+
+        def choices(at: Location) -> Iterable[str]:
+            inner = {"parameters": ParameterSection, "results": ResultSection}
+            return (inner[str(at[0])] if len(at) > 1 else CommandSection).model_fields
+
+        raise refusal(error, choices=choices).within(prefix="simulator") from None
+    words = located_command(command.command, folder)
+    files = [word for word in words[1:] if Path(word).is_file()] if re.fullmatch(INTERPRETER, words[0]) else []
+    program = [*files, words[0]][0]
+    entry = command.model_dump(exclude_unset=True)
+    return entry | {"command": joined(words), "name": command.name or re.sub(r"\W", "_", Path(program).stem)}
 
 
 def _function(file: str, name: str) -> Function:
@@ -68,6 +107,22 @@ def _times(function: Function, times: Any) -> tuple[float, ...]:
         problem, expected = f"{function.name} {has} argument `times`", "times" if function.takes_times else "no times"
         raise InputError(problem, key="times", value=times, expected=expected)
     return () if times is None else ascending(values(times, "times"), "times", None)
+
+
+def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
+    """Return the seconds between two states that are kept; InputError for a function that has none."""
+    for key, value in (("checkpoint", config.checkpoint), ("keep", config.keep)):
+        if value is not None and not function.goes_on:
+            problem = f"{function.name} cannot go on"
+            expected = "a function with the argument `state` that yields its results and a state"
+            raise InputError(problem, key=key, value=value, expected=expected)
+    if not function.goes_on:
+        return None
+    chosen = CHECKPOINT if config.checkpoint is None else config.checkpoint
+    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(h|min|s|)\s*", str(chosen))
+    if time is None:
+        raise InputError("not a time", key="checkpoint", value=chosen, expected="such as `5 min`, `2 h` or `30 s`")
+    return float(time[1]) * {"h": 3600.0, "min": 60.0}.get(time[2], 1.0)
 
 
 def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:

@@ -16,6 +16,7 @@ from sweeplib.late_modules import IMPORTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+    from pathlib import Path
 
     import numpy as np
 
@@ -46,6 +47,8 @@ class Simulator(ABC):
     """The parameters of its cases."""
     hints: Hints
     """What it says of its cases beside their numbers."""
+    files: Sequence[Path] = ()
+    """Files of the user that it runs, beside plugins."""
 
     @abstractmethod
     def shares(self, dims: Collection[str]) -> bool:
@@ -56,7 +59,12 @@ class Simulator(ABC):
         """Return the records of cases of one shape; they go on from runs that have `begun`.
 
         `timeout` is the mean time in seconds that a case may take. The result of a case does not depend on the others.
+        Where a sweep has `checkpoints` there is an argument of this name: cases go on from the states that are kept.
         """
+
+    def forget(self, cases: Sequence[Any], checkpoints: Any) -> None:
+        """Remove the states that are kept of cases; there are none unless its sweeps have checkpoints."""
+        raise NotImplementedError
 
     @abstractmethod
     def variables(self, case: Any) -> dict[str, Variable]:

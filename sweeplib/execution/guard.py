@@ -7,6 +7,7 @@ a time, and one by one if the group ends the process.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from sweeplib.engine.status import Excess, Status
 from sweeplib.execution.child import DiedError, Limits, RaisedError, TaskError, lent
 from sweeplib.execution.machine import unfit
 from sweeplib.process.troubles import Trouble
+from sweeplib.storage.store.checkpoints import Checkpoints
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""
@@ -30,12 +32,18 @@ Compute = Callable[[Sequence[Case]], Records]
 class Allowance:
     """Limits of cases: `timeout` seconds each (None: no limit), and `memory` bytes of their process.
 
-    `expected` are the measured seconds per case, None if they were not measured.
+    `expected` are the measured seconds per case, None if they were not measured. Cases go on from `checkpoints`.
     """
 
     timeout: float | None = None
     expected: float | None = None
     memory: int | None = None
+    checkpoints: Checkpoints | None = None
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        """The argument of a simulator that keeps states of its cases."""
+        return {} if self.checkpoints is None else {"checkpoints": self.checkpoints}
 
     def timeout_of(self, cases: Sequence[Case]) -> float | None:
         """Return the mean limit in seconds per case; a few cases take as long as a full group of lanes."""
@@ -64,7 +72,8 @@ def computed_here(
 
     def compute(some: Sequence[Case]) -> Records:
         try:
-            return cases[0].simulator.run(some, timeout=allowance.timeout, begun=begun if some is cases else None)
+            begun_of_all = begun if some is cases else None
+            return cases[0].simulator.run(some, timeout=allowance.timeout, begun=begun_of_all, **allowance.kept)
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             if fault := unfit(error):
                 raise fault from None
@@ -86,15 +95,15 @@ def computed_apart(
     with lent(plugins) as child:
 
         def compute(some: Sequence[Case]) -> Records:
-            run = partial(_run, timeout=allowance.timeout_of(some))
+            run = partial(_run, timeout=allowance.timeout_of(some), **allowance.kept)
             return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
 
         return Records.joined([_guarded(group, compute, explained) for group in groups])
 
 
-def _run(cases: Sequence[Case], timeout: float | None) -> Records:
+def _run(cases: Sequence[Case], timeout: float | None, **kept: Checkpoints) -> Records:
     """Return the records of cases, in a child process."""
-    return cases[0].simulator.run(cases, timeout=timeout)
+    return cases[0].simulator.run(cases, timeout=timeout, **kept)
 
 
 def _lanes(cases: Sequence[Case]) -> tuple[int, int]:

@@ -39,6 +39,7 @@ from sweeplib.storage.records.jobs import tell
 from sweeplib.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.storage.records.publish import check_publishing
 from sweeplib.storage.records.readme import write_readme
+from sweeplib.storage.store.checkpoints import Checkpoints
 from sweeplib.storage.store.inventory import Inventory, inventory
 from sweeplib.storage.store.layout import Layout
 from sweeplib.storage.store.other_stores import Beginnings, OtherCases, other_cases
@@ -299,7 +300,15 @@ def _blocks(sweep: Design, state: _State) -> Iterator[Block]:
                 sweep.timeout,
                 sweep.plugins,
                 tuple(earlier.in_rows(rows[some], block * layout.block_size)) if earlier else (),
+                _checkpoints(sweep, store),
             )
+
+
+def _checkpoints(sweep: Design, store: RunStore) -> Checkpoints | None:
+    """Return where the cases of a sweep keep their states, None if they have none."""
+    if sweep.checkpoint is None:
+        return None
+    return Checkpoints(str(store.directory.resolve()), sweep.checkpoint, sweep.recording.keep_ends)
 
 
 def _ended(sweep: Design, state: _State) -> DynamicsSummary:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
@@ -31,7 +31,7 @@ class WholeRun(engine.Recording):
     """All that a function returns, at some `times` if it takes these."""
 
     times: tuple[float, ...] = ()
-    keep_ends = False
+    keep_ends: bool = field(default=False, compare=False)
 
     @property
     def end(self) -> float:

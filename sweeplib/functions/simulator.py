@@ -18,7 +18,8 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.variable import Variable
 from sweeplib.execution.machine import unfit
 from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
-from sweeplib.functions.function import TIMES, Function, checked_results, is_text, registered
+from sweeplib.functions.courses import course_results, kept_name
+from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_results, is_text, registered
 from sweeplib.process.troubles import Trouble
 from sweeplib.storage.dataset.coordinates import (
     Constant,
@@ -32,6 +33,7 @@ from sweeplib.table import Column, Table
 
 if TYPE_CHECKING:
     from sweeplib.design.design import Design
+    from sweeplib.storage.store.checkpoints import Checkpoints
 
 LARGEST_SEED = 2**31
 """Seeds of one's own generators are below: C, R and scikit-learn take them. Of n replicas n²/2³² pairs share one."""
@@ -89,7 +91,7 @@ class FunctionSimulator(Simulator):
 
     def __init__(self, function: Function) -> None:
         self.function, self.name = function, f"{FUNCTIONS}.{function.name}"
-        self.about = f"the function {function.name}"
+        self.about, self.files = f"the function {function.name}", function.files
         self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)
 
     def __reduce__(self) -> Any:
@@ -100,7 +102,12 @@ class FunctionSimulator(Simulator):
         return True
 
     def run(
-        self, cases: Sequence[FunctionCase], *, timeout: float | None = None, begun: Begun | None = None
+        self,
+        cases: Sequence[FunctionCase],
+        *,
+        timeout: float | None = None,
+        begun: Begun | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> Records:
         """Return the results of calls; one that raises harms no other. After the time of all, the others time out."""
         variables = self.variables(cases[0])
@@ -111,18 +118,26 @@ class FunctionSimulator(Simulator):
             if time.monotonic() > until:
                 break
             try:
-                for name, values in self.results(case).items():
+                for name, values in self.results(case, timeout, checkpoints).items():
                     data[name][at] = values
                 status[at] = Status.ok
             except KeyboardInterrupt:
                 raise
+            except TimeUpError:
+                continue
             except BaseException as error:  # includes SystemExit of the function
                 if fault := unfit(error):
                     raise fault from None
                 status[at], raised[at] = Status.failed, Trouble.from_exception(error)
         return Records(data, status, raised=raised)
 
-    def results(self, case: FunctionCase) -> dict[str, np.ndarray]:
+    def forget(self, cases: Sequence[FunctionCase], checkpoints: Checkpoints) -> None:
+        """Remove the states that are kept of cases."""
+        checkpoints.forget(map(kept_name, cases))
+
+    def results(
+        self, case: FunctionCase, timeout: float | None = None, checkpoints: Checkpoints | None = None
+    ) -> dict[str, np.ndarray]:
         """Return the results of one call; exceptions of the function are passed on."""
         values, random = dict(case.values), dict[str, Any]()
         times = {TIMES: np.array(case.recording.times)} if self.function.takes_times else {}
@@ -130,7 +145,12 @@ class FunctionSimulator(Simulator):
             random = {"rng": generator_of(case)}
         elif self.function.random == "seed":
             random = {"seed": int(generator_of(case).integers(LARGEST_SEED))}
-        return checked_results(self.function, self.function(**random, **times, **values), lengths_of(case))
+        lengths = lengths_of(case)
+        if self.function.yields:
+            returned = course_results(self.function, case, random, lengths, timeout, checkpoints)
+        else:
+            returned = self.function.called(timeout, **random, **times, **values)
+        return checked_results(self.function, returned, lengths)
 
     def variables(self, case: FunctionCase) -> dict[str, Variable]:
         """Return the results, with the lengths that they have for this case."""
