@@ -9,18 +9,18 @@ from typing import Any
 
 import pydantic
 
-from sweeplib.code.plugins import load_plugins, module_of
-from sweeplib.code.user_code import joined, located, located_command
 from sweeplib.config.function_models import CommandSection, FunctionConfig, ParameterSection, ResultSection
 from sweeplib.config.subject import FigureEntry, Subject
 from sweeplib.config.values import ascending, values
-from sweeplib.design.design import Design, Run
+from sweeplib.engine.base.validation import Location, refusal
+from sweeplib.engine.code.plugins import load_plugins, module_of
+from sweeplib.engine.code.user_code import joined, located, located_command
+from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
 from sweeplib.functions.function import FUNCTIONS, Function
 from sweeplib.functions.program import declared
 from sweeplib.functions.simulator import FunctionSimulator
-from sweeplib.validation import Location, refusal
 
 CHECKPOINT = "5 min"
 """How often a state is kept if a config does not say it."""

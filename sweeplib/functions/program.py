@@ -32,7 +32,8 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
 
-from sweeplib.code.user_code import located_command, words_of
+from sweeplib.engine.code.user_code import located_command, words_of
+from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
 from sweeplib.functions.function import (
     FUNCTIONS,
@@ -47,7 +48,6 @@ from sweeplib.functions.function import (
     argument_of,
     type_of_default,
 )
-from sweeplib.regular_files import file_bytes
 
 MOST_OUTPUT = 2**26
 """Bytes that a program may write to its standard output, and to its standard error; more is a failure."""

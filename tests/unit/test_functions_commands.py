@@ -14,11 +14,11 @@ import pytest
 import sweeplib
 from sweeplib import InputError
 from sweeplib.config import load
+from sweeplib.engine.files.strict_yaml import parsed
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions import program
 from sweeplib.functions.function import FUNCTIONS, registered
-from sweeplib.storage.store.outcomes import first_outcomes
-from sweeplib.strict_yaml import parsed
 
 MODEL = """
 import json, sys

@@ -12,11 +12,11 @@ import sweeplib
 from sweeplib import InputError
 from sweeplib.config import load
 from sweeplib.engine.status import Status
+from sweeplib.engine.storage.store.checkpoints import Checkpoints
+from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.function import FUNCTIONS, registered
 from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.functions.states import state_bytes, state_in
-from sweeplib.storage.store.checkpoints import Checkpoints
-from sweeplib.storage.store.outcomes import first_outcomes
 
 WALK = """
 import os
