@@ -81,13 +81,13 @@ def _plugins(config: Path) -> tuple[str, ...]:
     None is executed.
     """
     from sweeplib.config import content
-    from sweeplib.engine.code.user_code import joined, located, located_command
+    from sweeplib.engine.code.user_code import located, located_command
 
     keys = content(config)
     names, function = keys.get("plugins"), keys.get("simulator")
     plugins = located(map(str, names if isinstance(names, list) else ()), config.parent)
     if isinstance(function, dict):
-        return (*plugins, joined(located_command(str(function.get("command")), config.parent)))
+        return (*plugins, located_command(str(function.get("command")), config.parent))
     return (*plugins, *([] if function is None else located([str(function).partition(":")[0]], config.parent)))
 
 

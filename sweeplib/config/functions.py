@@ -11,10 +11,11 @@ import pydantic
 
 from sweeplib.config.function_models import CommandSection, FunctionConfig, ParameterSection, ResultSection
 from sweeplib.config.subject import FigureEntry, Subject
+from sweeplib.config.time_models import Section
 from sweeplib.config.values import ascending, values
 from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of
-from sweeplib.engine.code.user_code import joined, located, located_command
+from sweeplib.engine.code.user_code import is_there, located, located_command, words_of
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
@@ -72,15 +73,15 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
     except pydantic.ValidationError as error:
 
         def choices(at: Location) -> Iterable[str]:
-            inner = {"parameters": ParameterSection, "results": ResultSection}
+            inner: dict[str, type[Section]] = {"parameters": ParameterSection, "results": ResultSection}
             return (inner[str(at[0])] if len(at) > 1 else CommandSection).model_fields
 
         raise refusal(error, choices=choices).within(prefix="simulator") from None
-    words = located_command(command.command, folder)
-    files = [word for word in words[1:] if Path(word).is_file()] if re.fullmatch(INTERPRETER, words[0]) else []
-    program = [*files, words[0]][0]
-    entry = command.model_dump(exclude_unset=True)
-    return entry | {"command": joined(words), "name": command.name or re.sub(r"\W", "_", Path(program).stem)}
+    text = located_command(command.command, folder)
+    words = words_of(text)
+    scripts = filter(is_there, words[1:]) if re.fullmatch(INTERPRETER, words[0]) else ()
+    name = command.name or re.sub(r"\W", "_", Path(next(iter(scripts), words[0])).stem)
+    return command.model_dump(exclude_unset=True) | {"command": text, "name": name}
 
 
 def _function(file: str, name: str) -> Function:
@@ -111,11 +112,12 @@ def _times(function: Function, times: Any) -> tuple[float, ...]:
 
 def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
     """Return the seconds between two states that are kept; InputError for a function that has none."""
-    for key, value in (("checkpoint", config.checkpoint), ("keep", config.keep)):
-        if value is not None and not function.goes_on:
-            problem = f"{function.name} cannot go on"
-            expected = "a function with the argument `state` that yields its results and a state"
-            raise InputError(problem, key=key, value=value, expected=expected)
+    goes_further = function.goes_on and function.takes_times
+    for key, value, can in (("checkpoint", config.checkpoint, function.goes_on), ("keep", config.keep, goes_further)):
+        if value is not None and not can:
+            wanted = "the argument `state`" if key == "checkpoint" else "the arguments `times` and `state`"
+            expected = f"a function with {wanted} that yields its results and a state"
+            raise InputError(f"{function.name} cannot go on", key=key, value=value, expected=expected)
     if not function.goes_on:
         return None
     chosen = CHECKPOINT if config.checkpoint is None else config.checkpoint

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.hints import Hints
     from sweeplib.engine.parameters import Parameters
     from sweeplib.engine.records import Begun, Records
+    from sweeplib.engine.storage.store.checkpoints import Checkpoints
     from sweeplib.engine.variable import Variable
 
 NETWORKS = "networks"
@@ -55,16 +56,23 @@ class Simulator(ABC):
         """Return whether variables with some dimensions have the same shape in all groups of cases."""
 
     @abstractmethod
-    def run(self, cases: Sequence[Any], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
+    def run(
+        self,
+        cases: Sequence[Any],
+        *,
+        timeout: float | None = None,
+        begun: Begun | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> Records:
         """Return the records of cases of one shape; they go on from runs that have `begun`.
 
         `timeout` is the mean time in seconds that a case may take. The result of a case does not depend on the others.
-        Where a sweep has `checkpoints` there is an argument of this name: cases go on from the states that are kept.
+        Where there are `checkpoints`, cases keep their states there on their way, and go on from those that are there.
         """
 
-    def forget(self, cases: Sequence[Any], checkpoints: Any) -> None:
-        """Remove the states that are kept of cases; there are none unless its sweeps have checkpoints."""
-        raise NotImplementedError
+    def kept_names(self, cases: Any) -> Sequence[str]:
+        """Return the names of the states of cases among checkpoints; none if it keeps no states."""
+        return ()
 
     @abstractmethod
     def variables(self, case: Any) -> dict[str, Variable]:

@@ -14,7 +14,7 @@ import numpy as np
 from sweeplib.engine import cases as engine
 from sweeplib.engine.base.table import Column, Reading
 from sweeplib.engine.simulator import FUNCTIONS, simulator_named
-from sweeplib.functions.function import registered
+from sweeplib.functions.function import TIMES, registered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,6 +145,11 @@ class FunctionCases(engine.Cases):
         shared = json.dumps([function.name, function.code, list(function.results), names, *([times] if times else [])])
         rows = zip(*(self.column(name).items() for name in names), strict=True)
         return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]
+
+
+def lengths_of(case: FunctionCase) -> dict[str, Any]:
+    """Return the values of the arguments, and the number of recording times."""
+    return {**dict(case.values), TIMES: len(case.recording.times)}
 
 
 def text_of(values: Any) -> str:

@@ -16,13 +16,13 @@ generator, under the identity of the case without times: a longer one begins wit
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sweeplib.functions.cases import FunctionCase, WholeRun
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, lengths_of
 from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpError, checked_results
 from sweeplib.functions.states import plain, state_bytes, state_in
 
@@ -42,37 +42,37 @@ class _Course:
     rng: np.random.Generator | None = None
 
 
-def kept_name(case: FunctionCase) -> str:
-    """Return the name under which the state of a case is kept: its identity without the times."""
-    return replace(case, recording=WholeRun()).identity().hex()
+def kept_names(cases: Sequence[FunctionCase]) -> list[str]:
+    """Return the names under which the states of cases are kept: their identities without the times."""
+    rows = FunctionCases.of(cases)
+    identities = rows.replaced(recording=rows.constant(WholeRun())).identities()
+    return [identity.hex() for identity in identities.view("V16").tolist()]
 
 
 def course_results(
     function: Function,
     case: FunctionCase,
     random: Mapping[str, Any],
-    values: Mapping[str, Any],
     timeout: float | None,
     checkpoints: Checkpoints | None,
 ) -> dict[str, Any]:
     """Return the results of a call of a function that yields; it goes on from what is kept, and is kept on its way.
 
-    random : the generator, or the seed. values : those of the arguments, and the number of times.
+    random : the generator, or the seed.
     """
     times = case.recording.times
-    kept = checkpoints if function.goes_on else None
-    course = _begun(function, case, kept) or _Course(rng=random.get("rng"))
-    if not (times and len(course.records) == len(times)):
-        named = dict(random) if course.rng is None else {"rng": course.rng}
+    course = (None if checkpoints is None else _begun(case, checkpoints)) or _Course(rng=random.get("rng"))
+    if len(course.records) < max(len(times), 1):
+        named: dict[str, Any] = dict(random) if course.rng is None else {"rng": course.rng}
         if function.takes_times:
             left = times[len(course.records) :]
             named[TIMES] = iter(left) if function.goes_on else np.array(left)
         if function.goes_on:
             named[STATE] = course.state
-        _run(function, function(**named, **dict(case.values)), course, values, timeout, _Keeper(kept, case))
-    missing = max(len(times), 1) - len(course.records)
-    if missing:
-        problem = f"{function.name} yielded {len(course.records)} times; expected {max(len(times), 1)}"
+        _run(function, function(**named, **dict(case.values)), course, case, timeout, checkpoints)
+    expected = max(len(times), 1)
+    if len(course.records) != expected:
+        problem = f"{function.name} yielded {len(course.records)} times; expected {expected}"
         raise ValueError(f"{problem}, its results at each recording time" if times else problem)
     along = {name: list(result.dims).index(TIME) for name, result in function.results.items() if TIME in result.dims}
     last = course.records[-1]
@@ -83,20 +83,29 @@ def _run(
     function: Function,
     entries: Iterator[Any],
     course: _Course,
-    values: Mapping[str, Any],
+    case: FunctionCase,
     timeout: float | None,
-    keeper: _Keeper,
+    checkpoints: Checkpoints | None,
 ) -> None:
-    """Add what a call yields to its course, and keep that as often as it should be."""
-    until = np.inf if timeout is None else time.monotonic() + timeout
+    """Add what a call yields to its course; keep that as often as it should be, at its end, and when its time is up."""
+    values, times = lengths_of(case), case.recording.times
+    kept = time.monotonic()
+    until = np.inf if timeout is None else kept + timeout
     for entry in entries:
         record, course.state = _parts(function, entry)
         if record is not None:
             if not function.takes_times:
                 course.records.clear()
             course.records.append(checked_results(function, record, values, along=TIME))
-        keeper.keep(course)
-        if time.monotonic() > until:
+        now = time.monotonic()
+        if checkpoints is not None:
+            is_end = checkpoints.keep_ends and len(course.records) == len(times)
+            if is_end or now > until or now - kept >= checkpoints.seconds:
+                _keep(course, case, checkpoints)
+                kept = now
+            else:
+                plain(course.state, {})  # what cannot be kept is refused at once
+        if now > until:
             raise TimeUpError
 
 
@@ -109,32 +118,18 @@ def _parts(function: Function, entry: Any) -> tuple[Any, Any]:
     return entry
 
 
-class _Keeper:
-    """Keeps the course of a case, as often as it should be."""
-
-    def __init__(self, kept: Checkpoints | None, case: FunctionCase) -> None:
-        self.kept, self.case, self.last, self.is_new = kept, case, time.monotonic(), True
-
-    def keep(self, course: _Course) -> None:
-        """Keep a course if the last time was long ago, or if it has reached its end and ends are kept."""
-        if self.kept is None:
-            return
-        if self.is_new:
-            plain(course.state, {})  # refuses at once what cannot be kept
-            self.is_new = False
-        times = self.case.recording.times
-        ends = self.kept.keep_ends and len(course.records) == len(times)
-        if ends or time.monotonic() - self.last >= self.kept.seconds:
-            names = course.records[0] if course.records else ()
-            stacked = {name: np.stack([record[name] for record in course.records]) for name in names}
-            whole = {"times": times[: len(course.records)], **vars(course), "records": stacked}
-            self.kept.write(kept_name(self.case), state_bytes(whole))
-            self.last = time.monotonic()
+def _keep(course: _Course, case: FunctionCase, checkpoints: Checkpoints) -> None:
+    """Keep a course, with the times that it has reached."""
+    names = course.records[0] if course.records else ()
+    stacked = {name: np.stack([record[name] for record in course.records]) for name in names}
+    times = case.recording.times[: len(course.records)]
+    whole = {"times": times, "records": stacked, "state": course.state, "rng": course.rng}
+    checkpoints.write(kept_names([case])[0], state_bytes(whole))
 
 
-def _begun(function: Function, case: FunctionCase, kept: Checkpoints | None) -> _Course | None:
+def _begun(case: FunctionCase, checkpoints: Checkpoints) -> _Course | None:
     """Return the course that is kept of a case; None if there is none, or one with other times."""
-    content = None if kept is None else kept.read(kept_name(case))
+    content = checkpoints.read(kept_names([case])[0])
     if content is None:
         return None
     whole = state_in(content)

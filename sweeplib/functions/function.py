@@ -123,7 +123,7 @@ class Function:
         others = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
         parameters = {name: argument for name, argument in arguments.items() if name not in others}
         self.arguments = {
-            name: argument_of(self.name, argument, hints.get(name)) for name, argument in parameters.items()
+            name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }
         self._refuse_names()
 
@@ -222,7 +222,7 @@ def _refuse_nested(function: Callable[..., Any]) -> None:
         raise InputError(problem, expected="a function that `def` defines at the top level of a file or a notebook")
 
 
-def argument_of(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
+def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
     """Return a parameter of a function; InputError for `*args` and for a default that is no value of it."""
     if argument.kind not in (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY):
         raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
@@ -233,15 +233,19 @@ def argument_of(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
     for entry in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
         units = entry if isinstance(entry, str) else units
         label = (entry.description or "") if isinstance(entry, FieldInfo) else label
-    if kind is float:
-        kind = Real
-    if not is_needed:
+    kind = Real if kind is float else kind
+    return checked_argument(of, Argument(argument.name, kind, default, is_needed, units, label))
+
+
+def checked_argument(of: str, argument: Argument) -> Argument:
+    """Return a parameter of a function; InputError for a default that is no value of it."""
+    if not argument.is_needed:
         try:
-            pydantic.TypeAdapter(kind).validate_python(default)
+            pydantic.TypeAdapter(argument.type).validate_python(argument.default)
         except pydantic.ValidationError as error:
             problem = f"{of}: the default of {argument.name} is no value of it"
-            raise InputError(problem, value=default, expected=error.errors()[0]["msg"]) from None
-    return Argument(argument.name, kind, default, is_needed, units, label)
+            raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
+    return argument
 
 
 def type_of_default(default: Any) -> Any:

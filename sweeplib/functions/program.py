@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import inspect
 import json
 import os
 import re
@@ -32,7 +31,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import pydantic
 
-from sweeplib.engine.code.user_code import located_command, words_of
+from sweeplib.engine.code.user_code import is_there, located_command, words_of
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
 from sweeplib.functions.function import (
@@ -41,11 +40,10 @@ from sweeplib.functions.function import (
     TIMES,
     Argument,
     Function,
-    Number,
     Real,
     Result,
     TimeUpError,
-    argument_of,
+    checked_argument,
     type_of_default,
 )
 
@@ -71,16 +69,17 @@ class _Place(NamedTuple):
 class Program(Function):
     """A command that sweeps can run.
 
-    folder : the one of the file that defines it, from which files in the command are named.
+    files : the program, and the files that the command names.
     """
 
     def __init__(
         self, name: str, command: str, results: Mapping[str, Result], parameters: Mapping[str, Any], place: _Place
     ) -> None:
         self.name, self.command, self.results = name, command, dict(results)
-        self.module, self.file, self.folder, self.parameters = place.module, place.file, place.folder, dict(parameters)
+        self.module, self.file, self.parameters = place.module, place.file, dict(parameters)
+        self._words = words_of(located_command(command, place.folder))
         fields = [field for _, field, _, _ in string.Formatter().parse(command) if field is not None]
-        if not words_of(command) or not all(field.isidentifier() for field in fields):
+        if not self._words or not all(field.isidentifier() for field in fields):
             raise InputError(f"{name}: not a command", value=command, expected="parameters by name, such as `--T {T}`")
         if "rng" in fields:
             raise InputError(f"{name}: this name has another meaning", value="{rng}", expected="{seed}, a number")
@@ -90,19 +89,10 @@ class Program(Function):
             raise InputError(f"{name}: the command has no such parameter", value=unknown[0], choices=names)
         self.arguments = {field: _argument(name, field, parameters.get(field)) for field in names}
         self._refuse_names()
-        if shutil.which(self._words[0], path=_path(self.folder)) is None:
+        program = shutil.which(self._words[0])
+        if program is None:
             raise InputError(f"{name}: no such program", value=self._words[0], expected="one that can be executed")
-
-    @cached_property
-    def _words(self) -> list[str]:
-        """The words of the command, with the paths of files beside the file that defines it."""
-        return located_command(self.command, self.folder)
-
-    @property
-    def files(self) -> list[Path]:
-        """The program, and the files that the command names."""
-        words = [str(shutil.which(self._words[0], path=_path(self.folder))), *self._words[1:]]
-        return [Path(word).resolve() for word in words if Path(word).is_file()]
+        self.files = [Path(program).absolute(), *(Path(word) for word in self._words[1:] if is_there(word))]
 
     def source(self) -> str:
         """Return the text of a file that declares it."""
@@ -118,12 +108,10 @@ class Program(Function):
     @cached_property
     def code(self) -> str:
         """A digest of the command, and of the content of the program and the files that the command names."""
-        program = str(shutil.which(self._words[0], path=_path(self.folder)))
-        files = [word for word in (program, *self._words[1:]) if Path(word).is_file()]
-        words = [Path(word).name if word in files else word for word in (program, *self._words[1:])]
+        words = [self.files[0].name, *(Path(word).name if is_there(word) else word for word in self._words[1:])]
         digest = hashlib.blake2b(repr(words).encode(), digest_size=12)
-        for file in files:
-            digest.update(file_bytes(Path(file).resolve()))
+        for file in self.files:
+            digest.update(file_bytes(file.resolve()))
         return digest.hexdigest()
 
     def __call__(self, **values: Any) -> dict[str, Any]:
@@ -190,18 +178,15 @@ def parameter_entry(value: Any) -> Any:
 def _argument(of: str, name: str, declared: Any) -> Argument:
     """Return a parameter from its `parameter_entry`; a number that is needed if nothing is said of it."""
     entry = dict(parameter_entry(declared))
-    default, kind = entry.pop("default", inspect.Parameter.empty), entry.pop("type", None)
-    units, label = entry.pop("units", "1"), entry.pop("label", None)
+    is_needed, default = "default" not in entry, entry.pop("default", None)
+    kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
     if isinstance(kind, list):
         kind = Literal[tuple(kind)]
     elif kind is None:
-        kind = Number if default is inspect.Parameter.empty else type_of_default(default)
-    hint = Annotated[TYPES.get(str(kind), kind), pydantic.Field(description=label, **entry), units]
-    return argument_of(of, inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default), hint)
-
-
-def _path(folder: Path) -> str:
-    return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+        kind = type_of_default(default)
+    kind = TYPES.get(kind.__name__ if isinstance(kind, type) else str(kind), kind)
+    bounded: Any = Annotated[kind, pydantic.Field(**entry)]
+    return checked_argument(of, Argument(name, bounded, default, is_needed, units, label or ""))
 
 
 def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: float | None) -> str | None:

@@ -27,8 +27,8 @@ from sweeplib.engine.storage.dataset.coordinates import (
     run_coordinates,
 )
 from sweeplib.engine.variable import Variable
-from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
-from sweeplib.functions.courses import course_results, kept_name
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
+from sweeplib.functions.courses import course_results, kept_names
 from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_results, is_text, registered
 
 if TYPE_CHECKING:
@@ -131,9 +131,9 @@ class FunctionSimulator(Simulator):
                 status[at], raised[at] = Status.failed, Trouble.from_exception(error)
         return Records(data, status, raised=raised)
 
-    def forget(self, cases: Sequence[FunctionCase], checkpoints: Checkpoints) -> None:
-        """Remove the states that are kept of cases."""
-        checkpoints.forget(map(kept_name, cases))
+    def kept_names(self, cases: Sequence[FunctionCase]) -> Sequence[str]:
+        """Return the identities of the cases without the times, if the function yields states."""
+        return kept_names(cases) if self.function.goes_on else ()
 
     def results(
         self, case: FunctionCase, timeout: float | None = None, checkpoints: Checkpoints | None = None
@@ -145,12 +145,11 @@ class FunctionSimulator(Simulator):
             random = {"rng": generator_of(case)}
         elif self.function.random == "seed":
             random = {"seed": int(generator_of(case).integers(LARGEST_SEED))}
-        lengths = lengths_of(case)
         if self.function.yields:
-            returned = course_results(self.function, case, random, lengths, timeout, checkpoints)
+            returned = course_results(self.function, case, random, timeout, checkpoints)
         else:
             returned = self.function.called(timeout, **random, **times, **values)
-        return checked_results(self.function, returned, lengths)
+        return checked_results(self.function, returned, lengths_of(case))
 
     def variables(self, case: FunctionCase) -> dict[str, Variable]:
         """Return the results, with the lengths that they have for this case."""
@@ -305,11 +304,6 @@ LABELS = {
     "seed": "replica",
 }
 """The labels of what is neither an argument nor a result."""
-
-
-def lengths_of(case: FunctionCase) -> dict[str, Any]:
-    """Return the values of the arguments, and the number of recording times."""
-    return {**dict(case.values), TIMES: len(case.recording.times)}
 
 
 def _words(name: str) -> str:

@@ -206,6 +206,7 @@ def test_a_function_may_yield_without_times_and_without_a_state(written: Written
         (WITHOUT_TIMES, "checkpoint: often\n", "checkpoint: not a time; got 'often'"),
         (WITHOUT_TIMES, "checkpoint: -3\n", "checkpoint: not a time"),
         (WITHOUT_TIMES, "keep: all\n", "keep"),
+        (WITHOUT_TIMES, "keep: ends\n", "keep: total cannot go on; .*arguments `times` and `state`"),
         (WITHOUT_TIMES, "parameters: {state: 1}\n", "state"),
     ],
 )

@@ -20,7 +20,7 @@ from pathlib import Path
 from sweeplib.engine.base.late_modules import IMPORTING
 from sweeplib.engine.base.registry import REGISTRIES
 from sweeplib.engine.code.sources import absolute_imports, all_imports, code, user_files
-from sweeplib.engine.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file, words_of
+from sweeplib.engine.code.user_code import GROUP, PACKAGE, installed_plugins, is_there, module_spec, user_file, words_of
 from sweeplib.engine.files.owners import others_in
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.errors import InputError, SweeplibError
@@ -73,14 +73,10 @@ def import_plugins(plugins: Iterable[str]) -> None:
 def _import_once(plugin: str) -> None:
     """Import a plugin that is not imported yet; InputError if that fails."""
     if plugin not in _plugins:
-        name, _, declaration = plugin.partition(":") if plugin.startswith(f"{PACKAGE}.") else ("", "", "")
-        name = name or (_name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin))
+        name = _name_of(Path(plugin)) if _is_file(plugin) else _module_of(plugin)
         try:
             with _builtins_kept(name):
-                if declaration:
-                    importlib.import_module(name).declared(declaration)
-                else:
-                    _import(plugin, name)
+                _import(plugin, name)
             _plugins[plugin] = _Plugin(name, {path: code(path) for path in user_files([name])})
         except KeyboardInterrupt:
             raise
@@ -156,7 +152,7 @@ def _module_of(plugin: str) -> str:
         if point.attr:
             problem = f"the entry point {point.value!r} is no module"
             raise InputError(problem, key="plugins", value=plugin, expected=f"a module in the group `{GROUP}`")
-    return points[0].module if points else plugin
+    return points[0].module if points else plugin.partition(":")[0]
 
 
 def _likely_plugin(plugin: str, module: str) -> str | None:
@@ -181,7 +177,9 @@ def _file_of(name: str) -> Path | None:
 def _import(plugin: str, name: str) -> None:
     """Import a plugin under a name: a module that Python finds, or a file elsewhere, which then has this name."""
     if not _is_file(plugin) or name == Path(plugin).stem:
-        importlib.import_module(name)
+        module, declaration = importlib.import_module(name), plugin.removeprefix(f"{name}:")
+        if declaration != plugin:
+            module.declared(declaration)
         return
     spec = importlib.util.spec_from_file_location(name, plugin)
     if spec is None or spec.loader is None:
@@ -248,17 +246,16 @@ def others_in_plugin(plugin: str) -> str | None:
     That is its file, the files that it imports from its folder, and the folders in which Python looks for these; of a
     command the files that it names. Plugins that are installed in this Python are those of who installed them.
     """
-    file = Path(plugin) if _is_file(plugin) else None
-    if file is None and plugin not in installed_plugins():
+    names = [plugin]
+    if not is_there(plugin) and plugin not in installed_plugins():
+        names = words_of(plugin)
         with suppress(ImportError, ValueError):  # of a name that is no module's
-            file = user_file(plugin)
-    if file is None or not file.is_file():
-        named_there = [Path(word) for word in words_of(plugin) if Path(word).is_file()]
-        return next((f"{path}: {why}" for path in named_there if (why := others_in(path)) is not None), None)
-    files = {file}
-    with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
-        for _, _, beside in _imports_beside(file):
-            files |= set(beside.parent.rglob("*.py")) if beside.name == "__init__.py" else {beside}
+            names = [str(user_file(plugin) or ""), *names]
+    files = {Path(name) for name in names if is_there(name)}
+    for path in sorted(path for path in files if _is_file(path.name)):
+        with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
+            for _, _, beside in _imports_beside(path):
+                files |= set(beside.parent.rglob("*.py")) if beside.name == "__init__.py" else {beside}
     folders = {path.parent for path in files}
     bytecode = {folder / "__pycache__" for folder in folders}
     for path in sorted((*files, *folders, *filter(Path.exists, bytecode))):

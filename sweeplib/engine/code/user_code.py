@@ -81,12 +81,7 @@ def package_of(name: str) -> str:
 
 def located(names: Iterable[str], folder: Path) -> tuple[str, ...]:
     """Return the names with absolute paths of files; relative paths are relative to `folder`."""
-    return tuple(str(_located(folder / Path(name).expanduser())) if is_file(name) else name for name in names)
-
-
-def _located(path: Path) -> Path:
-    """Return an absolute path; that of a program, which may be called by the name of a link, is not followed."""
-    return path.resolve() if path.suffix.lower() in SUFFIXES else path.parent.resolve() / path.name
+    return tuple(str((folder / Path(name).expanduser()).resolve()) if is_file(name) else name for name in names)
 
 
 def named(names: Iterable[str]) -> list[str]:
@@ -103,19 +98,15 @@ def seen_from(names: Iterable[str], folder: Path) -> list[str]:
 def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
     """Return a config, or some of its keys, with `convert` applied to all names that may be those of a user's files.
 
-    These are the plugins, the file of a function or those of a command, a table of points, and the published values
-    that figures show. What is not as a config should be stays as it is.
+    These are the plugins, the file of a function, a table of points, and the published values that figures show. What
+    is not as a config should be stays as it is.
     """
     converted = dict(config)
     if isinstance(converted.get("points"), str):
         [converted["points"]] = convert([converted["points"]])
-    simulator = converted.get("simulator")
-    if isinstance(simulator, str):
+    if isinstance(simulator := converted.get("simulator"), str):
         path, colon, name = simulator.partition(":")
         converted["simulator"] = "".join([*convert([path]), colon, name])
-    elif isinstance(simulator, Mapping) and isinstance(command := simulator.get("command"), str):
-        words = [_converted(word, convert) for word in words_of(command)]
-        converted["simulator"] = {**simulator, "command": joined(words)}
     figures = converted.get("figures")
     if isinstance(figures, Mapping):
         sections = {name: dict(options) for name, options in figures.items() if isinstance(options, Mapping)}
@@ -126,13 +117,6 @@ def with_files(config: Mapping[str, Any], convert: Callable[[list[str]], Iterabl
     return converted
 
 
-def _converted(word: str, convert: Callable[[list[str]], Iterable[str]]) -> str:
-    """Return a word of a command, with `convert` applied if it is, or becomes, the absolute path of a file."""
-    [name] = convert([word])
-    path = Path(word if word.startswith("/") else name)
-    return name if path.is_absolute() and path.is_file() else word
-
-
 def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], Iterable[str]]) -> None:
     names = section.get(key)
     if isinstance(names, list | tuple) and all(isinstance(name, str) for name in names):
@@ -141,7 +125,12 @@ def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], I
 
 def is_file(name: str) -> bool:
     """Return whether an entry is the path of a file, not a name."""
-    return name.lower().endswith(SUFFIXES) or name.startswith(("./", "../", "/"))
+    return name.lower().endswith(SUFFIXES) or Path(name).is_absolute()
+
+
+def is_there(word: str) -> bool:
+    """Return whether a word of a command is the absolute path of a file."""
+    return Path(word).is_absolute() and Path(word).is_file()
 
 
 def words_of(command: str) -> list[str]:
@@ -152,12 +141,15 @@ def words_of(command: str) -> list[str]:
         return command.split()
 
 
-def located_command(command: str, folder: Path) -> list[str]:
-    """Return the words of a command, with the absolute paths of those files among them that are in `folder`."""
+def located_command(command: str, folder: Path) -> str:
+    """Return a command with the absolute paths of those files among its words that are in `folder`.
+
+    Links are not followed: what a program does may depend on the name by which it is called.
+    """
     paths = [(word, folder / word) for word in words_of(command)]
-    return [str(_located(path)) if path.is_file() else word for word, path in paths]
+    return command_of(str(path.parent.resolve() / path.name) if path.is_file() else word for word, path in paths)
 
 
-def joined(words: Iterable[str]) -> str:
+def command_of(words: Iterable[str]) -> str:
     """Return the command of some words; braces of parameters are not quoted."""
     return " ".join(word if re.fullmatch(r"[\w@%+=:,./{}-]+", word) else shlex.quote(word) for word in words)

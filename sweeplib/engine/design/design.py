@@ -14,7 +14,7 @@ from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.code.plugins import load_plugins, plugin_files
-from sweeplib.engine.code.user_code import is_file, with_files
+from sweeplib.engine.code.user_code import command_of, is_file, is_there, with_files, words_of
 from sweeplib.engine.design.choices import Choice, is_a_choice
 from sweeplib.engine.design.cluster import ClusterSettings
 from sweeplib.engine.design.fields import options_of
@@ -299,6 +299,10 @@ class Design:
         """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
         table = {} if self.table is None else {"points": self.table}
         function = {} if self.function is None else {"simulator": self.function}
+        if isinstance(self.function, Mapping):
+            words = words_of(self.function["command"])
+            command = command_of("".join(convert([word])) if is_there(word) else word for word in words)
+            function = {"simulator": {**self.function, "command": command}}
         plugins = [*(self.plugins if self.function is None else self.plugins[:-1])]
         return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 

@@ -172,7 +172,7 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
     append_reasons(Path(block.directory), block.dynamics, reasons)
     layout.write(block.number, missing, data, status)
     if block.checkpoints is not None and not block.checkpoints.keep_ends:
-        layout.simulator.forget(cases.at(np.flatnonzero(status == Status.ok)), block.checkpoints)
+        block.checkpoints.forget(layout.simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
     return status
 
 

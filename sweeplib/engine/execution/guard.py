@@ -7,7 +7,6 @@ a time, and one by one if the group ends the process.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -41,11 +40,6 @@ class Allowance:
     memory: int | None = None
     checkpoints: Checkpoints | None = None
 
-    @property
-    def kept(self) -> dict[str, Any]:
-        """The argument of a simulator that keeps states of its cases."""
-        return {} if self.checkpoints is None else {"checkpoints": self.checkpoints}
-
     def timeout_of(self, cases: Sequence[Case]) -> float | None:
         """Return the mean limit in seconds per case; a few cases take as long as a full group of lanes."""
         if self.timeout is None:
@@ -73,8 +67,12 @@ def computed_here(
 
     def compute(some: Sequence[Case]) -> Records:
         try:
-            begun_of_all = begun if some is cases else None
-            return cases[0].simulator.run(some, timeout=allowance.timeout, begun=begun_of_all, **allowance.kept)
+            return cases[0].simulator.run(
+                some,
+                timeout=allowance.timeout,
+                begun=begun if some is cases else None,
+                checkpoints=allowance.checkpoints,
+            )
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             if fault := unfit(error):
                 raise fault from None
@@ -96,15 +94,15 @@ def computed_apart(
     with lent(plugins, home_of(cases[0].simulator)) as child:
 
         def compute(some: Sequence[Case]) -> Records:
-            run = partial(_run, timeout=allowance.timeout_of(some), **allowance.kept)
+            run = partial(_run, timeout=allowance.timeout_of(some), checkpoints=allowance.checkpoints)
             return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
 
         return Records.joined([_guarded(group, compute, explained) for group in groups])
 
 
-def _run(cases: Sequence[Case], timeout: float | None, **kept: Checkpoints) -> Records:
+def _run(cases: Sequence[Case], timeout: float | None, checkpoints: Checkpoints | None) -> Records:
     """Return the records of cases, in a child process."""
-    return cases[0].simulator.run(cases, timeout=timeout, **kept)
+    return cases[0].simulator.run(cases, timeout=timeout, checkpoints=checkpoints)
 
 
 def _lanes(cases: Sequence[Case]) -> tuple[int, int]:

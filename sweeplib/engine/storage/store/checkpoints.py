@@ -22,7 +22,7 @@ class Checkpoints:
     """
 
     directory: str
-    seconds: float
+    seconds: float = 0.0
     keep_ends: bool = False
 
     def read(self, name: str) -> bytes | None:
