@@ -65,8 +65,8 @@ def course_results(
     if len(course.records) < max(len(times), 1):
         named: dict[str, Any] = dict(random) if course.rng is None else {"rng": course.rng}
         if function.takes_times:
-            left = times[len(course.records) :]
-            named[TIMES] = iter(left) if function.goes_on else np.array(left)
+            others = times[len(course.records) :]
+            named[TIMES] = iter(others) if function.goes_on else np.array(others)
         if function.goes_on:
             named[STATE] = course.state
         _run(function, function(**named, **dict(case.values)), course, case, timeout, checkpoints)
@@ -89,8 +89,8 @@ def _run(
 ) -> None:
     """Add what a call yields to its course; keep that as often as it should be, at its end, and when its time is up."""
     values, times = lengths_of(case), case.recording.times
-    kept = time.monotonic()
-    until = np.inf if timeout is None else kept + timeout
+    last = time.monotonic()
+    until = np.inf if timeout is None else last + timeout
     for entry in entries:
         record, course.state = _parts(function, entry)
         if record is not None:
@@ -100,9 +100,9 @@ def _run(
         now = time.monotonic()
         if checkpoints is not None:
             is_end = checkpoints.keep_ends and len(course.records) == len(times)
-            if is_end or now > until or now - kept >= checkpoints.seconds:
+            if is_end or now > until or now - last >= checkpoints.seconds:
                 _keep(course, case, checkpoints)
-                kept = now
+                last = now
             else:
                 plain(course.state, {})  # what cannot be kept is refused at once
         if now > until:

@@ -146,8 +146,8 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
 
 def _other_states(sweep: Design, directory: Path) -> list[Path]:
     """Return the files with states of cases that are not in the config."""
-    kept = Checkpoints(str(directory))
-    files = [file for file in files_below(directory / FOLDER) if kept.read(file.name) is not None]
+    checkpoints = Checkpoints(str(directory))
+    files = [file for file in files_below(directory / FOLDER) if checkpoints.read(file.name) is not None]
     cases = [case for dynamics in sweep.runs for _, case in sweep.cases(dynamics)] if files else []
     names = set(sweep.simulator.kept_names(cases)) if cases else set()
     return [file for file in files if file.name not in names]
