@@ -87,7 +87,7 @@ def _plugins(config: Path) -> tuple[str, ...]:
     names, function = keys.get("plugins"), keys.get("simulator")
     plugins = located(map(str, names if isinstance(names, list) else ()), config.parent)
     if isinstance(function, dict):
-        return (*plugins, located_command(str(function.get("command")), config.parent))
+        return (*plugins, located_command(function.get("command", ""), config.parent))
     return (*plugins, *([] if function is None else located([str(function).partition(":")[0]], config.parent)))
 
 

@@ -43,7 +43,7 @@ def base_configs(
             raise error.within(file=path, prefix=FROM) from None
         keys = with_files(keys, partial(located, folder=base.parent))
         match keys:
-            case {"simulator": {"command": str(command)} as simulator}:
+            case {"simulator": {"command": str() | list() as command} as simulator}:
                 keys |= {"simulator": simulator | {"command": located_command(command, base.parent)}}
         files.append((base, document, keys))
         path, folder = base, base.parent

@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, PlainValidator
 
 from sweeplib.config.models import Fixed, GridSections, NameSection, ResultSections
 from sweeplib.config.time_models import Scalar, Section, Values, as_written
+from sweeplib.engine.code.user_code import command_of, words_of
 
 
 class ParameterSection(Section):
@@ -36,6 +37,10 @@ def _parameter(value: Any) -> Any:
     return parameter_entry(value)
 
 
+def _command(value: Any) -> Any:
+    return command_of(words_of(value)) if isinstance(value, list) else value
+
+
 def _result(value: Any) -> Any:
     """Return a result as a mapping if its units alone are given."""
     return value if isinstance(value, dict) else {} if value is None else {"units": value if value != 1 else "1"}
@@ -49,10 +54,13 @@ Returned = Annotated[
 ]
 
 
+Command = Annotated[str, BeforeValidator(_command, json_schema_input_type=str | list[Scalar])]
+
+
 class CommandSection(Section):
     """A command that is started for each case, what its parameters are, and what it writes to its standard output."""
 
-    command: Annotated[str, Field(pattern=r"\S")]
+    command: Command
     results: dict[str, Returned]
     parameters: dict[str, Parameter] = Field(default_factory=dict)
     name: Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$")] | None = None

@@ -78,9 +78,9 @@ def _command(section: Any, folder: Path) -> dict[str, Any]:
 
         raise refusal(error, choices=choices).within(prefix="simulator") from None
     text = located_command(command.command, folder)
-    words = words_of(text)
-    scripts = filter(is_there, words[1:]) if re.fullmatch(INTERPRETER, words[0]) else ()
-    name = command.name or re.sub(r"\W", "_", Path(next(iter(scripts), words[0])).stem)
+    program, *others = words_of(text) or [""]
+    scripts = filter(is_there, others) if re.fullmatch(INTERPRETER, program) else ()
+    name = command.name or re.sub(r"\W", "_", Path(next(iter(scripts), program)).stem) or "command"
     return command.model_dump(exclude_unset=True) | {"command": text, "name": name}
 
 

@@ -78,7 +78,10 @@ class Program(Function):
         self.name, self.command, self.results = name, command, dict(results)
         self.module, self.file, self.parameters = place.module, place.file, dict(parameters)
         self._words = words_of(located_command(command, place.folder))
-        fields = [field for _, field, _, _ in string.Formatter().parse(command) if field is not None]
+        try:
+            fields = [field for _, field, _, _ in string.Formatter().parse(command) if field is not None]
+        except ValueError:  # of a brace without its other one
+            fields = [""]
         if not self._words or not all(field.isidentifier() for field in fields):
             raise InputError(f"{name}: not a command", value=command, expected="parameters by name, such as `--T {T}`")
         if "rng" in fields:

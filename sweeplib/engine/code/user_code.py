@@ -133,15 +133,17 @@ def is_there(word: str) -> bool:
     return Path(word).is_absolute() and Path(word).is_file()
 
 
-def words_of(command: str) -> list[str]:
+def words_of(command: str | list[Any]) -> list[str]:
     """Return the words of a command, as a shell has them; those between blanks if it has quotes without an end."""
+    if isinstance(command, list):
+        return list(map(str, command))
     try:
         return shlex.split(command)
     except ValueError:
         return command.split()
 
 
-def located_command(command: str, folder: Path) -> str:
+def located_command(command: str | list[Any], folder: Path) -> str:
     """Return a command with the absolute paths of those files among its words that are in `folder`.
 
     Links are not followed: what a program does may depend on the name by which it is called.
