@@ -98,6 +98,23 @@ def test_the_complete_config_of_a_command_describes_the_same_cases(written: Writ
     assert load(based).numerics("model") == sweep.design.numerics("model")
 
 
+def test_a_command_may_be_a_list_and_a_config_may_start_from_one_with_a_program(written: Written) -> None:
+    """Words with blanks stay one; files beside the other config are found, under the names that they have there."""
+    config = written("simulator: {command: [run it, '{T}', model.py], results: {x: 1}}\ngrid: {T: [0.5]}\n")
+    script = config.with_name("real")
+    script.write_text('#!/bin/sh\necho "x = $1"\n', encoding="utf-8")
+    script.chmod(0o755)
+    config.with_name("run it").symlink_to(script)
+    (config.parent / "below").mkdir()
+    based = config.parent / "below" / "based.yaml"
+    based.write_text("from: ../own.yaml\n", encoding="utf-8")
+    for path in (config, based):
+        ds = sweeplib.Sweep.from_yaml(path, results=path.parent / "results").run(progress=False)
+        assert ds.x.item() == 0.5 and ds.attrs["function"] == "run_it"
+    assert load(based).numerics("run_it") == load(config).numerics("run_it")
+    assert {file.name for file in load(based).files()} >= {"run it", "model.py"}, "an edit runs the sweep again"
+
+
 @pytest.mark.parametrize(
     ("keys", "says"),
     [

@@ -10,11 +10,12 @@ import xarray as xr
 
 import sweeplib
 from sweeplib import InputError
+from sweeplib.commands.upkeep.prune import stale
 from sweeplib.config import load
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.store.checkpoints import Checkpoints
 from sweeplib.engine.storage.store.outcomes import first_outcomes
-from sweeplib.functions.function import FUNCTIONS, registered
+from sweeplib.functions.function import FUNCTIONS, TimeUpError, registered
 from sweeplib.functions.simulator import FunctionSimulator
 from sweeplib.functions.states import state_bytes, state_in
 
@@ -86,12 +87,10 @@ def test_a_longer_sweep_goes_on_from_the_ends_that_were_kept(written: Written) -
         assert longer[name].values.tobytes() == whole[name].values.tobytes()
 
 
-def _results(folder: Path, seconds: float, *, keep_ends: bool = False, steps: int = 40) -> dict[str, np.ndarray]:
+def _results(folder: Path, seconds: float, timeout: float | None = None) -> dict[str, np.ndarray]:
     """Return the results of a case of the walk that keeps its states in a folder."""
-    simulator = FunctionSimulator(registered("walk"))
-    sweep = load(folder.parent / "own.yaml", [f"times.linspace=[0, {steps}, {steps // 4 + 1}]"])
-    [case] = sweep.probed("walk").at(np.array([0]))
-    return simulator.results(case, None, Checkpoints(str(folder), seconds, keep_ends))
+    [case] = load(folder.parent / "own.yaml").probed("walk").at(np.array([0]))
+    return FunctionSimulator(registered("walk")).results(case, timeout, Checkpoints(str(folder), seconds))
 
 
 @pytest.mark.parametrize("after", [1, 7, 23])
@@ -128,6 +127,33 @@ def test_a_call_that_ends_in_the_middle_goes_on_from_its_last_state(
     damaged = _results(tmp_path / "kept", 0.0)
     assert (tmp_path / "steps").stat().st_size - steps == 40
     assert all(damaged[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_a_case_whose_time_is_up_goes_on_from_there(written: Written, tmp_path: Path) -> None:
+    """Its state is kept then, however seldom states are; each call reaches at least one time more."""
+    load(written(KEYS))
+    (tmp_path / "kept").mkdir()
+    whole = _results(tmp_path / "whole", np.inf)
+    for reached in range(3):
+        with pytest.raises(TimeUpError):
+            _results(tmp_path / "kept", np.inf, timeout=0.0)
+        assert (tmp_path / "steps").stat().st_size == 40 + 4 * reached
+    again = _results(tmp_path / "kept", np.inf)
+    assert (tmp_path / "steps").stat().st_size == 80
+    assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_states_of_other_code_are_stale(written: Written) -> None:
+    """Those that the sweep goes on from are not; what is no state stays too."""
+    config = written(KEYS + "keep: ends\n")
+    ran(config)
+    folder = config.parent / "results" / "own"
+    sweep = load(config)
+    assert not [item for item in stale(sweep, folder) if "states" in item.title]
+    (folder / "checkpoints" / "notes").write_text("mine", encoding="utf-8")
+    others = load(config, ["grid.drift=[0]"])
+    [item] = [item for item in stale(others, folder) if "states" in item.title]
+    assert len(item.files) == 2 and "notes" not in {file.name for file in item.files}
 
 
 def test_a_state_has_its_types_and_bits_again() -> None:
