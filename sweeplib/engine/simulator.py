@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from sweeplib.engine.cases import Cases, Recording
     from sweeplib.engine.hints import Hints
     from sweeplib.engine.parameters import Parameters
-    from sweeplib.engine.records import Begun, Records
-    from sweeplib.engine.storage.store.checkpoints import Checkpoints
+    from sweeplib.engine.records import Begun, Checkpoints, Records
     from sweeplib.engine.variable import Variable
 
 NETWORKS = "networks"

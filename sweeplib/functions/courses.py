@@ -27,7 +27,7 @@ from sweeplib.functions.function import STATE, TIME, TIMES, Function, TimeUpErro
 from sweeplib.functions.states import plain, state_bytes, state_in
 
 if TYPE_CHECKING:
-    from sweeplib.engine.storage.store.checkpoints import Checkpoints
+    from sweeplib.engine.records import Checkpoints
 
 
 @dataclass

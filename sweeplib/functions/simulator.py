@@ -15,7 +15,7 @@ from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.hints import Headline, Hints
 from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.process.troubles import Trouble
-from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.records import Begun, Checkpoints, Records
 from sweeplib.engine.simulator import FUNCTIONS, Simulator
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.coordinates import (
@@ -33,7 +33,6 @@ from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_re
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
-    from sweeplib.engine.storage.store.checkpoints import Checkpoints
 
 LARGEST_SEED = 2**31
 """Seeds of one's own generators are below: C, R and scikit-learn take them. Of n replicas n²/2³² pairs share one."""

@@ -7,10 +7,9 @@ import numpy as np
 
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.design.design import Design
-from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.records import Begun, Checkpoints, Records
 from sweeplib.engine.simulator import NETWORKS, Simulator
 from sweeplib.engine.storage.dataset.coordinates import Constant, Coordinate
-from sweeplib.engine.storage.store.checkpoints import Checkpoints
 from sweeplib.engine.variable import Variable
 from sweeplib.networks import coordinates, pilots, rows
 from sweeplib.networks.dynamics import DYNAMICS

@@ -13,7 +13,7 @@ from sweeplib import InputError
 from sweeplib.commands.upkeep.prune import stale
 from sweeplib.config import load
 from sweeplib.engine.status import Status
-from sweeplib.engine.storage.store.checkpoints import Checkpoints
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.outcomes import first_outcomes
 from sweeplib.functions.function import FUNCTIONS, TimeUpError, registered
 from sweeplib.functions.simulator import FunctionSimulator
@@ -90,7 +90,7 @@ def test_a_longer_sweep_goes_on_from_the_ends_that_were_kept(written: Written) -
 def _results(folder: Path, seconds: float, timeout: float | None = None) -> dict[str, np.ndarray]:
     """Return the results of a case of the walk that keeps its states in a folder."""
     [case] = load(folder.parent / "own.yaml").probed("walk").at(np.array([0]))
-    return FunctionSimulator(registered("walk")).results(case, timeout, Checkpoints(str(folder), seconds))
+    return FunctionSimulator(registered("walk")).results(case, timeout, CheckpointFolder(str(folder), seconds))
 
 
 @pytest.mark.parametrize("after", [1, 7, 23])

@@ -17,7 +17,7 @@ from sweeplib.engine.storage.records.files import files_below, intact_json, remo
 from sweeplib.engine.storage.records.links import links_on_the_way
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
-from sweeplib.engine.storage.store.checkpoints import FOLDER, Checkpoints
+from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.layout import Layout, layout_folders
@@ -146,7 +146,7 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
 
 def _other_states(sweep: Design, directory: Path) -> list[Path]:
     """Return the files with states of cases that are not in the config."""
-    checkpoints = Checkpoints(str(directory))
+    checkpoints = CheckpointFolder(str(directory))
     files = [file for file in files_below(directory / FOLDER) if checkpoints.read(file.name) is not None]
     cases = [case for dynamics in sweep.runs for _, case in sweep.cases(dynamics)] if files else []
     names = set(sweep.simulator.kept_names(cases)) if cases else set()

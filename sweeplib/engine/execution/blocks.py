@@ -24,7 +24,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import append_line
 from sweeplib.engine.storage.records.locks import block_lock
 from sweeplib.engine.storage.records.provenance import cpu_model
-from sweeplib.engine.storage.store.checkpoints import Checkpoints
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.journal import journal, runs_of
 from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.outcomes import Reason, append_reasons
@@ -73,7 +73,7 @@ class Block:
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
     begun: tuple[EarlierRuns, ...] = ()
-    checkpoints: Checkpoints | None = None
+    checkpoints: CheckpointFolder | None = None
 
     @property
     def name(self) -> str:

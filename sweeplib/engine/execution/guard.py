@@ -14,10 +14,9 @@ from sweeplib.engine.cases import Case
 from sweeplib.engine.execution.child import DiedError, Limits, RaisedError, TaskError, lent
 from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.process.troubles import Trouble
-from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.records import Begun, Checkpoints, Records
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.status import Excess, Status
-from sweeplib.engine.storage.store.checkpoints import Checkpoints
 
 GRACE = 1.0
 """Seconds by which cases may exceed their time limit before their process is ended."""

@@ -14,7 +14,7 @@ DIGITS = 32
 
 
 @dataclass(frozen=True)
-class Checkpoints:
+class CheckpointFolder:
     """Where a sweep keeps the last states of its cases.
 
     seconds : between two states of a case, at least.
