@@ -6,20 +6,8 @@ from pathlib import Path
 from sweeplib.errors import InputError
 
 PLACES = (
-    *(
-        "analysis",
-        "checkpoints",
-        "datasets",
-        "failures",
-        "figures",
-        "inventory",
-        "jobs",
-        "journal",
-        "locks",
-        "outcomes",
-        "report",
-    ),
-    *("runs.zarr", "config.yaml", "command.yaml", "origin.json", "plan.json"),
+    *("analysis", "datasets", "failures", "figures", "inventory", "jobs", "journal", "locks", "outcomes", "report"),
+    *("checkpoints", "runs.zarr", "config.yaml", "command.yaml", "origin.json", "plan.json"),
 )
 """What commands write in the folder of a sweep; `dataset.zarr` is exchanged, and has a rule of its own."""
 
