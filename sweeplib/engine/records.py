@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ class Begun:
         return Begun({name: values[places] for name, values in self.data.items()}, self.times)
 
 
+@runtime_checkable
 class Checkpoints(Protocol):
     """Where cases keep their states, by name, from which they go on."""
 
