@@ -9,12 +9,19 @@ from sweeplib.config.time_models import Scalar, Section, Values, as_written
 from sweeplib.engine.code.user_code import command_of, words_of
 
 
+def _units(value: Any) -> Any:
+    return "1" if value == 1 else value
+
+
+Units = Annotated[str, BeforeValidator(_units, json_schema_input_type=str | Literal[1])]
+
+
 class ParameterSection(Section):
     """A parameter of a command."""
 
     type: Literal["int", "float", "str", "bool"] | list[str] | None = None
     default: Annotated[Any, PlainValidator(as_written, json_schema_input_type=Scalar | None)] = None
-    units: str = "1"
+    units: Units = "1"
     label: str | None = None
     ge: float | None = None
     gt: float | None = None
@@ -25,7 +32,7 @@ class ParameterSection(Section):
 class ResultSection(Section):
     """A result of a command."""
 
-    units: str = "1"
+    units: Units = "1"
     dims: dict[str, int | str] = Field(default_factory=dict)
     label: str = ""
     symbol: str = ""
@@ -43,7 +50,7 @@ def _command(value: Any) -> Any:
 
 def _result(value: Any) -> Any:
     """Return a result as a mapping if its units alone are given."""
-    return value if isinstance(value, dict) else {} if value is None else {"units": value if value != 1 else "1"}
+    return value if isinstance(value, dict) else {} if value is None else {"units": value}
 
 
 Parameter = Annotated[
