@@ -29,7 +29,7 @@ print(json.dumps({"energy": T * L, "passed": seed % 2, "profile": [T] * L}))
 COMMAND = f"""
 simulator:
   command: {sys.executable} model.py {{T}} {{L}} {{law}} {{seed}}
-  results: {{energy: {{units: J, label: energy of all}}, passed: {{units: 1}}, profile: {{units: m, dims: {{site: L}}}}}}
+  results: {{energy: {{units: J, label: energy of all}}, passed: {{units: 1}}, profile: {{dims: {{site: L}}}}}}
   parameters: {{L: {{type: int, ge: 2, default: 3, units: m, label: side}}, law: [normal, signs]}}
 """
 GRID = "grid: {T: [0.5, 1], law: [normal, signs]}\nfigures: []\n"
