@@ -76,14 +76,19 @@ def _refuse_plugins(directory: Path) -> tuple[str, ...]:
 
 
 def _plugins(config: Path) -> tuple[str, ...]:
-    """Return the plugins that a config names, and the file of its function, with absolute paths; none is executed."""
+    """Return the plugins that a config names, and its function's file or its command, with absolute paths.
+
+    None is executed.
+    """
     from sweeplib.config import content
-    from sweeplib.engine.code.user_code import located
+    from sweeplib.engine.code.user_code import located, located_command
 
     keys = content(config)
     names, function = keys.get("plugins"), keys.get("simulator")
-    files = [] if function is None else [str(function).partition(":")[0]]
-    return located([*map(str, names if isinstance(names, list) else ()), *files], config.parent)
+    plugins = located(map(str, names if isinstance(names, list) else ()), config.parent)
+    if isinstance(function, dict):
+        return (*plugins, located_command(function.get("command", ""), config.parent))
+    return (*plugins, *([] if function is None else located([str(function).partition(":")[0]], config.parent)))
 
 
 def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None:
@@ -94,7 +99,7 @@ def recorded(path: Path, overrides: Sequence[str], results: Path) -> Path | None
     from sweeplib.engine.storage.records.config_files import is_lasting
 
     if not path.is_dir() and (
-        not is_lasting(path) or any(text.startswith(("plugins=", "simulator=")) for text in overrides)
+        not is_lasting(path) or any(text.startswith(("plugins=", "simulator=", "simulator.")) for text in overrides)
     ):
         return None  # read once, or named by the caller
     directory = folder_of(path, overrides, results)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from sweeplib.config.overrides import PLACES
-from sweeplib.engine.code.user_code import located, with_files
+from sweeplib.engine.code.user_code import located, located_command, with_files
 from sweeplib.engine.files.strict_yaml import Document
 from sweeplib.errors import InputError
 
@@ -41,7 +41,11 @@ def base_configs(
             if error.file is not None:
                 raise
             raise error.within(file=path, prefix=FROM) from None
-        files.append((base, document, with_files(keys, partial(located, folder=base.parent))))
+        keys = with_files(keys, partial(located, folder=base.parent))
+        match keys:
+            case {"simulator": {"command": str() | list() as command} as simulator}:
+                keys |= {"simulator": simulator | {"command": located_command(command, base.parent)}}
+        files.append((base, document, keys))
         path, folder = base, base.parent
     return files
 

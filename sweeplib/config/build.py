@@ -69,11 +69,12 @@ def sweep_of(config: SweepConfig | FunctionConfig, folder: Path) -> Design:
         figures=figures,
         cluster=cluster,
         timeout=config.timeout,
+        checkpoint=subject.checkpoint,
         publish=checked_address(config.publish) if config.publish is not None else None,
         authors=tuple(config.authors),
         licence=config.license,
         table=points if isinstance(points, str) else None,
-        plugins=plugins if subject.function is None else (*plugins, subject.function.partition(":")[0]),
+        plugins=plugins if subject.function is None else (*plugins, subject.plugin),
         function=subject.function,
     )
     cases = sum(sweep.most_cases_of(name) for name in sweep.runs)

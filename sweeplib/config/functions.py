@@ -1,20 +1,32 @@
 """The part of a config that is about a function of one's own."""
 
+import json
+import re
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sweeplib.config.function_models import FunctionConfig
+import pydantic
+
+from sweeplib.config.function_models import CommandSection, FunctionConfig, ParameterSection, ResultSection
 from sweeplib.config.subject import FigureEntry, Subject
+from sweeplib.config.time_models import Section
 from sweeplib.config.values import ascending, values
+from sweeplib.engine.base.validation import Location, refusal
 from sweeplib.engine.code.plugins import load_plugins, module_of
-from sweeplib.engine.code.user_code import located
+from sweeplib.engine.code.user_code import is_there, located, located_command, words_of
 from sweeplib.engine.design.design import Design, Run
 from sweeplib.errors import InputError, errors_at
 from sweeplib.functions.cases import WholeRun
 from sweeplib.functions.function import FUNCTIONS, Function
+from sweeplib.functions.program import declared
 from sweeplib.functions.simulator import FunctionSimulator
 
+CHECKPOINT = "5 min"
+"""How often a state is kept if a config does not say it."""
+INTERPRETER = r"(.*/)?(python|pypy|Rscript|julia|perl|ruby|node|octave|java|bash|sh)[\d.]*"
+"""Programs that run another one, after which a command is called."""
 LONG = 7
 """The number of values from which an axis is too long for colours: two such axes are drawn as a map."""
 
@@ -24,24 +36,52 @@ def function_subject(config: FunctionConfig, folder: Path) -> Subject:
 
     InputError for a file without a function that is a simulator, or with several of which none is named.
     """
-    path, _, name = config.simulator.partition(":")
-    [file] = located([path], folder)
-    with errors_at("simulator"):
-        load_plugins([file])
-        function = _function(file, name)
-        _ = function.code  # refuses a name that nothing defines
+    named: str | dict[str, Any]
+    if isinstance(config.simulator, str):
+        path, _, name = config.simulator.partition(":")
+        [plugin] = located([path], folder)
+        with errors_at("simulator"):
+            load_plugins([plugin])
+            function = _function(plugin, name)
+            _ = function.code  # refuses a name that nothing defines
+        named = f"{plugin}:{function.name}"
+    else:
+        named = _command(config.simulator, folder)
+        with errors_at("simulator"):
+            function = declared(declaration := json.dumps(named))  # with the files as they are now
+            load_plugins([plugin := f"{declared.__module__}:{declaration}"])
     return Subject(
         simulator=FunctionSimulator(function),
         place="parameters",
         fixed=config.parameters,
-        recording=WholeRun(_times(function, config.times)),
+        recording=WholeRun(_times(function, config.times), config.keep == "ends"),
         runs=lambda grid, seeds: {function.name: Run(function.name)},
         check=partial(_check, function),
-        written=lambda sweep: {},
+        written=lambda sweep: {"checkpoint": sweep.checkpoint},
         figures=partial(_figures, function),
         pair_by=partial(_pair_by, function),
-        function=f"{file}:{function.name}",
+        function=named,
+        plugin=plugin,
+        checkpoint=_checkpoint(function, config),
     )
+
+
+def _command(section: Any, folder: Path) -> dict[str, Any]:
+    """Return the declaration of a command: that of a config, with absolute paths and a name."""
+    try:
+        command = CommandSection.model_validate(section)
+    except pydantic.ValidationError as error:
+
+        def choices(at: Location) -> Iterable[str]:
+            inner: dict[str, type[Section]] = {"parameters": ParameterSection, "results": ResultSection}
+            return (inner[str(at[0])] if len(at) > 1 else CommandSection).model_fields
+
+        raise refusal(error, choices=choices).within(prefix="simulator") from None
+    text = located_command(command.command, folder)
+    program, *others = words_of(text) or [""]
+    scripts = filter(is_there, others) if re.fullmatch(INTERPRETER, program) else ()
+    name = command.name or re.sub(r"\W", "_", Path(next(iter(scripts), program)).stem) or "command"
+    return command.model_dump(exclude_unset=True) | {"command": text, "name": name}
 
 
 def _function(file: str, name: str) -> Function:
@@ -68,6 +108,23 @@ def _times(function: Function, times: Any) -> tuple[float, ...]:
         problem, expected = f"{function.name} {has} argument `times`", "times" if function.takes_times else "no times"
         raise InputError(problem, key="times", value=times, expected=expected)
     return () if times is None else ascending(values(times, "times"), "times", None)
+
+
+def _checkpoint(function: Function, config: FunctionConfig) -> float | None:
+    """Return the seconds between two states that are kept; InputError for a function that has none."""
+    goes_further = function.goes_on and function.takes_times
+    for key, value, can in (("checkpoint", config.checkpoint, function.goes_on), ("keep", config.keep, goes_further)):
+        if value is not None and not can:
+            wanted = "the argument `state`" if key == "checkpoint" else "the arguments `times` and `state`"
+            expected = f"a function with {wanted} that yields its results and a state"
+            raise InputError(f"{function.name} cannot go on", key=key, value=value, expected=expected)
+    if not function.goes_on:
+        return None
+    chosen = CHECKPOINT if config.checkpoint is None else config.checkpoint
+    time = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(h|min|s|)\s*", str(chosen))
+    if time is None:
+        raise InputError("not a time", key="checkpoint", value=chosen, expected="such as `5 min`, `2 h` or `30 s`")
+    return float(time[1]) * {"h": 3600.0, "min": 60.0}.get(time[2], 1.0)
 
 
 def _pair_by(function: Function, names: list[str] | None) -> tuple[str, ...] | None:

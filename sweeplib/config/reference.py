@@ -14,7 +14,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from sweeplib.analysis.kit.options import option_type
-from sweeplib.config.function_models import FunctionConfig, FunctionSections
+from sweeplib.config.function_models import FunctionConfig, FunctionSections, FunctionTimes
 from sweeplib.config.models import AnswerSection, DynamicsSection, SweepConfig
 from sweeplib.config.time_models import Times
 from sweeplib.config.times import KINDS
@@ -161,7 +161,8 @@ def key_rows() -> dict[str, KeyRow]:
 
 def _own_rows() -> list[KeyRow]:
     """Return the rows of the keys that only sweeps of functions have."""
-    return [row for row in _rows(FunctionConfig) if row.key in (*FunctionSections.model_fields, "times")]
+    fields = (*FunctionSections.model_fields, *FunctionTimes.model_fields)
+    return [row for row in _rows(FunctionConfig) if row.key in fields]
 
 
 @cache

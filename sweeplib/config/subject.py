@@ -26,7 +26,9 @@ class Subject:
     check : raises InputError, with the key, for a sweep that cannot be run.
     written : returns the sections of the complete config that are not as the config has them.
     figures : returns the default figures, those of each kind in the order in which they are tried.
-    function : the file of the function with its name, `PATH:NAME`, if a function is called.
+    function : the file of the function with its name, `PATH:NAME`, or the declaration of a command, if one is called.
+    plugin : what other processes import for it.
+    checkpoint : the seconds between two states of a case that are kept, None if it has no states.
     """
 
     simulator: Simulator
@@ -42,4 +44,6 @@ class Subject:
     used: frozenset[str] = frozenset()
     expressions: Mapping[str, Expression] = field(default_factory=dict)
     clock: Any = None
-    function: str | None = None
+    function: str | Mapping[str, Any] | None = None
+    plugin: str = ""
+    checkpoint: float | None = None

@@ -1,7 +1,8 @@
-"""Records: what runs of cases return. Begun: runs from which others go on."""
+"""Records: what runs of cases return. Begun: runs from which others go on. Checkpoints: states on their way."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,25 @@ class Begun:
     def at(self, places: NDArray[np.intp] | slice) -> "Begun":
         """Some of the runs."""
         return Begun({name: values[places] for name, values in self.data.items()}, self.times)
+
+
+@runtime_checkable
+class Checkpoints(Protocol):
+    """Where cases keep their states, by name, from which they go on."""
+
+    @property
+    def seconds(self) -> float:
+        """The time between two states of a case, at least."""
+
+    @property
+    def keep_ends(self) -> bool:
+        """Whether the last state of a case stays, from which a longer one goes on."""
+
+    def read(self, name: str) -> bytes | None:
+        """Return what is kept under a name; None if there is nothing, or any bit of it has changed."""
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep some bytes under a name, in place of those before."""
 
 
 def _no_data(like: Array, records: Records) -> Array:

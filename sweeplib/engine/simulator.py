@@ -16,13 +16,14 @@ from sweeplib.engine.base.late_modules import IMPORTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+    from pathlib import Path
 
     import numpy as np
 
     from sweeplib.engine.cases import Cases, Recording
     from sweeplib.engine.hints import Hints
     from sweeplib.engine.parameters import Parameters
-    from sweeplib.engine.records import Begun, Records
+    from sweeplib.engine.records import Begun, Checkpoints, Records
     from sweeplib.engine.variable import Variable
 
 NETWORKS = "networks"
@@ -46,17 +47,31 @@ class Simulator(ABC):
     """The parameters of its cases."""
     hints: Hints
     """What it says of its cases beside their numbers."""
+    files: Sequence[Path] = ()
+    """Files of the user that it runs, beside plugins."""
 
     @abstractmethod
     def shares(self, dims: Collection[str]) -> bool:
         """Return whether variables with some dimensions have the same shape in all groups of cases."""
 
     @abstractmethod
-    def run(self, cases: Sequence[Any], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
+    def run(
+        self,
+        cases: Sequence[Any],
+        *,
+        timeout: float | None = None,
+        begun: Begun | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> Records:
         """Return the records of cases of one shape; they go on from runs that have `begun`.
 
         `timeout` is the mean time in seconds that a case may take. The result of a case does not depend on the others.
+        Where there are `checkpoints`, cases keep their states there on their way, and go on from those that are there.
         """
+
+    def kept_names(self, cases: Any) -> Sequence[str]:
+        """Return the names of the states of cases among checkpoints; none if it keeps no states."""
+        return ()
 
     @abstractmethod
     def variables(self, case: Any) -> dict[str, Variable]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
@@ -14,7 +14,7 @@ import numpy as np
 from sweeplib.engine import cases as engine
 from sweeplib.engine.base.table import Column, Reading
 from sweeplib.engine.simulator import FUNCTIONS, simulator_named
-from sweeplib.functions.function import registered
+from sweeplib.functions.function import TIMES, registered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class WholeRun(engine.Recording):
     """All that a function returns, at some `times` if it takes these."""
 
     times: tuple[float, ...] = ()
-    keep_ends = False
+    keep_ends: bool = field(default=False, compare=False)
 
     @property
     def end(self) -> float:
@@ -145,6 +145,11 @@ class FunctionCases(engine.Cases):
         shared = json.dumps([function.name, function.code, list(function.results), names, *([times] if times else [])])
         rows = zip(*(self.column(name).items() for name in names), strict=True)
         return [hashlib.blake2b(f"{shared} {text_of(row)}".encode(), digest_size=32).digest() for row in rows]
+
+
+def lengths_of(case: FunctionCase) -> dict[str, Any]:
+    """Return the values of the arguments, and the number of recording times."""
+    return {**dict(case.values), TIMES: len(case.recording.times)}
 
 
 def text_of(values: Any) -> str:

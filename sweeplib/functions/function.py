@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
@@ -30,6 +30,10 @@ RANDOM = ("rng", "seed")
 """The arguments with which a function takes random numbers: a generator, or the number of the replica."""
 TIMES = "times"
 """The argument with which a function takes the times at which it records."""
+TIME = "time"
+"""The dimension of results at these times."""
+STATE = "state"
+"""The argument with which a function that yields its results gets the state from which it goes on."""
 NAMES = (
     *(
         "case",
@@ -51,6 +55,10 @@ Real = Annotated[float, pydantic.Field(allow_inf_nan=False)]
 Number = int | Real
 
 
+class TimeUpError(Exception):
+    """A call takes longer than it may."""
+
+
 @dataclass(frozen=True)
 class Result:
     """A result of a function: real numbers in some units; an array names its dimensions and their lengths.
@@ -64,9 +72,10 @@ class Result:
     label: str = ""
     symbol: str = ""
 
-    def shape(self, values: Mapping[str, Any]) -> tuple[int, ...]:
-        """Return the lengths of an array where the parameters have some values."""
-        return tuple(int(values[size]) if isinstance(size, str) else size for size in self.dims.values())
+    def shape(self, values: Mapping[str, Any], along: str | None = None) -> tuple[int, ...]:
+        """Return the lengths of an array where the parameters have some values, or those at one place along a dim."""
+        sizes = [size for dim, size in self.dims.items() if dim != along]
+        return tuple(int(values[size]) if isinstance(size, str) else size for size in sizes)
 
 
 @dataclass(frozen=True)
@@ -88,11 +97,16 @@ class Function:
     """A function that sweeps can run; called, it is the function itself.
 
     module, file : where it is defined, None where that is no file.
+    files : what it is made from, beside modules of Python.
+    yields, goes_on : whether it yields its results, and whether it yields a state with them from which it can go on.
     """
 
     module: str
     file: Path | None
+    files: Sequence[Path] = ()
     takes_times: bool = False
+    yields: bool = False
+    goes_on: bool = False
 
     def __init__(self, function: Callable[..., Any], results: Mapping[str, Result]) -> None:
         functools.update_wrapper(self, function)
@@ -104,7 +118,10 @@ class Function:
         if {*RANDOM} <= {*arguments}:
             raise InputError(f"{self.name} takes rng and seed", value=list(RANDOM), expected="one of the two")
         hints = typing.get_type_hints(function, include_extras=True)
-        parameters = {name: argument for name, argument in arguments.items() if name not in (*RANDOM, TIMES)}
+        self.yields = inspect.isgeneratorfunction(function)
+        self.goes_on = self.yields and STATE in arguments
+        others = (*RANDOM, TIMES, *([STATE] if self.goes_on else []))
+        parameters = {name: argument for name, argument in arguments.items() if name not in others}
         self.arguments = {
             name: _argument(self.name, argument, hints.get(name)) for name, argument in parameters.items()
         }
@@ -127,6 +144,10 @@ class Function:
         """Return what the function returns."""
         return self.function(*arguments, **named)
 
+    def called(self, timeout: float | None, **arguments: Any) -> Any:
+        """Return what the function returns; one that can ends with a TimeUpError after so many seconds."""
+        return self(**arguments)
+
     def __repr__(self) -> str:
         return f"<simulator {self.name}({', '.join(self.arguments)}) of {', '.join(self.results)}>"
 
@@ -147,7 +168,7 @@ class Function:
                 if dim in self.arguments or dim in self.results:
                     problem = f"{self.name}: a parameter or a result has the name of a dimension"
                     raise InputError(problem, value=dim, expected="another name")
-                if (dim == "time") != (size == TIMES) or (size == TIMES and not self.takes_times):
+                if (dim == TIME) != (size == TIMES) or (size == TIMES and not self.takes_times):
                     expected = '{"time": "times"}, of a function with the argument `times`'
                     raise InputError(f"{self.name}: not the dimension of times", value={dim: size}, expected=expected)
                 if isinstance(size, str) and size not in (*self.arguments, TIMES):
@@ -180,7 +201,8 @@ def simulator(**results: str | Result) -> Callable[[Callable[..., Any]], Functio
     nothing. `rng` is a NumPy Generator, a function of the sweep's root seed, the values of the parameters and the
     number of the replica; with `seed` the function gets a number instead, from which it makes its own. A function with
     neither is deterministic. It returns its results by name, or one value if it has one: numbers, or arrays of the
-    declared lengths (`Result`).
+    declared lengths (`Result`). It may also yield them, one recording time after the other, and with them a state from
+    which a call with this `state` goes on.
 
     InputError for a lambda, a function inside of another one, and names that mean something else.
     """
@@ -206,23 +228,27 @@ def _argument(of: str, argument: inspect.Parameter, hint: Any) -> Argument:
         raise InputError(f"{of} takes any arguments", value=str(argument), expected="parameters with names")
     is_needed = argument.default is inspect.Parameter.empty
     default = None if is_needed else argument.default
-    kind = hint if hint is not None else _type_of_default(default)
+    kind = hint if hint is not None else type_of_default(default)
     units, label = "1", ""
     for entry in get_args(kind)[1:] if get_origin(kind) is Annotated else ():
         units = entry if isinstance(entry, str) else units
         label = (entry.description or "") if isinstance(entry, FieldInfo) else label
-    if kind is float:
-        kind = Real
-    if not is_needed:
+    kind = Real if kind is float else kind
+    return checked_argument(of, Argument(argument.name, kind, default, is_needed, units, label))
+
+
+def checked_argument(of: str, argument: Argument) -> Argument:
+    """Return a parameter of a function; InputError for a default that is no value of it."""
+    if not argument.is_needed:
         try:
-            pydantic.TypeAdapter(kind).validate_python(default)
+            pydantic.TypeAdapter(argument.type).validate_python(argument.default)
         except pydantic.ValidationError as error:
             problem = f"{of}: the default of {argument.name} is no value of it"
-            raise InputError(problem, value=default, expected=error.errors()[0]["msg"]) from None
-    return Argument(argument.name, kind, default, is_needed, units, label)
+            raise InputError(problem, value=argument.default, expected=error.errors()[0]["msg"]) from None
+    return argument
 
 
-def _type_of_default(default: Any) -> Any:
+def type_of_default(default: Any) -> Any:
     """Return the type of the values of a parameter without an annotation: that of its default; numbers for a number."""
     if isinstance(default, bool | str):
         return type(default)
@@ -235,8 +261,13 @@ def is_text(kind: Any) -> bool:
     return kind is str or (get_origin(kind) is Literal and all(isinstance(value, str) for value in get_args(kind)))
 
 
-def checked_results(function: Function, returned: Any, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Return what a function returned as arrays by name; TypeError or ValueError unless it is what was declared."""
+def checked_results(
+    function: Function, returned: Any, values: Mapping[str, Any], along: str | None = None
+) -> dict[str, np.ndarray]:
+    """Return what a function returned as arrays by name; TypeError or ValueError unless it is what was declared.
+
+    along : a dimension at one place of which it returned them.
+    """
     if not isinstance(returned, Mapping):
         if len(function.results) != 1:
             wanted = ", ".join(function.results)
@@ -248,7 +279,7 @@ def checked_results(function: Function, returned: Any, values: Mapping[str, Any]
         )
     arrays = {}
     for name, result in function.results.items():
-        array, shape = np.asarray(returned[name]), result.shape(values)
+        array, shape = np.asarray(returned[name]), result.shape(values, along)
         if array.dtype.kind not in "biuf" or array.shape != shape:
             kind = f"{array.dtype} of shape {array.shape}"
             raise TypeError(f"{function.name} returned {name} as {kind}; expected real numbers of shape {shape}")

@@ -5,7 +5,8 @@
 The program is started without a shell, once for each case, in an empty folder, with no standard input. It writes its
 results as JSON, as CSV with a header and one row, or as lines `name = value`; the last text of these forms counts, so
 that others may come before it. What it is made of is part of the identity of a case: the command, and the content of
-the files that it names.
+the files that it names. A config has the same in `simulator: {command: ..., results: ...}`; other processes then read
+the declaration as a plugin, `sweeplib.functions.program:JSON`.
 """
 
 from __future__ import annotations
@@ -22,17 +23,36 @@ import string
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
-from functools import cached_property
+import time
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
+import pydantic
+
+from sweeplib.engine.code.user_code import is_there, located_command, words_of
 from sweeplib.engine.files.regular_files import file_bytes
 from sweeplib.errors import InputError
-from sweeplib.functions.function import FUNCTIONS, RANDOM, Argument, Function, Number, Result
+from sweeplib.functions.function import (
+    FUNCTIONS,
+    RANDOM,
+    TIMES,
+    Argument,
+    Function,
+    Real,
+    Result,
+    TimeUpError,
+    checked_argument,
+    type_of_default,
+)
 
 MOST_OUTPUT = 2**26
-"""Bytes of output that are read; a program that writes more has failed."""
+"""Bytes that a program may write to its standard output, and to its standard error; more is a failure."""
+LOOKS = 0.05
+"""Seconds between two looks at how much a program has written."""
+TYPES = {"int": int, "float": Real, "str": str, "bool": bool}
+"""The types of parameters, by the names that they have in a config."""
 SAID = 2000
 """The characters of the end of its messages that a reason has."""
 LINE = re.compile(r"\s*([A-Za-z_]\w*)\s*[=:]\s*(\S+)\s*")
@@ -49,31 +69,33 @@ class _Place(NamedTuple):
 class Program(Function):
     """A command that sweeps can run.
 
-    folder : the one of the file that defines it, from which files in the command are named.
+    files : the program, and the files that the command names.
     """
 
     def __init__(
         self, name: str, command: str, results: Mapping[str, Result], parameters: Mapping[str, Any], place: _Place
     ) -> None:
         self.name, self.command, self.results = name, command, dict(results)
-        self.module, self.file, self.folder, self.parameters = place.module, place.file, place.folder, dict(parameters)
-        fields = [field for _, field, _, _ in string.Formatter().parse(command) if field is not None]
-        if not all(field.isidentifier() for field in fields):
+        self.module, self.file, self.parameters = place.module, place.file, dict(parameters)
+        self._words = words_of(located_command(command, place.folder))
+        try:
+            fields = [field for _, field, _, _ in string.Formatter().parse(command) if field is not None]
+        except ValueError:  # of a brace without its other one
+            fields = [""]
+        if not self._words or not all(field.isidentifier() for field in fields):
             raise InputError(f"{name}: not a command", value=command, expected="parameters by name, such as `--T {T}`")
-        self.random = "seed" if "seed" in fields else None
-        names = [field for field in dict.fromkeys(fields) if field not in RANDOM]
+        if "rng" in fields:
+            raise InputError(f"{name}: this name has another meaning", value="{rng}", expected="{seed}, a number")
+        self.random, self.takes_times = "seed" if "seed" in fields else None, TIMES in fields
+        names = [field for field in dict.fromkeys(fields) if field not in (*RANDOM, TIMES)]
         if unknown := [key for key in parameters if key not in names]:
             raise InputError(f"{name}: the command has no such parameter", value=unknown[0], choices=names)
-        self.arguments = {field: _argument(field, parameters.get(field)) for field in names}
+        self.arguments = {field: _argument(name, field, parameters.get(field)) for field in names}
         self._refuse_names()
-        if shutil.which(self._words[0], path=_path(self.folder)) is None:
+        program = shutil.which(self._words[0])
+        if program is None:
             raise InputError(f"{name}: no such program", value=self._words[0], expected="one that can be executed")
-
-    @cached_property
-    def _words(self) -> list[str]:
-        """The words of the command, with the paths of files beside the file that defines it."""
-        words = shlex.split(self.command)
-        return [str(self.folder / word) if (self.folder / word).is_file() else word for word in words]
+        self.files = [Path(program).absolute(), *(Path(word) for word in self._words[1:] if is_there(word))]
 
     def source(self) -> str:
         """Return the text of a file that declares it."""
@@ -89,30 +111,30 @@ class Program(Function):
     @cached_property
     def code(self) -> str:
         """A digest of the command, and of the content of the program and the files that the command names."""
-        program = str(shutil.which(self._words[0], path=_path(self.folder)))
-        files = [word for word in (program, *self._words[1:]) if Path(word).is_file()]
-        words = [Path(word).name if word in files else word for word in (program, *self._words[1:])]
+        words = [self.files[0].name, *(Path(word).name if is_there(word) else word for word in self._words[1:])]
         digest = hashlib.blake2b(repr(words).encode(), digest_size=12)
-        for file in files:
-            digest.update(file_bytes(Path(file).resolve()))
+        for file in self.files:
+            digest.update(file_bytes(file.resolve()))
         return digest.hexdigest()
 
     def __call__(self, **values: Any) -> dict[str, Any]:
         """Return the results of a run; RuntimeError, with the end of its messages, for one that fails."""
+        return self.called(None, **values)
+
+    def called(self, timeout: float | None, **values: Any) -> dict[str, Any]:
+        """Return the results of a run; TimeUpError if it takes longer than some seconds."""
+        if self.takes_times:
+            values[TIMES] = ",".join(map(repr, values[TIMES].tolist()))
         words = [word.format(**values) for word in self._words]
         with tempfile.TemporaryDirectory(prefix="sweeplib-") as folder, tempfile.TemporaryFile() as output:
             with tempfile.TemporaryFile() as messages:
-                status = _status(words, folder, output, messages)
+                how = _failure(words, folder, (output, messages), timeout)
                 messages.seek(max(0, messages.seek(0, os.SEEK_END) - SAID))
                 message = messages.read().decode("utf-8", "replace").strip()
-            size = output.seek(0, os.SEEK_END)
             output.seek(0)
             text = output.read(MOST_OUTPUT).decode("utf-8", "replace")
-        if status != 0:
-            how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        if how is not None:
             raise RuntimeError(f"{shlex.join(words)}: {how}: {message or 'no message'}")
-        if size > MOST_OUTPUT:
-            raise RuntimeError(f"{shlex.join(words)}: {size} bytes of output; expected at most {MOST_OUTPUT}")
         return parsed_output(text, self.results)
 
 
@@ -131,36 +153,93 @@ def program(
     around = sys._getframe(1).f_globals  # files of the command are beside the file of the call
     file = Path(around["__file__"]).resolve() if "__file__" in around else None
     place = _Place(str(around["__name__"]), file, Path.cwd() if file is None else file.parent)
-    chosen = name or re.sub(r"\W", "_", Path(shlex.split(command)[0]).stem)
+    chosen = name or re.sub(r"\W", "_", Path(words_of(command)[0]).stem)
     declared = {key: Result(entry) if isinstance(entry, str) else entry for key, entry in results.items()}
     simulated = Program(chosen, command, declared, parameters or {}, place)
     FUNCTIONS.setdefault(chosen, []).append(simulated)
     return simulated
 
 
-def _argument(name: str, declared: Any) -> Argument:
-    """Return a parameter from its type or its default; a number that is needed if it has neither."""
-    if declared is None:
-        return Argument(name, Number, None, True)
-    if isinstance(declared, type):
-        return Argument(name, declared, None, True)
-    kind = type(declared) if isinstance(declared, bool | str) else Number
-    return Argument(name, kind, declared, False)
+def declared(declaration: str) -> Program:
+    """Return the simulator of a text of JSON: `name`, `command` with absolute paths, `parameters`, `results`."""
+    entry = json.loads(declaration)
+    results = {name: Result(**result) for name, result in entry["results"].items()}
+    place = _Place(__name__, None, Path("/"))
+    simulated = Program(entry["name"], entry["command"], results, entry.get("parameters", {}), place)
+    FUNCTIONS.setdefault(simulated.name, []).append(simulated)
+    return simulated
 
 
-def _path(folder: Path) -> str:
-    return os.pathsep.join([str(folder), os.environ.get("PATH", os.defpath)])
+def parameter_entry(value: Any) -> Any:
+    """Return a parameter as a mapping, of its `type`, the texts that it may be or its `default` if that is given."""
+    if isinstance(value, Mapping) or value is None:
+        return value or {}
+    is_type = isinstance(value, type | list) or (isinstance(value, str) and value in TYPES)
+    return {"type" if is_type else "default": value}
 
 
-def _status(words: list[str], folder: str, output: Any, messages: Any) -> int:
-    """Return the exit status of a program, with whose end all that it has started ends."""
+def _argument(of: str, name: str, declared: Any) -> Argument:
+    """Return a parameter from its `parameter_entry`; a number that is needed if nothing is said of it."""
+    entry = dict(parameter_entry(declared))
+    is_needed, default = "default" not in entry, entry.pop("default", None)
+    kind, units, label = entry.pop("type", None), entry.pop("units", "1"), entry.pop("label", None)
+    if isinstance(kind, list):
+        kind = Literal[tuple(kind)]
+    elif kind is None:
+        kind = type_of_default(default)
+    kind = TYPES.get(kind.__name__ if isinstance(kind, type) else str(kind), kind)
+    bounded: Any = Annotated[kind, pydantic.Field(**entry)]
+    return checked_argument(of, Argument(name, bounded, default, is_needed, units, label or ""))
+
+
+def _failure(words: list[str], folder: str, written: Sequence[Any], timeout: float | None) -> str | None:
+    """Return how a program failed, None if it did not; with its end, all that it has started ends.
+
+    It ends with this process too, where the system has a way.
+    """
+    output, messages = written
+    until = None if timeout is None else time.monotonic() + timeout
     process = subprocess.Popen(
-        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=messages, start_new_session=True
+        [*_with_parent(), *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=messages,
+        start_new_session=True,
     )
     try:
-        return process.wait()
+        while (status := _status(process)) is None:
+            if until is not None and time.monotonic() > until:
+                raise TimeUpError
+            if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:
+                break
     finally:
         _end(process.pid)
+        process.wait()
+    if max(os.fstat(file.fileno()).st_size for file in written) > MOST_OUTPUT:
+        return f"over {MOST_OUTPUT} bytes of output"
+    if status is not None and status < 0:
+        return f"signal {signal.Signals(-status).name}"
+    return f"exit status {status}" if status else None
+
+
+def _status(process: subprocess.Popen[bytes]) -> int | None:
+    """Return the exit status of a process, None if it has not ended soon."""
+    try:
+        return process.wait(LOOKS)
+    except subprocess.TimeoutExpired:
+        return None
+
+
+@cache
+def _with_parent() -> tuple[str, ...]:
+    """Return the words before a command with which it ends when the process that has started it does."""
+    words = ("setpriv", "--pdeathsig", "KILL", "--")
+    try:
+        done = subprocess.run([*words, "true"], check=False, capture_output=True)
+    except OSError:
+        return ()
+    return words if done.returncode == 0 else ()
 
 
 def _end(group: int) -> None:

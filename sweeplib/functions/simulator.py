@@ -15,7 +15,7 @@ from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.hints import Headline, Hints
 from sweeplib.engine.parameters import Parameters
 from sweeplib.engine.process.troubles import Trouble
-from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.records import Begun, Checkpoints, Records
 from sweeplib.engine.simulator import FUNCTIONS, Simulator
 from sweeplib.engine.status import Status
 from sweeplib.engine.storage.dataset.coordinates import (
@@ -27,8 +27,9 @@ from sweeplib.engine.storage.dataset.coordinates import (
     run_coordinates,
 )
 from sweeplib.engine.variable import Variable
-from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of
-from sweeplib.functions.function import TIMES, Function, checked_results, is_text, registered
+from sweeplib.functions.cases import FunctionCase, FunctionCases, WholeRun, generator_of, lengths_of
+from sweeplib.functions.courses import course_results, kept_names
+from sweeplib.functions.function import TIMES, Function, TimeUpError, checked_results, is_text, registered
 
 if TYPE_CHECKING:
     from sweeplib.engine.design.design import Design
@@ -89,7 +90,7 @@ class FunctionSimulator(Simulator):
 
     def __init__(self, function: Function) -> None:
         self.function, self.name = function, f"{FUNCTIONS}.{function.name}"
-        self.about = f"the function {function.name}"
+        self.about, self.files = f"the function {function.name}", function.files
         self.parameters, self.hints = FunctionParameters(function), FunctionHints(function)
 
     def __reduce__(self) -> Any:
@@ -100,7 +101,12 @@ class FunctionSimulator(Simulator):
         return True
 
     def run(
-        self, cases: Sequence[FunctionCase], *, timeout: float | None = None, begun: Begun | None = None
+        self,
+        cases: Sequence[FunctionCase],
+        *,
+        timeout: float | None = None,
+        begun: Begun | None = None,
+        checkpoints: Checkpoints | None = None,
     ) -> Records:
         """Return the results of calls; one that raises harms no other. After the time of all, the others time out."""
         variables = self.variables(cases[0])
@@ -111,18 +117,26 @@ class FunctionSimulator(Simulator):
             if time.monotonic() > until:
                 break
             try:
-                for name, values in self.results(case).items():
+                for name, values in self.results(case, timeout, checkpoints).items():
                     data[name][at] = values
                 status[at] = Status.ok
             except KeyboardInterrupt:
                 raise
+            except TimeUpError:
+                continue
             except BaseException as error:  # includes SystemExit of the function
                 if fault := unfit(error):
                     raise fault from None
                 status[at], raised[at] = Status.failed, Trouble.from_exception(error)
         return Records(data, status, raised=raised)
 
-    def results(self, case: FunctionCase) -> dict[str, np.ndarray]:
+    def kept_names(self, cases: Sequence[FunctionCase]) -> Sequence[str]:
+        """Return the identities of the cases without the times, if the function yields states."""
+        return kept_names(cases) if self.function.goes_on else ()
+
+    def results(
+        self, case: FunctionCase, timeout: float | None = None, checkpoints: Checkpoints | None = None
+    ) -> dict[str, np.ndarray]:
         """Return the results of one call; exceptions of the function are passed on."""
         values, random = dict(case.values), dict[str, Any]()
         times = {TIMES: np.array(case.recording.times)} if self.function.takes_times else {}
@@ -130,7 +144,11 @@ class FunctionSimulator(Simulator):
             random = {"rng": generator_of(case)}
         elif self.function.random == "seed":
             random = {"seed": int(generator_of(case).integers(LARGEST_SEED))}
-        return checked_results(self.function, self.function(**random, **times, **values), lengths_of(case))
+        if self.function.yields:
+            returned = course_results(self.function, case, random, timeout, checkpoints)
+        else:
+            returned = self.function.called(timeout, **random, **times, **values)
+        return checked_results(self.function, returned, lengths_of(case))
 
     def variables(self, case: FunctionCase) -> dict[str, Variable]:
         """Return the results, with the lengths that they have for this case."""
@@ -285,11 +303,6 @@ LABELS = {
     "seed": "replica",
 }
 """The labels of what is neither an argument nor a result."""
-
-
-def lengths_of(case: FunctionCase) -> dict[str, Any]:
-    """Return the values of the arguments, and the number of recording times."""
-    return {**dict(case.values), TIMES: len(case.recording.times)}
 
 
 def _words(name: str) -> str:

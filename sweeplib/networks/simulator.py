@@ -7,7 +7,7 @@ import numpy as np
 
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.design.design import Design
-from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.records import Begun, Checkpoints, Records
 from sweeplib.engine.simulator import NETWORKS, Simulator
 from sweeplib.engine.storage.dataset.coordinates import Constant, Coordinate
 from sweeplib.engine.variable import Variable
@@ -43,8 +43,15 @@ class Networks(Simulator):
         """Return whether no dimension is one of units, whose numbers differ between groups."""
         return SHARED_DIMS.issuperset(dims)
 
-    def run(self, cases: Sequence[Case], *, timeout: float | None = None, begun: Begun | None = None) -> Records:
-        """Return the records of cases of one shape (`run_cases`)."""
+    def run(
+        self,
+        cases: Sequence[Case],
+        *,
+        timeout: float | None = None,
+        begun: Begun | None = None,
+        checkpoints: Checkpoints | None = None,
+    ) -> Records:
+        """Return the records of cases of one shape (`run_cases`), which keep no states on their way."""
         return driver.run_cases(cases, timeout=timeout, begun=begun)
 
     def variables(self, case: Case) -> dict[str, Variable]:

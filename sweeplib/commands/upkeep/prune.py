@@ -17,6 +17,7 @@ from sweeplib.engine.storage.records.files import files_below, intact_json, remo
 from sweeplib.engine.storage.records.links import links_on_the_way
 from sweeplib.engine.storage.records.locks import alone
 from sweeplib.engine.storage.records.manifest import MANIFEST, has_manifest, is_own, manifest_at
+from sweeplib.engine.storage.store.checkpoints import FOLDER, CheckpointFolder
 from sweeplib.engine.storage.store.identity_file import identity_files, is_of
 from sweeplib.engine.storage.store.inventory import inventory
 from sweeplib.engine.storage.store.layout import Layout, layout_folders
@@ -142,7 +143,17 @@ def _other_files(sweep: Design, directory: Path) -> Iterator[Stale]:
     failures = [path for path in sorted((directory / "failures").glob("*.*.json")) if not _is_current(path, sweep)]
     others = tuple(filter(intact_json, failures))
     yield Stale(f"descriptions of {len(others)} failures that are not of this config", others)
+    yield Stale("states of cases of other configs or of other code", tuple(_other_states(sweep, directory)))
     yield Stale("temporary files of writers that were killed", tuple(leftovers(directory)))
+
+
+def _other_states(sweep: Design, directory: Path) -> list[Path]:
+    """Return the files with states of cases that are not in the config."""
+    checkpoints = CheckpointFolder(str(directory))
+    files = [file for file in files_below(directory / FOLDER) if checkpoints.read(file.name) is not None]
+    cases = [case for dynamics in sweep.runs for _, case in sweep.cases(dynamics)] if files else []
+    names = set(sweep.simulator.kept_names(cases)) if cases else set()
+    return [file for file in files if file.name not in names]
 
 
 def _is_of_a_case(path: Path) -> bool:

@@ -1,7 +1,8 @@
 """Plugins: modules of the user, imported by the driver and by every worker, that register what they define.
 
 A plugin is the path of a `.py` file, the name of an installed plugin (an entry point), or the name of a module. The
-folder of a file is appended to Python's path, so that the file can import the files beside it.
+folder of a file is appended to Python's path, so that the file can import the files beside it. What a config itself
+declares is a plugin too, `MODULE:TEXT`: the module of this package has a function `declared` that reads the text.
 """
 
 import builtins
@@ -19,7 +20,7 @@ from pathlib import Path
 from sweeplib.engine.base.late_modules import IMPORTING
 from sweeplib.engine.base.registry import REGISTRIES
 from sweeplib.engine.code.sources import absolute_imports, all_imports, code, user_files
-from sweeplib.engine.code.user_code import GROUP, PACKAGE, installed_plugins, module_spec, user_file
+from sweeplib.engine.code.user_code import GROUP, PACKAGE, installed_plugins, is_there, module_spec, user_file, words_of
 from sweeplib.engine.files.owners import others_in
 from sweeplib.engine.files.regular_files import file_text
 from sweeplib.errors import InputError, SweeplibError
@@ -151,7 +152,7 @@ def _module_of(plugin: str) -> str:
         if point.attr:
             problem = f"the entry point {point.value!r} is no module"
             raise InputError(problem, key="plugins", value=plugin, expected=f"a module in the group `{GROUP}`")
-    return points[0].module if points else plugin
+    return points[0].module if points else plugin.partition(":")[0]
 
 
 def _likely_plugin(plugin: str, module: str) -> str | None:
@@ -176,7 +177,9 @@ def _file_of(name: str) -> Path | None:
 def _import(plugin: str, name: str) -> None:
     """Import a plugin under a name: a module that Python finds, or a file elsewhere, which then has this name."""
     if not _is_file(plugin) or name == Path(plugin).stem:
-        importlib.import_module(name)
+        module, declaration = importlib.import_module(name), plugin.removeprefix(f"{name}:")
+        if declaration != plugin:
+            module.declared(declaration)
         return
     spec = importlib.util.spec_from_file_location(name, plugin)
     if spec is None or spec.loader is None:
@@ -240,19 +243,19 @@ def _imports_beside(path: Path) -> Iterator[tuple[Path, str, Path]]:
 def others_in_plugin(plugin: str) -> str | None:
     """Return why others than this user and root may have written what a plugin executes; None if nobody else can.
 
-    That is its file, the files that it imports from its folder, and the folders in which Python looks for these.
-    Plugins that are installed in this Python are those of who installed them.
+    That is its file, the files that it imports from its folder, and the folders in which Python looks for these; of a
+    command the files that it names. Plugins that are installed in this Python are those of who installed them.
     """
-    file = Path(plugin) if _is_file(plugin) else None
-    if file is None and plugin not in installed_plugins():
+    names = [plugin]
+    if not is_there(plugin) and plugin not in installed_plugins():
+        names = words_of(plugin)
         with suppress(ImportError, ValueError):  # of a name that is no module's
-            file = user_file(plugin)
-    if file is None or not file.is_file():
-        return None
-    files = {file}
-    with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
-        for _, _, beside in _imports_beside(file):
-            files |= set(beside.parent.rglob("*.py")) if beside.name == "__init__.py" else {beside}
+            names = [str(user_file(plugin) or ""), *names]
+    files = {Path(name) for name in names if is_there(name)}
+    for path in sorted(path for path in files if _is_file(path.name)):
+        with suppress(SyntaxError, UnicodeDecodeError):  # the import raises these errors with their location
+            for _, _, beside in _imports_beside(path):
+                files |= set(beside.parent.rglob("*.py")) if beside.name == "__init__.py" else {beside}
     folders = {path.parent for path in files}
     bytecode = {folder / "__pycache__" for folder in folders}
     for path in sorted((*files, *folders, *filter(Path.exists, bytecode))):

@@ -6,6 +6,8 @@ entry points count as the user's own, whatever is loaded: their code is in the d
 
 import importlib.util
 import os
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -123,4 +125,33 @@ def _convert(section: dict[str, Any], key: str, convert: Callable[[list[str]], I
 
 def is_file(name: str) -> bool:
     """Return whether an entry is the path of a file, not a name."""
-    return name.lower().endswith(SUFFIXES)
+    return name.lower().endswith(SUFFIXES) or Path(name).is_absolute()
+
+
+def is_there(word: str) -> bool:
+    """Return whether a word of a command is the absolute path of a file."""
+    return Path(word).is_absolute() and Path(word).is_file()
+
+
+def words_of(command: str | list[Any]) -> list[str]:
+    """Return the words of a command, as a shell has them; those between blanks if it has quotes without an end."""
+    if isinstance(command, list):
+        return list(map(str, command))
+    try:
+        return shlex.split(command)
+    except ValueError:
+        return command.split()
+
+
+def located_command(command: str | list[Any], folder: Path) -> str:
+    """Return a command with the absolute paths of those files among its words that are in `folder`.
+
+    Links are not followed: what a program does may depend on the name by which it is called.
+    """
+    paths = [(word, folder / word) for word in words_of(command)]
+    return command_of(str(path.parent.resolve() / path.name) if path.is_file() else word for word, path in paths)
+
+
+def command_of(words: Iterable[str]) -> str:
+    """Return the command of some words; braces of parameters are not quoted."""
+    return " ".join(word if re.fullmatch(r"[\w@%+=:,./{}-]+", word) else shlex.quote(word) for word in words)

@@ -14,7 +14,7 @@ from sweeplib.engine.base.budget import SEEDS
 from sweeplib.engine.base.table import Column, Table
 from sweeplib.engine.cases import Case, Cases
 from sweeplib.engine.code.plugins import load_plugins, plugin_files
-from sweeplib.engine.code.user_code import is_file, with_files
+from sweeplib.engine.code.user_code import command_of, is_file, is_there, with_files, words_of
 from sweeplib.engine.design.choices import Choice, is_a_choice
 from sweeplib.engine.design.cluster import ClusterSettings
 from sweeplib.engine.design.fields import options_of
@@ -87,9 +87,10 @@ class Design:
     `recording` and `clock`, the unit of the recording times at each point, are of its simulator; `replicas` is the
     number of the first `seeds` that a point has, all of them if None. Rounds add rows until the `questions` are
     answered. `pair_by` names the fields of a problem that distinguish random streams, all if None. `plugins` are the
-    user's modules, or absolute paths of files, and are imported here, the file of its `function` among them, which is
-    named `PATH:NAME` where a sweep calls one; `table` is the path of a table of points, `bases`
-    are the configs that the sweep's own starts from.
+    user's modules, or absolute paths of files, and are imported here. Where a sweep calls a `function`, named
+    `PATH:NAME`, or a command, declared as in its config, its file or declaration is the last of them; `table` is the
+    path of a table of points, `bases` are the configs that the sweep's own starts from.
+    States of its cases are kept every `checkpoint` seconds, if they have any.
     `source` has only the names of files, so that it does not depend on the folder.
     The sweep runs on `cluster`, this machine if None. Its dataset is sent to the address `publish`, if there is one,
     and names its `authors` and the `licence` under which they publish it.
@@ -109,13 +110,14 @@ class Design:
     questions: Mapping[str, Question] = field(default_factory=dict)
     cluster: ClusterSettings | None = None
     timeout: float | None = None
+    checkpoint: float | None = None
     publish: str | None = None
     authors: tuple[str, ...] = ()
     licence: str | None = None
     table: str | None = None
     bases: tuple[Path, ...] = ()
     plugins: tuple[str, ...] = ()
-    function: str | None = None
+    function: str | Mapping[str, Any] | None = None
     source: str = ""
 
     def __post_init__(self) -> None:
@@ -291,14 +293,17 @@ class Design:
     def files(self) -> list[Path]:
         """Return the user's files that the sweep is made from, beside its config."""
         names = [name for name in self.user_names() if is_file(name) and name not in self.plugins]
-        return [*self.bases, *plugin_files(self.plugins), *map(Path, names)]
+        return [*self.bases, *plugin_files(self.plugins), *dict.fromkeys([*map(Path, names), *self.simulator.files])]
 
     def with_files(self, convert: Callable[[list[str]], Iterable[str]]) -> dict[str, Any]:
         """Return the keys of the sweep's config that name files of the user, with `convert` applied to the names."""
         table = {} if self.table is None else {"points": self.table}
         function = {} if self.function is None else {"simulator": self.function}
-        file = (self.function or "").partition(":")[0]
-        plugins = [plugin for plugin in self.plugins if plugin != file]
+        if isinstance(self.function, Mapping):
+            words = words_of(self.function["command"])
+            command = command_of("".join(convert([word])) if is_there(word) else word for word in words)
+            function = {"simulator": {**self.function, "command": command}}
+        plugins = [*(self.plugins if self.function is None else self.plugins[:-1])]
         return with_files({"plugins": plugins, "figures": self.figures, **table, **function}, convert)
 
     def user_names(self) -> list[str]:

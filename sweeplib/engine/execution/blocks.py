@@ -24,6 +24,7 @@ from sweeplib.engine.status import Status
 from sweeplib.engine.storage.records.files import append_line
 from sweeplib.engine.storage.records.locks import block_lock
 from sweeplib.engine.storage.records.provenance import cpu_model
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.journal import journal, runs_of
 from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.outcomes import Reason, append_reasons
@@ -58,7 +59,7 @@ class Block:
 
     `positions` are the rows within the block that the sweep needs, a range if possible. Each is expected to take
     `seconds_a_case`, which was `measured` or is a guess. A case of a `suspect` block may end its process. Runs that
-    have `begun` go on.
+    have `begun` go on, as do cases of which `checkpoints` have a state.
     """
 
     directory: str
@@ -72,6 +73,7 @@ class Block:
     timeout: float | None = None
     plugins: tuple[str, ...] = ()
     begun: tuple[EarlierRuns, ...] = ()
+    checkpoints: CheckpointFolder | None = None
 
     @property
     def name(self) -> str:
@@ -169,6 +171,8 @@ def _commit(block: Block, layout: Layout, missing: np.ndarray, *, apart: bool) -
             data[name][places] = values
     append_reasons(Path(block.directory), block.dynamics, reasons)
     layout.write(block.number, missing, data, status)
+    if block.checkpoints is not None and not block.checkpoints.keep_ends:
+        block.checkpoints.forget(layout.simulator.kept_names(cases.at(np.flatnonzero(status == Status.ok))))
     return status
 
 
@@ -190,7 +194,8 @@ def _computed(block: Block, cases: Cases, explained: Explained, begun: Begun | N
 
     In a process of their own they are computed from the start.
     """
-    allowance = Allowance(block.timeout, block.seconds_a_case if block.measured else None, _memory())
+    expected = block.seconds_a_case if block.measured else None
+    allowance = Allowance(block.timeout, expected, _memory(), block.checkpoints)
     if apart:
         return computed_apart(cases, block.plugins, allowance, explained)
     seconds = allowance.seconds(cases) if _may_end() else None

@@ -14,7 +14,7 @@ from sweeplib.engine.cases import Case
 from sweeplib.engine.execution.child import DiedError, Limits, RaisedError, TaskError, lent
 from sweeplib.engine.execution.machine import unfit
 from sweeplib.engine.process.troubles import Trouble
-from sweeplib.engine.records import Begun, Records
+from sweeplib.engine.records import Begun, Checkpoints, Records
 from sweeplib.engine.simulator import home_of
 from sweeplib.engine.status import Excess, Status
 
@@ -31,12 +31,13 @@ Compute = Callable[[Sequence[Case]], Records]
 class Allowance:
     """Limits of cases: `timeout` seconds each (None: no limit), and `memory` bytes of their process.
 
-    `expected` are the measured seconds per case, None if they were not measured.
+    `expected` are the measured seconds per case, None if they were not measured. Cases go on from `checkpoints`.
     """
 
     timeout: float | None = None
     expected: float | None = None
     memory: int | None = None
+    checkpoints: Checkpoints | None = None
 
     def timeout_of(self, cases: Sequence[Case]) -> float | None:
         """Return the mean limit in seconds per case; a few cases take as long as a full group of lanes."""
@@ -65,7 +66,12 @@ def computed_here(
 
     def compute(some: Sequence[Case]) -> Records:
         try:
-            return cases[0].simulator.run(some, timeout=allowance.timeout, begun=begun if some is cases else None)
+            return cases[0].simulator.run(
+                some,
+                timeout=allowance.timeout,
+                begun=begun if some is cases else None,
+                checkpoints=allowance.checkpoints,
+            )
         except BaseException as error:  # includes SystemExit of a plugin; Ctrl-C only reaches the main thread
             if fault := unfit(error):
                 raise fault from None
@@ -87,15 +93,15 @@ def computed_apart(
     with lent(plugins, home_of(cases[0].simulator)) as child:
 
         def compute(some: Sequence[Case]) -> Records:
-            run = partial(_run, timeout=allowance.timeout_of(some))
+            run = partial(_run, timeout=allowance.timeout_of(some), checkpoints=allowance.checkpoints)
             return child.call(run, some, limits=Limits(allowance.seconds(some), allowance.memory))
 
         return Records.joined([_guarded(group, compute, explained) for group in groups])
 
 
-def _run(cases: Sequence[Case], timeout: float | None) -> Records:
+def _run(cases: Sequence[Case], timeout: float | None, checkpoints: Checkpoints | None) -> Records:
     """Return the records of cases, in a child process."""
-    return cases[0].simulator.run(cases, timeout=timeout)
+    return cases[0].simulator.run(cases, timeout=timeout, checkpoints=checkpoints)
 
 
 def _lanes(cases: Sequence[Case]) -> tuple[int, int]:

@@ -38,6 +38,7 @@ from sweeplib.engine.storage.records.jobs import tell
 from sweeplib.engine.storage.records.locks import driver_lock, remove_block_locks
 from sweeplib.engine.storage.records.publish import check_publishing
 from sweeplib.engine.storage.records.readme import write_readme
+from sweeplib.engine.storage.store.checkpoints import CheckpointFolder
 from sweeplib.engine.storage.store.inventory import Inventory, inventory
 from sweeplib.engine.storage.store.layout import Layout
 from sweeplib.engine.storage.store.other_stores import Beginnings, OtherCases, other_cases
@@ -299,7 +300,15 @@ def _blocks(sweep: Design, state: _State) -> Iterator[Block]:
                 sweep.timeout,
                 sweep.plugins,
                 tuple(earlier.in_rows(rows[some], block * layout.block_size)) if earlier else (),
+                _checkpoints(sweep, store),
             )
+
+
+def _checkpoints(sweep: Design, store: RunStore) -> CheckpointFolder | None:
+    """Return where the cases of a sweep keep their states, None if they have none."""
+    if sweep.checkpoint is None:
+        return None
+    return CheckpointFolder(str(store.directory.resolve()), sweep.checkpoint, sweep.recording.keep_ends)
 
 
 def _ended(sweep: Design, state: _State) -> DynamicsSummary:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 DATASET = "dataset.zarr"
 PAGE = Path("report", "index")
 """The report, as an artefact."""
-EXECUTION_KEYS = ("cluster", "publish", "timeout")
+EXECUTION_KEYS = ("checkpoint", "cluster", "publish", "timeout")
 """Keys of a config that only affect how it is run."""
 UNREAD = (*EXECUTION_KEYS, "analyses", "authors", "figures", "license", "plugins")
 """Keys of a config on which the numbers of its dataset do not depend, or only through the cases."""

@@ -1,0 +1,46 @@
+"""Checkpoints: the last states of cases that are not finished, in a file each beside the run store."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sweeplib.engine.files.regular_files import file_bytes
+from sweeplib.engine.storage.records.files import digest, remove_files, write_bytes
+from sweeplib.engine.storage.records.links import refuse_links
+
+FOLDER = "checkpoints"
+DIGITS = 32
+"""The length of a digest, which stands before the content of a file."""
+
+
+@dataclass(frozen=True)
+class CheckpointFolder:
+    """Where a sweep keeps the last states of its cases.
+
+    seconds : between two states of a case, at least.
+    keep_ends : whether the last state of a case that has finished stays, from which a longer one goes on.
+    """
+
+    directory: str
+    seconds: float = 0.0
+    keep_ends: bool = False
+
+    def read(self, name: str) -> bytes | None:
+        """Return what is kept under a name; None if there is nothing, or any bit of it has changed."""
+        try:
+            content = file_bytes(self._path(name))
+        except OSError:
+            return None
+        return content[DIGITS:] if digest(content[DIGITS:]).encode() == content[:DIGITS] else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Keep some bytes under a name, in place of those before."""
+        refuse_links(Path(self.directory), path := self._path(name))
+        write_bytes(path, digest(content).encode() + content)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Remove what is kept under some names."""
+        remove_files(Path(self.directory), [self._path(name) for name in names])
+
+    def _path(self, name: str) -> Path:
+        return Path(self.directory) / FOLDER / name
